@@ -50,6 +50,14 @@ class _Maintaining(Notified, Resumable):
         if time not in self._awaited:
             self._awaited.add(time)
             self.notify(time, time)
+            self.location.holders = self._holders
+
+    def _holders(self, time: Hashable) -> Sequence[str]:
+        """What holds a time, by names: inputs that change at it, and operators to which something of it has come."""
+        names = [*self._changes.get(time, ())]
+        if self._flow is not None and self._lattice is not None:
+            names += self._flow.names((time,))
+        return names
 
     def _change(self, value: Any) -> tuple[str, Any, int]:
         """The parts of a change."""
@@ -169,6 +177,9 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     the input and in all that the program makes of it, and not what there is. Times may be of any order; where two are
     beside one another, what comes of both together comes at their join. Everything that may still change is kept: the
     records of what is joined, reduced, counted and iterated, by key; with a journal it is saved, by key.
+
+    What holds a time, `Progress.explain` and the display tell by the program's own names: the inputs that change at it;
+    and, where two times have to meet, the verbs that have something to say of both, with the loops around them.
 
     The program is called with collections, once to look at it and once a run, and calls no more than their verbs;
     functions that it gives them say the same of the same record each time. A parameter with a default is its own.

@@ -97,8 +97,7 @@ class Reduce(Operator):
         *,
         inputs: KeyedTrace | None = None,
     ) -> None:
-        super().__init__(region, site)
-        self._verb = verb
+        super().__init__(region, site, verb)
         self._compute = compute
         self._give = give
         self.inputs = region.keep(KeyedTrace(region.order) if inputs is None else inputs)
@@ -148,7 +147,7 @@ class Reduce(Operator):
         except MultiplicityError:
             raise
         except Exception as exc:
-            exc.add_note(f"in {self._verb}() at {self.site}, for {key!r}{remedy(exc)}")
+            exc.add_note(f"in {self.verb}() at {self.site}, for {key!r}{remedy(exc)}")
             raise
 
     def counted(self, key: Any, time: Time, changed: set[Any] | None) -> dict[Any, int]:
@@ -184,7 +183,7 @@ class Reduce(Operator):
             # Of a sum it is known how many there are of a key, and no more.
             if (count < 0 and value is not SUM) or (value is SUM and counts.get(ITSELF, 0) < 1):
                 raise MultiplicityError(
-                    f"{self._verb}() at {self.site}: {key if value is ITSELF else (key, value)!r} is there {count} "
+                    f"{self.verb}() at {self.site}: {key if value is ITSELF else (key, value)!r} is there {count} "
                     f"times when all of a time has come: it went more often than it came. See to what takes it away"
                 )
 
@@ -193,7 +192,7 @@ class Delay(Operator):
     """Brings what is given in one round to the next, all of it together: the way back of a loop."""
 
     def __init__(self, loop: Iteration, give: Listener) -> None:
-        super().__init__(loop.body, loop.site)
+        super().__init__(loop.body, loop.site, "iterate")
         self._loop = loop
         self._give = give
         self._kept: dict[Time, dict[Hashable, int]] = {}
@@ -203,6 +202,10 @@ class Delay(Operator):
         following = (*time[:-1], time[-1] + 1)
         gather(self._kept.setdefault(following, {}), changes, sign)
         self.region.schedule(self, following)
+
+    @override
+    def names(self, time: Time) -> list[str]:
+        return [f"round {time[-1]}"]
 
     @override
     def work(self, time: Time) -> None:
@@ -221,7 +224,7 @@ class Together(Operator):
     """Gives the changes of a time together, when it is complete: what cancels is left out."""
 
     def __init__(self, region: Region, site: Site, give: Listener) -> None:
-        super().__init__(region, site)
+        super().__init__(region, site, "consolidate")
         self._give = give
         self._kept: dict[Time, dict[Hashable, int]] = {}
 

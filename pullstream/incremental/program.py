@@ -48,6 +48,10 @@ class Dataflow:
         """The times at which there is still something to do."""
         return list(self.region.times)
 
+    def names(self, time: Time) -> list[str]:
+        """Name the operators that have something to do at a time."""
+        return self.region.names(time)
+
     def take(self, name: str, time: Time, changes: Changes) -> None:
         """Let an input change at a time."""
         self.inputs[name].give(time, changes)

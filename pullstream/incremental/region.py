@@ -25,11 +25,17 @@ Trace = TypeVar("Trace", bound=KeyedTrace)
 class Operator(ABC):
     """An operator that waits until all that can reach it at a time has come."""
 
-    def __init__(self, region: "Region", site: Site) -> None:
+    def __init__(self, region: "Region", site: Site, verb: str) -> None:
         self.region = region
         self.site = site
+        self.verb = verb
         self.number = next(region.numbers)
         """Its place in the order of its region, and its name in what is saved."""
+
+    def names(self, time: Time) -> list[str]:
+        """Name what of it there is something to do for at a time."""
+        del time
+        return [f"{self.verb}() at {self.site}"]
 
     @abstractmethod
     def work(self, time: Time) -> None:
@@ -58,6 +64,11 @@ class Region:
         """The times at which there is something to do."""
         return self._waiting.keys()
 
+    def names(self, time: Time) -> list[str]:
+        """Name the operators that have something to do at a time."""
+        here = self._waiting.get(time, {})
+        return [name for number in sorted(here) for name in here[number].names(time)]
+
     def schedule(self, operator: Operator, time: Time) -> None:
         """See that an operator is called at a time; to ask again is to ask once."""
         here = self._waiting.get(time)
@@ -80,7 +91,7 @@ class Iteration(Operator):
     """A region that is gone through again and again, and is one operator of the region around it."""
 
     def __init__(self, region: Region, site: Site, limit: int) -> None:
-        super().__init__(region, site)
+        super().__init__(region, site, "iterate")
         self.body = Region(region.order, self)
         self.limit = limit
         """The number of rounds after which nothing may change any more."""
@@ -97,6 +108,12 @@ class Iteration(Operator):
         around = time[:-1]
         heappush(self._rounds.setdefault(around, []), time[-1])
         self.region.schedule(self, around)
+
+    @override
+    def names(self, time: Time) -> list[str]:
+        (own,) = super().names(time)
+        inner = [name for number in sorted(self._rounds.get(time, ())) for name in self.body.names((*time, number))]
+        return [f"{own} > {name}" for name in dict.fromkeys(inner)]
 
     @override
     def work(self, time: Time) -> None:

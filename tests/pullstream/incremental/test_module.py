@@ -19,6 +19,8 @@ from pullstream.incremental import (
     maintain,
     upserts,
 )
+from pullstream.incremental.program import Dataflow
+from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from timely import Product
 
 
@@ -55,6 +57,45 @@ def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_belo
             await running.result()
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_what_holds_a_time_is_told_by_the_names_of_the_program():
+    """In explain, and so in the display: the inputs that change at it, while more of it may come."""
+    seen = []
+
+    @ps.source
+    async def told(ctx):
+        yield ps.Batch(0, [("left", ("k", 1), 1)])
+        await trio.sleep(1)
+        yield ps.Batch(0, [("right", ("k", 1), 1)])
+        await trio.sleep(1)
+
+    async def main():
+        program = maintain(lambda left, right: left.join(right))
+        async with ps.pipe(told(), program, ps.drain()).open() as running:
+            for _ in range(2):
+                await trio.sleep(0.6)
+                seen.extend(map(str, running.progress.explain(0)))
+            await running.result()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert "maintain, left holds 0 -> drain" in seen
+    assert "maintain, left, right holds 0 -> drain" in seen
+
+
+def test_what_waits_for_two_times_is_told_by_its_verb_and_the_loops_around_it():
+    """Where both have come something may be otherwise: in a loop, in which a reduction looks again."""
+
+    def program(numbers):
+        return numbers.iterate(lambda found: found.concat(numbers).min()).max()
+
+    flow = Dataflow(program, LatticeOrder())
+    one, other = Product(0, 1), Product(1, 0)
+    for time in (one, other):
+        flow.take("numbers", (time,), [(("k", time.parts), 1)])
+        flow.run((time,))
+    names = [re.sub(r" at \S*:\d+", "", name) for name in flow.names((Product(1, 1),))]
+    assert names == ["iterate() > min()", "max()"]
 
 
 def test_several_inputs_and_several_outputs_have_names():
@@ -239,8 +280,6 @@ def test_what_explains_a_record_is_enough_and_nothing_of_it_can_be_left_out():
 
 def test_a_collection_is_kept_once_for_all_that_join_it():
     """However many joins there are."""
-    from pullstream.incremental.program import Dataflow
-    from pullstream.incremental.trace import RoundOrder
 
     def program(left: Collection, right: Collection):
         return {"one": left.join(right), "two": right.join(left), "three": left.join(left)}
