@@ -109,6 +109,7 @@ from pullstream.program.progress import Progress
 from pullstream.program.run import run
 from pullstream.program.running import Beside, Running
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.trace.drawing.pipeline import draw
 from timely import LoopTime
 
 __version__ = "0.1.0"
@@ -194,6 +195,7 @@ __all__ = [
     "delay",
     "distinct",
     "drain",
+    "draw",
     "duplex_pair",
     "empty",
     "epochs",

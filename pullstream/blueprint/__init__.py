@@ -15,7 +15,7 @@ from pullstream.blueprint.checks import (
     TimeOf,
 )
 from pullstream.blueprint.factory import Call, checked, together
-from pullstream.blueprint.modules import Blueprint, Module, OneShot, Sink, Source, Transformer, refuse_sharing
+from pullstream.blueprint.modules import Blueprint, Module, OfOneRun, OneShot, Sink, Source, Transformer, refuse_sharing
 from pullstream.blueprint.shown import shortened, shown_callable
 from pullstream.blueprint.site import Site
 
@@ -29,6 +29,7 @@ __all__ = [
     "Key",
     "Module",
     "Natural",
+    "OfOneRun",
     "OneOf",
     "OneShot",
     "Positive",

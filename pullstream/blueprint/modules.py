@@ -4,6 +4,7 @@ A blueprint can be opened any number of times; composing concatenates the tuples
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, ClassVar, Generic, NoReturn, Self, cast
 
 import attrs
@@ -48,7 +49,11 @@ class Module:
         return self.make(*args, **dict(self.options))
 
 
-class OneShot(Generic[T]):
+class OfOneRun:
+    """An argument that belongs to one run, or to one at a time: who only looks at a pipeline leaves it alone."""
+
+
+class OneShot(OfOneRun, Generic[T]):
     """An argument that can be used once: the second open is refused by name, and so is pickling."""
 
     def __init__(self, value: T) -> None:
@@ -87,6 +92,8 @@ class Blueprint:
 
     modules: tuple[Module, ...]
     kind: ClassVar[str]
+    picture: ClassVar[Callable[["Blueprint"], str] | None] = None
+    """The drawing of a blueprint for a notebook, put here by what draws, for nothing here knows what runs."""
 
     def named(self, label: str) -> Self:
         """The same blueprint whose last module goes by `label` in `at=`, in explanations and in errors.
@@ -101,6 +108,16 @@ class Blueprint:
     def __repr__(self) -> str:
         shown = [str(module) for module in self.modules if not module.follows or module.label]
         return shown[0] if len(shown) == 1 else f"pipe({', '.join(shown)})"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Show it in a notebook: as its picture, and as text where there are none."""
+        del include, exclude
+        shown = {"text/plain": repr(self)}
+        if Blueprint.picture is not None:
+            # To show something is no time to complain of it: a run will.
+            with suppress(Exception):
+                shown["image/svg+xml"] = Blueprint.picture(self)
+        return shown
 
     def __iter__(self) -> Iterator[NoReturn]:
         raise TypeError(f"a blueprint is not iterated, it is run: {self._how_to_run()}")

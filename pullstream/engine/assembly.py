@@ -57,10 +57,14 @@ class Assembly:
         self.beside: list[Consuming] = []
         """Sinks that run beside the main one, and whose results nobody is given."""
 
+    def made(self, module: Module) -> Any:
+        """Make what a run works with."""
+        return module.made()
+
     def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Place a source's or transformer's modules; neighbouring stateless ones become one kernel."""
         kernel = upstream
-        made = [(module, module.made()) for module in modules]
+        made = [(module, self.made(module)) for module in modules]
         for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
             row = list(group)
             if is_stage:
@@ -81,7 +85,7 @@ class Assembly:
         """Place a sink with everything above it, from `upstream` on."""
         *modules, last = sink.modules
         kernel = self.stream(modules, upstream) if modules else upstream
-        made: object = last.made()
+        made: object = self.made(last)
         if isinstance(made, Wiring):
             return made.wire(self, last, kernel)
         assert kernel is not None, "a sink has something above it"

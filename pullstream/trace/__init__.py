@@ -10,6 +10,7 @@ clock and seeded tasks.
 
 from pullstream.trace.drawing.edge import draw_edge
 from pullstream.trace.drawing.graph import draw_graph, mermaid
+from pullstream.trace.drawing.pipeline import Picture, draw
 from pullstream.trace.every import traced_runs
 from pullstream.trace.file import Trace, TraceError
 from pullstream.trace.judge import Objection, Verdict, judge
@@ -18,9 +19,11 @@ from pullstream.trace.view import page_of
 
 __all__ = [
     "Objection",
+    "Picture",
     "Trace",
     "TraceError",
     "Verdict",
+    "draw",
     "draw_edge",
     "draw_graph",
     "judge",

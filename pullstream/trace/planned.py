@@ -1,14 +1,23 @@
 """The graph of a pipeline that does not run."""
 
-from pullstream.blueprint import Blueprint
-from pullstream.engine.assembly import Assembly
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from typing_extensions import override
+
+from pullstream.blueprint import Blueprint, Module, OfOneRun
+from pullstream.engine.assembly import Assembly, named
+from pullstream.engine.edge.kernel import Kernel, traits_of
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.busy import BusyClock
+from pullstream.engine.sidecar.location import Location
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.trace.file import Trace
 from pullstream.trace.graph import graph_of
+from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
 
 
-def planned(pipeline: Blueprint) -> Trace:
+def planned(blueprint: Blueprint) -> Trace:
     """The trace of a run that has not begun: its modules, for `draw_graph` and `mermaid`, and no event.
 
     >>> import pullstream as ps
@@ -21,12 +30,84 @@ def planned(pipeline: Blueprint) -> Trace:
         m0 --> m1
         m1 --> m2
 
-    Its modules are made, as a run makes them, and nothing is acquired, called or asked for.
+    Its modules are made, as a run makes them, and nothing is acquired, called or asked for. What belongs to one run, a
+    handle or an iterator, is left to it. A source, a transformer or a sink alone has its neighbours left out.
     """
     run = Run(limit=1, release_timeout=0, on_failure=_nobody)
     run.clock = BusyClock()
-    Assembly(run.scope).sink(pipeline, None)
-    return Trace(graph_of(run.scope.sidecar, [], limit=1).header, [])
+    planning = Planning(run.scope)
+    above = None if blueprint.kind in {"source", "pipeline"} else planning.install(StandIn(), ["upstream"], None, [])
+    if blueprint.kind in {"sink", "pipeline"}:
+        planning.sink(blueprint, above)
+    else:
+        planning.stream(blueprint.modules, above)
+    header = graph_of(run.scope.sidecar, [], limit=1).header
+    locations = {location.node: location for location in run.scope.sidecar.locations}
+    for module in header["modules"]:
+        module["notes"] = [*planning.inside.get(module["id"], ()), *_times(locations[module["id"]])]
+    return Trace(header, [])
+
+
+class Planning(Assembly):
+    """Puts a blueprint together to be looked at."""
+
+    def __init__(self, scope: Any) -> None:
+        super().__init__(scope)
+        self.inside: dict[int, list[str]] = {}
+        """What modules make streams of while they run, by their nodes."""
+
+    @override
+    def made(self, module: Module) -> Any:
+        given = (*module.args, *(option for _, option in module.options))
+        return StandIn() if any(isinstance(argument, OfOneRun) for argument in given) else module.made()
+
+    @override
+    def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
+        placed = super().place(kernel, modules, upstream)
+        beside = [source.modules for source in traits_of(kernel).sources]
+        inside = [
+            f"each: {_row(found)}" for module in modules for found in _given(module) if found.modules not in beside
+        ]
+        self.inside.setdefault(placed.location.node, []).extend(inside)
+        return placed
+
+
+class StandIn(Kernel[Any]):
+    """A module in the place of one that belongs to one run."""
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        return DONE
+
+    async def __call__(self, *_: object) -> None:
+        """Be a sink as well."""
+
+
+def _given(module: Module) -> Iterator[Blueprint]:
+    """The streams that a module was given, on its own or several at once."""
+    for argument in (*module.args, *(option for _, option in module.options)):
+        for found in cast("tuple[object, ...]", argument) if isinstance(argument, tuple) else (argument,):
+            if isinstance(found, Blueprint):
+                yield found
+
+
+def _row(blueprint: Blueprint) -> str:
+    return " -> ".join(named(module) for module in blueprint.modules if not module.follows)
+
+
+def _times(location: Location) -> list[str]:
+    """What becomes of times in a module, where that is anything."""
+    rows = [row for row in location.summaries or () if row != IDENTITY]
+    found = {_told(row) for row in rows if isinstance(row, Summary)}
+    found |= {_told(one) for row in rows if not isinstance(row, Summary) for one in row if one != IDENTITY}
+    return sorted(found)
+
+
+def _told(summary: Summary) -> str:
+    loops = {ENTER: "into rounds", LEAVE: "out of rounds", FEEDBACK: "next round"}
+    if isinstance(summary, LoopSummary):
+        return f"times: {loops.get(summary, 'of rounds')}"
+    return f"times: later by {summary.step}" if isinstance(summary, Delay) else "times: of its own"
 
 
 def _nobody(failure: BaseException) -> None:

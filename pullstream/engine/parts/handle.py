@@ -7,13 +7,13 @@ from weakref import ReferenceType, ref
 
 import trio
 
-from pullstream.blueprint import Site
+from pullstream.blueprint import OfOneRun, Site
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import ReuseError
 
 
-class Grip:
+class Grip(OfOneRun):
     """The thing that a handle and its kernel share; it belongs to one run at a time, and stays in this process.
 
     With `once` it belongs to one run alone.

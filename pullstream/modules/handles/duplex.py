@@ -6,7 +6,7 @@ from typing import Any, Generic, NoReturn, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Sink, Site, Source
+from pullstream.blueprint import Module, OfOneRun, Sink, Site, Source
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
@@ -49,7 +49,7 @@ class Duplex(Generic[T_co, A_contra, R_co]):
 # ---- pair
 
 
-class Joint:
+class Joint(OfOneRun):
     """The joint of the two ends of a pair."""
 
     def __init__(self, site: Site) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Instance, Module, Seconds, Sink, Site, Source, checked, checks
+from pullstream.blueprint import Instance, Module, OfOneRun, Seconds, Sink, Site, Source, checked, checks
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
@@ -22,7 +22,7 @@ B = TypeVar("B")
 R = TypeVar("R")
 
 
-class Talk:
+class Talk(OfOneRun):
     """A talk of a handshake with the other side: reads what it says, value by value or cut, and says something."""
 
     def __init__(self, site: Site, talk: Callable[["Talk"], Awaitable[object]], timeout: float) -> None:

@@ -126,6 +126,7 @@ def draw_graph(trace: Trace, step: int | None = None) -> str:
     header = trace.header
     layout, state = layout_of(header), state_at(trace, step)
     names = {module["id"]: module["name"] for module in header["modules"]}
+    notes = {module["id"]: "; ".join(module["notes"]) for module in header["modules"] if "notes" in module}
     output = {place["module"]: place["id"] for place in header["places"] if place["input"] is None}
     parts: list[str] = []
     told: list[str] = []
@@ -137,14 +138,15 @@ def draw_graph(trace: Trace, step: int | None = None) -> str:
             told.append(f"in flight to {names[end]}: {flight}")
     for node, (x, y) in layout.boxes.items():
         place = output[node]
-        front, held = _front(state, place), _counted(state, place)
+        front, held = notes.get(node, _front(state, place)), _counted(state, place)
         parts.append(_box(x, y, names[node], front))
         if held:
             beside, before = layout.holds[node]
             parts.append(_chip(beside, y + HEIGHT / 2 + 4, f"holds {held}", "hold", before=before))
-        told.append(f"{names[node]}: {front}" + (f", holds {held}" if held else ""))
+        told.append(": ".join(filter(None, (names[node], front))) + (f", holds {held}" if held else ""))
     when = "at the end" if step is None else f"after event {step}"
-    return drawing(layout.width, layout.height, f"The graph of the run, {when}", "; ".join(told), parts)
+    title = "The graph of a pipeline" if notes else f"The graph of the run, {when}"
+    return drawing(layout.width, layout.height, title, "; ".join(told), parts)
 
 
 def _front(state: StateAt, place: int) -> str:
@@ -165,8 +167,8 @@ def _box(x: float, y: float, name: str, front: str) -> str:
         "g",
         [
             element("rect", x=x - BOX / 2, y=y - HEIGHT / 2, width=BOX, height=HEIGHT, rx=7, class_="box"),
-            text(x, y - 5, short(name, BOX - 12, 7.4), "name", "middle"),
-            text(x, y + 14, short(front, BOX - 12), "small", "middle"),
+            text(x, y - 5 if front else y + 4, short(name, BOX - 12, 7.4), "name", "middle"),
+            text(x, y + 14, short(front, BOX - 12), "small", "middle") if front else "",
         ],
     )
 
@@ -215,7 +217,10 @@ def mermaid(trace: Trace) -> str:
         m1 --> m2
     """
     modules: list[dict[str, Any]] = trace.header["modules"]
-    boxes = [f'    m{module["id"]}["{_escaped(module["name"])}"]' for module in modules]
+    boxes = [
+        f'    m{module["id"]}["{"<br>".join(map(_escaped, (module["name"], *module.get("notes", ()))))}"]'
+        for module in modules
+    ]
     lines = [
         f"    m{start} {'-.->' if back else '-->'} m{end}" for start, end, _, back in layout_of(trace.header).lines
     ]

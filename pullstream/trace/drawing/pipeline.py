@@ -1,0 +1,64 @@
+"""The picture of a pipeline that does not run."""
+
+from pathlib import Path
+
+import attrs
+
+from pullstream.blueprint import Blueprint
+from pullstream.trace.drawing.graph import draw_graph, mermaid
+from pullstream.trace.planned import planned
+
+
+@attrs.frozen
+class Picture:
+    """A pipeline, drawn: as Mermaid, which is text, and as SVG. In a notebook it shows itself."""
+
+    mermaid: str = attrs.field(repr=False)
+    svg: str = attrs.field(repr=False)
+
+    def __str__(self) -> str:
+        return self.mermaid
+
+    def save(self, path: Path | str) -> Path:
+        """Write it to a file: SVG, or Mermaid if the name does not end as `.svg`."""
+        path = Path(path)
+        path.write_text(self.svg if path.suffix == ".svg" else self.mermaid, encoding="utf-8")
+        return path
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        del include, exclude
+        return {"text/plain": self.mermaid, "image/svg+xml": self.svg}
+
+
+def draw(blueprint: Blueprint) -> Picture:
+    """Draw a pipeline, or a part of one: as SVG and as Mermaid, by Python alone.
+
+    >>> import pullstream as ps
+    >>> words = ps.pipe(ps.values("ab"), ps.map(str.upper), ps.filter(str.isalpha))
+    >>> print(ps.draw(ps.pipe(words, ps.delay(1), ps.group_by(str.lower, ps.scan(max)), ps.collect())))
+    flowchart TD
+        m0["values"]
+        m1["map -> filter"]
+        m2["delay<br>times: later by 1"]
+        m3["group_by<br>each: scan"]
+        m4["collect"]
+        m0 --> m1
+        m1 --> m2
+        m2 --> m3
+        m3 --> m4
+
+    There is a box for each module of a run: stages that run as one are one, and a loop has its ways in, out and round.
+    In the boxes stand what becomes of times there, and the streams that a module makes while it runs. Nothing is
+    acquired, called or asked for, and handles and iterators are left for the run. In a notebook a pipeline shows itself
+    so; `draw(pipeline).save("pipeline.svg")` keeps it.
+    """
+    plan = planned(blueprint)
+    return Picture(mermaid(plan), draw_graph(plan))
+
+
+def _shown(blueprint: Blueprint) -> str:
+    return draw(blueprint).svg
+
+
+# Blueprints know nothing of runs, so they are told how they look.
+Blueprint.picture = staticmethod(_shown)

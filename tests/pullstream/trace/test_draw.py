@@ -1,0 +1,124 @@
+"""The picture of a pipeline: what stands in it, and that to look at a pipeline is not to use it."""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import pullstream as ps
+from pullstream.blueprint import Blueprint
+
+ROUND = ps.loop(ps.map(lambda n: ps.Again(n - 1) if n > 3 else n))
+
+
+def lines(blueprint):
+    return [line.strip() for line in ps.draw(blueprint).mermaid.splitlines()[1:]]
+
+
+def test_stages_that_run_as_one_are_one_box():
+    """What fuses is seen; what does not stands alone."""
+    drawn = lines(ps.pipe(ps.values([1]), ps.map(str), ps.filter(bool), ps.prefetch(2), ps.map(len), ps.collect()))
+
+    assert drawn[:5] == ['m0["values"]', 'm1["map -> filter"]', 'm2["prefetch"]', 'm3["map"]', 'm4["collect"]']
+
+
+def test_a_loop_leads_back_and_tells_what_becomes_of_times():
+    """In and out of rounds, and the next one; the edge that closes it is dotted."""
+    drawn = ps.draw(ps.pipe(ps.values([5]), ROUND, ps.delay(2), ps.collect())).mermaid
+
+    for words in ("into rounds", "out of rounds", "next round", "later by 2", "-.->"):
+        assert words in drawn
+
+
+def test_streams_inside_a_module_are_told():
+    """Those that are made while it runs; those that are there from the start are boxes."""
+    per_key = ps.group_by(str, ps.pipe(ps.scan(max), ps.map(str)))
+    drawn = ps.draw(ps.pipe(ps.merge(ps.values([1]), ps.count()), per_key, ps.tee(ps.first(), ps.drain())))
+
+    assert "group_by<br>each: scan -> map" in drawn.mermaid
+    for name in ("values", "count", "merge", "first", "drain"):
+        assert f'["{name}"]' in drawn.mermaid
+    assert "each: " not in drawn.mermaid.replace("each: scan", "")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [ps.values([1]), ps.map(str), ps.pipe(ps.map(str), ps.prefetch(1)), ps.collect(), ps.pipe(ps.map(str), ps.first())],
+)
+def test_a_part_of_a_pipeline_is_drawn(part):
+    """A source without what is below it, and others without what is above."""
+    drawn = ps.draw(part)
+
+    assert ('["upstream"]' in drawn.mermaid) == (part.kind != "source")
+    assert ET.fromstring(drawn.svg).tag.endswith("svg")
+
+
+def once():
+    handle = ps.pushable(2)
+    return ps.pipe(handle, ps.collect()), handle
+
+
+async def test_what_belongs_to_one_run_is_left_to_it():
+    """An iterator, a handle, both ends of a pair: drawn twice, and run after that."""
+    numbers = ps.pipe(ps.values(iter([1, 2])), ps.collect())
+    pushed, handle = once()
+    source, sink = ps.pair()
+    written, read = ps.pipe(ps.values("ab"), sink), ps.pipe(source, ps.collect())
+    switched = ps.pipe(ps.values([1]), ps.abortable(), ps.pausable(), ps.collect())
+
+    for blueprint in (numbers, pushed, written, read, switched) * 2:
+        assert ps.draw(blueprint).svg
+
+    async with numbers.open() as running:
+        assert await running.result() == [1, 2]
+    async with pushed.open() as running:
+        await handle.push("a")
+        handle.end()
+        assert await running.result() == ["a"]
+    async with written.open(), read.open() as running:
+        assert await running.result() == ["a", "b"]
+    async with switched.open() as running:
+        assert await running.result() == [1]
+
+
+def test_nothing_is_called():
+    """Not the user's functions, and not those of a source of his own."""
+    called = []
+
+    @ps.source
+    async def mine(ctx):
+        called.append("source")
+        yield 1
+
+    ps.draw(
+        ps.pipe(
+            mine(),
+            ps.map(called.append),
+            ps.infinite(lambda: called.append("f")).named("x") and ps.tap(called.append),
+            ps.drain(called.append),
+        )
+    )
+    assert called == []
+
+
+def test_a_notebook_shows_the_picture():
+    """Of a pipeline, and of what `draw` gives; text, where there are no pictures."""
+    pipeline = ps.pipe(ps.values([1]), ps.collect())
+    bundle = pipeline._repr_mimebundle_()
+
+    assert bundle == {"text/plain": repr(pipeline), "image/svg+xml": ps.draw(pipeline).svg}
+    assert ps.draw(pipeline)._repr_mimebundle_()["image/svg+xml"] == bundle["image/svg+xml"]
+
+
+def test_what_cannot_be_drawn_is_shown_as_text(monkeypatch):
+    """To look at something raises nothing."""
+    monkeypatch.setattr(Blueprint, "picture", staticmethod(lambda _: 1 / 0))
+
+    assert set(ps.values([1])._repr_mimebundle_()) == {"text/plain"}
+
+
+def test_it_is_saved(tmp_path):
+    """As the name says."""
+    picture = ps.draw(ps.values([1]))
+
+    assert picture.save(tmp_path / "a.svg").read_text() == picture.svg
+    assert picture.save(tmp_path / "a.mmd").read_text() == str(picture) == picture.mermaid
