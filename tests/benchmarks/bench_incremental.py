@@ -2,12 +2,14 @@
 
     python tests/benchmarks/bench_incremental.py [--sizes 1000 10000 100000] [--changes 300] [--rounds 3]
 
-A random graph with four edges a node is loaded; then edges are replaced one by one. For the degrees' distribution and
-for breadth-first search: processor time of the load; of a change; a change as a part of the load; of networkx finding
-the same from nothing; and changes kept, per edge, before and after. Medians of the rounds.
+A random graph with four edges a node is loaded; then edges are replaced one by one. For the degrees' distribution, for
+breadth-first search, and for the least and the greatest of all edges, which are one group: processor time of the load;
+of a change; a change as a part of the load; of finding the same from nothing, searches with networkx; and changes kept,
+per edge, before and after. Medians of the rounds.
 """
 
 import argparse
+import heapq
 import random
 import statistics
 import time
@@ -28,6 +30,14 @@ def search(edges, roots):
     return start.iterate(lambda found: found.join(edges, lambda _, n, to: (to, n + 1)).concat(start).min())
 
 
+def least(edges, roots):
+    return edges.map(lambda edge: ((), edge)).min()
+
+
+def greatest(edges, roots):
+    return edges.map(lambda edge: ((), edge)).top(3)
+
+
 def plain_distribution(edges):
     return set(Counter(Counter(a for a, _ in edges).values()).items())
 
@@ -39,9 +49,19 @@ def plain_search(edges):
     return set(nx.single_source_shortest_path_length(graph, 0).items())
 
 
+def plain_least(edges):
+    return {((), min(edges))}
+
+
+def plain_greatest(edges):
+    return {((), edge) for edge in heapq.nlargest(3, edges)}
+
+
 PROGRAMS = {
     "distribution of degrees": (distribution, plain_distribution),
     "breadth-first search": (search, plain_search),
+    "least of one group": (least, plain_least),
+    "top 3 of one group": (greatest, plain_greatest),
 }
 
 
