@@ -1,6 +1,7 @@
 """From Arrow batches to rows and runs of equal time; of any origin."""
 
 import datetime as dt
+import gc
 import pickle
 from decimal import Decimal
 from itertools import groupby
@@ -200,6 +201,21 @@ class TestZones:
             "int64",
         ]
         assert utc.to_pylist() == given.to_pylist()
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_collector_is_left_as_it_was(on):
+    """Rows are made between two of its rounds; also where a column cannot be read."""
+    batch = pa.record_batch({"n": [1, 2], "far": pa.array([2**62, 1], pa.timestamp("s"))})
+    (gc.enable if on else gc.disable)()
+    try:
+        Shape().of(batch.select([0]))
+        assert gc.isenabled() is on
+        with pytest.raises(pa.ArrowInvalid):
+            Shape().of(batch)
+        assert gc.isenabled() is on
+    finally:
+        gc.enable()
 
 
 def test_a_row_can_be_pickled():
