@@ -1,20 +1,24 @@
 """A digest of Arrow batches that tells their rows, and not their order: what is fetched again comes in another order.
 
-Rows are hashed by the column, with numpy, and added up modulo 2^64. It is made to notice that Spark has put other rows
-into a partition, and to be cheap; nobody chooses rows to deceive it.
+A row is hashed as a sum of its values, eight bytes at a time, each times a number of its place; then it is mixed, and
+added up modulo 2^64, all by the column, with numpy. It is made to notice that Spark has put other rows into a
+partition, and to be cheap; nobody chooses rows to deceive it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 from adapters.arrow import Array, RecordBatch, pyarrow
 
-_ODD: Final = 0x9E3779B97F4A7C15
+_BITS: Final = (1 << 64) - 1
+_STEP: Final = 0x9E3779B97F4A7C15
+_ODD: Final = 0xD6E8FEB86659FD93
 _INVERSE: Final = pow(_ODD, -1, 1 << 64)
-_NULL: Final = 0x632BE59BD9B4E019
-_LONG: Final = 64
-"""Bytes a value, on average, from which on values are hashed one by one."""
+_WORD: Final = 8
+_LONG: Final = 32 * _WORD
+"""Bytes of a value from which on it is hashed by Python."""
 
 
 def digest(batches: Iterable[RecordBatch]) -> tuple[int, int]:
@@ -22,7 +26,7 @@ def digest(batches: Iterable[RecordBatch]) -> tuple[int, int]:
     rows, total = 0, 0
     for batch in batches:
         rows += batch.num_rows
-        total += int(_of_row(batch.columns, batch.num_rows).sum())
+        total += int(_of_rows(batch.columns, batch.num_rows).sum())
     return rows, total % (1 << 64)
 
 
@@ -30,49 +34,60 @@ def _numpy() -> Any:
     return import_module("numpy")
 
 
-def _of_row(columns: Iterable[Array], rows: int) -> Any:
+@cache
+def _number(place: int) -> int:
+    """An odd number, another for each place in a row."""
+    mixed = (place + 1) * _STEP & _BITS
+    mixed = (mixed ^ mixed >> 32) * _ODD & _BITS
+    return mixed ^ mixed >> 32 | 1
+
+
+def _of_rows(columns: Iterable[Array], rows: int) -> Any:
     """A hash for each row, of its values in all columns."""
     np = _numpy()
-    hashes = np.full(rows, rows and _NULL, np.uint64)
-    for column in columns:
-        hashes ^= _of_value(column)
-        # Mixed with each column, or rows that exchange their values would look the same.
-        hashes *= np.uint64(_ODD)
-        hashes ^= hashes >> np.uint64(29)
+    hashes = np.full(rows, _ODD, np.uint64)
+    for place, column in enumerate(columns):
+        own = np.zeros(rows, np.uint64) if column.null_count else hashes
+        for within, word in enumerate(_words(column)):
+            own += word * np.uint64(_number(place) * _number(within) & _BITS)
+        if column.null_count:
+            # Below a null there may be anything.
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            hashes += np.where(valid, own, np.uint64(_INVERSE * _number(place) & _BITS))
+    return _mixed(hashes)
+
+
+def _mixed(hashes: Any) -> Any:
+    np = _numpy()
+    hashes ^= hashes >> np.uint64(32)
+    hashes *= np.uint64(_ODD)
+    hashes ^= hashes >> np.uint64(29)
     return hashes
 
 
-def _of_value(column: Array) -> Any:
-    """A hash for each value of a column."""
-    np, pa = _numpy(), pyarrow()
-    hashes = _plain(column)
-    if column.null_count:
-        hashes = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashes, np.uint64(_NULL))
-    return hashes if not pa.types.is_nested(column.type) else hashes * np.uint64(_ODD)
-
-
-def _plain(column: Array) -> Any:
-    """The same where no value is null; below a null it is anything."""
+def _words(column: Array) -> Iterator[Any]:
+    """What there is of each value, as numbers of eight bytes; below a null it is anything."""
     np, types = _numpy(), pyarrow().types
     kind = column.type
+    width = getattr(kind, "bit_width", 0) // 8 if types.is_primitive(kind) or types.is_decimal(kind) else 0
     if types.is_null(kind):
-        return np.zeros(len(column), np.uint64)
+        return
     if types.is_boolean(kind):
-        return column.cast(pyarrow().uint8()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
-    if types.is_struct(kind):
-        return _of_row(column.flatten(), len(column))
-    if types.is_map(kind) or types.is_list(kind) or types.is_large_list(kind):
+        yield column.cast(pyarrow().uint8()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
+    elif types.is_struct(kind):
+        yield _of_rows(column.flatten(), len(column))
+    elif types.is_map(kind) or types.is_list(kind) or types.is_large_list(kind):
         parts = [column.keys, column.items] if types.is_map(kind) else [column.values]
-        return _of_lists(_offsets(column), _of_row(parts, len(parts[0])))
-    if types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind) or types.is_large_binary(kind):
-        return _of_bytes(column)
-    width = getattr(kind, "bit_width", 0) // 8
-    if width in (1, 2, 4, 8, 16):
-        lanes = np.frombuffer(column.buffers()[1], np.dtype(f"u{min(width, 8)}"))
-        lanes = lanes.reshape(-1, max(1, width // 8))[column.offset : column.offset + len(column)]
-        plain = lanes[:, 0].astype(np.uint64)
-        return plain if width < 16 else plain * np.uint64(_ODD) ^ lanes[:, 1]
-    return _one_by_one(map(repr, column.to_pylist()), len(column))
+        yield _of_lists(_offsets(column), _of_rows(parts, len(parts[0])))
+    elif types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind) or types.is_large_binary(kind):
+        yield from _of_bytes(column)
+    elif width:
+        lanes = np.frombuffer(column.buffers()[1], np.dtype(f"u{min(width, _WORD)}"))
+        lanes = lanes.reshape(-1, max(1, width // _WORD))[column.offset : column.offset + len(column)]
+        for lane in lanes.T:
+            yield lane.astype(np.uint64, copy=False)
+    else:
+        yield _one_by_one(map(repr, column.to_pylist()), len(column))
 
 
 def _one_by_one(values: Iterable[Any], size: int) -> Any:
@@ -83,18 +98,41 @@ def _one_by_one(values: Iterable[Any], size: int) -> Any:
 def _offsets(column: Array) -> Any:
     np, types = _numpy(), pyarrow().types
     large = types.is_large_list(column.type) or str(column.type).startswith("large_")
+    if not len(column):
+        return np.zeros(1, np.int64)
     offsets = np.frombuffer(column.buffers()[1], np.int64 if large else np.int32)
-    return offsets[column.offset : column.offset + len(column) + 1]
+    return offsets[column.offset : column.offset + len(column) + 1].astype(np.int64)
 
 
-def _of_bytes(column: Array) -> Any:
+def _of_bytes(column: Array) -> Iterator[Any]:
+    """The lengths, and of long values Python's hashes; then the words of the others, with nothing behind their ends."""
     np = _numpy()
-    offsets = _offsets(column) if len(column) else np.zeros(1, np.int64)
-    if int(offsets[-1] - offsets[0]) > _LONG * len(column):
-        return _one_by_one(column.to_pylist(), len(column))
-    data = column.buffers()[2]
-    elements = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-    return _of_lists(offsets, elements.astype(np.uint64) + np.uint64(1))
+    offsets = _offsets(column)
+    first, data = int(offsets[0]), column.buffers()[2]
+    size = int(offsets[-1]) - first
+    starts, lengths = offsets[:-1] - first, np.diff(offsets)
+    heads = lengths.astype(np.uint64)
+    if len(far := np.flatnonzero(lengths > _LONG)):
+        heads[far] = _one_by_one(column.take(pyarrow().array(far)).to_pylist(), len(far))
+        lengths[far] = 0
+    yield heads
+    padded = np.zeros(size + _WORD, np.uint8)
+    if size:
+        padded[:size] = np.frombuffer(data, np.uint8)[first : first + size]
+    # A word from every byte on.
+    words = np.lib.stride_tricks.as_strided(padded[:_WORD].view("<u8"), (size + 1,), (1,))
+    for begin in range(0, int(lengths.max(initial=0)), _WORD):
+        some = np.flatnonzero(lengths > begin)
+        part = slice(None) if len(some) == len(lengths) else some
+        word = words[starts[part] + begin]
+        beyond = begin + _WORD - lengths[part]
+        word <<= (np.maximum(beyond, 0, out=beyond) * 8).view(np.uint64)
+        if part is some:
+            # Whatever the longest one has, these have no more.
+            all_words = np.zeros(len(lengths), np.uint64)
+            all_words[some] = word
+            word = all_words
+        yield word
 
 
 def _powers(size: int) -> tuple[Any, Any]:
@@ -116,11 +154,10 @@ _made: tuple[Any, Any] = ((), ())
 def _of_lists(offsets: Any, elements: Any) -> Any:
     """A hash for each list, of its elements' hashes in their order: a polynomial, by differences of running sums."""
     np = _numpy()
-    starts = (offsets - offsets[0]).astype(np.int64)
+    starts = offsets - offsets[0]
     size = int(starts[-1])
     powers, inverses = _powers(size)
     sums = np.zeros(size + 1, np.uint64)
     np.cumsum(elements[int(offsets[0]) : int(offsets[-1])] * powers[:size], out=sums[1:])
     hashes = (sums[starts[1:]] - sums[starts[:-1]]) * inverses[starts[:-1]]
-    hashes ^= hashes >> np.uint64(31)
-    return hashes * np.uint64(_ODD) + np.diff(starts).astype(np.uint64)
+    return _mixed(hashes) + np.diff(starts).astype(np.uint64)
