@@ -126,8 +126,8 @@ def enough() -> None:
     job is left, and the session is as good as new.
     """
     session = spark.session()
-    squares = session.range(10**9).selectExpr("id * id AS square")
-    rows = spark.from_dataframe(squares, as_="tuples", route="pushed")
+    squares = session.range(0, 10**9, 1, numPartitions=10_000).selectExpr("id * id AS square")
+    rows = spark.from_dataframe(squares, as_="tuples")
     print(len(ps.run(ps.pipe(rows, ps.take(3), ps.collect()))))
     print(len(list(session.sparkContext.statusTracker().getActiveJobsIds())))
     print(session.range(5).count())

@@ -6,14 +6,12 @@ streaming one, `executing` `on_executors`, transformers in Spark's own workers, 
 as a DataFrame, `register_source`, the same by name, and `write_table`. `connect` is what is different through Spark
 Connect, which is told where it is.
 
-**Hosts, ports and tokens.** The driver listens for its executors in two places: in each run of a pushed
-`from_dataframe` (`host=` and `port=` there), and, once a source is offered to Spark, in one server for all of them,
-until the session is stopped (the setting `spark.pullstream.port`). Unless they say otherwise that is on a port the
-system chooses, and on the loopback where Spark's master is on this machine, or else at `spark.driver.bindAddress`
-(`spark.driver.host`), by which executors must be able to reach the driver. Spark itself listens there, too. Each
-listener has a random token of its own, which travels with Spark's tasks; a connection that does not begin with it is
-closed, and a warning logged (logger `pullstream.spark`). What is sent is not
-encrypted.
+**Hosts, ports and tokens.** For its executors the driver listens once a source is offered to Spark, in one server for
+all of them, until the session is stopped (the setting `spark.pullstream.port`). Unless that says otherwise it is on a
+port the system chooses, and on the loopback where Spark's master is on this machine, or else at
+`spark.driver.bindAddress` (`spark.driver.host`), by which executors must be able to reach the driver. Spark itself
+listens there, too. The listener has a random token of its own, which travels with Spark's tasks; a connection that does
+not begin with it is closed, and a warning logged (logger `pullstream.spark`). What is sent is not encrypted.
 """
 
 from adapters.arrow import NullTimeError, SchemaError
@@ -22,7 +20,6 @@ from adapters.spark.errors import (
     JavaEnded,
     JavaNotFound,
     JobCancelled,
-    RetriedTaskError,
     SessionMismatch,
     ShuffleRerunError,
     SparkJobError,
@@ -55,7 +52,6 @@ __all__ = [
     "OrderedBatches",
     "RegisteredSource",
     "ReplayTooLong",
-    "RetriedTaskError",
     "RowError",
     "RowFilter",
     "SchemaError",

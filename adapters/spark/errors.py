@@ -54,9 +54,5 @@ class ShuffleRerunError(PullstreamError):
     """Spark computed a shuffle again in the midst of a read, and rows may be in other partitions than before."""
 
 
-class RetriedTaskError(PullstreamError):
-    """Spark tries a partition again of which rows have been handed on already: they would come twice."""
-
-
 class CannotListen(PullstreamError, OSError):
     """The driver cannot listen at the host and port where executors are to reach it."""

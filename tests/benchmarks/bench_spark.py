@@ -1,31 +1,46 @@
 """What it costs to bring a DataFrame's rows to the driver, against Spark's own ways.
 
-    python tests/benchmarks/bench_spark.py [rows [rounds]]
+    python -m tests.benchmarks.bench_spark [--rows N ...] [--rounds N] [--frame NAME ...] [--master MASTER]
 
-Every way reads the same DataFrame (a long, a double, a string and a timestamp in 16 partitions) in turns, a round of
-warming up first; medians of the rounds. Ratios are of rows a second: above 1 is faster than the baseline. "counted in
-the workers" is the floor of what goes through Python on the executors: nothing is sent to the driver.
+Every way reads the same DataFrame in turns, a round of warming up first; medians of the rounds. Ratios are of rows a
+second: above 1 is faster than the baseline. `heap` is what is left in Java after the last read, and a collection.
+
+Frames: `narrow` (a long, a double, a string and a timestamp), `wide` (twenty columns, half of them strings), `shuffled`
+(narrow, behind a shuffle) and `slow` (narrow, with a last stage that takes several times what is read). Of a shuffled
+one it is also measured what it costs to see that a shuffle runs again: "unwatched" does not look, "watched, compared"
+looks and makes digests of all rows, wherever Spark runs. On a cluster of processes here, say
+`--master 'local-cluster[4,1,1024]'`.
 """
 
+import argparse
 import gc
 import statistics
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
-
-from pyspark.sql import functions as sql
+from unittest.mock import patch
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.reading.partitions import Partitions
 
-ROUNDS = 5
-COLUMNS = "id", "cast(id AS double) / 3 AS value", "concat('row', id) AS text", "timestamp_seconds(id) AS at"
+PARTITIONS = 16
+NARROW = "id", "cast(id AS double) / 3 AS value", "concat('row', id) AS text", "timestamp_seconds(id) AS at"
+WIDE = tuple(f"concat('row', id + {n}) AS text{n}" if n % 2 else f"id * {n + 1} AS number{n}" for n in range(20))
+SLOW = (*NARROW[:2], "sha2(sha2(sha2(sha2(cast(id AS string), 512), 512), 512), 512) AS text", NARROW[3])
+Way = Callable[[], int]
 
 
-def count(source: Any, size: Callable[[Any], int] = lambda _: 1) -> int:
-    """How many rows come."""
-    return ps.run(ps.pipe(source, ps.reduce(lambda total, value: total + size(value), 0)))
+def frame_of(session: Any, name: str, rows: int) -> Any:
+    columns = {"wide": WIDE, "slow": SLOW}.get(name, NARROW)
+    frame = session.range(0, rows, 1, PARTITIONS).selectExpr(*columns)
+    return frame.repartition(PARTITIONS, "id") if name == "shuffled" else frame
+
+
+def count(source: Any) -> int:
+    """How many rows come, as batches."""
+    return ps.run(ps.pipe(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0)))
 
 
 def length(source: Any) -> int:
@@ -33,71 +48,86 @@ def length(source: Any) -> int:
     return ps.run(ps.pipe(source, ps.map_batches(lambda values: [len(values)]), ps.reduce(int.__add__, 0)))
 
 
-def rows_of(batch: Any) -> int:
-    return batch.num_rows
+@contextmanager
+def watching(*, at_all: bool) -> Generator[None]:
+    """Shuffles that run again are not looked for, or are, with digests of all that comes."""
+    plan: Any = getattr(Partitions, "_open")  # noqa: B009 - what is private is switched here alone
+
+    def changed(reading: Any) -> None:
+        plan(reading)
+        assert reading._reruns is not None, "it is behind a shuffle"
+        reading._digests = at_all
+        if not at_all:
+            reading._reruns = None
+
+    with patch.object(Partitions, "_open", changed):
+        yield
 
 
-def counting() -> Callable[[Any], Any]:
-    def function(batches: Any) -> Any:
-        import pyarrow as pa
+def ways(frame: Any, name: str) -> dict[str, Way]:
+    def read(as_: Any) -> Any:
+        return spark.from_dataframe(frame, as_=as_)
 
-        yield pa.RecordBatch.from_arrays([pa.array([sum(batch.num_rows for batch in batches)])], ["rows"])
+    def watched(*, at_all: bool) -> int:
+        with watching(at_all=at_all):
+            return count(read("batches"))
 
-    return function
-
-
-def ways(frame: Any) -> dict[str, Callable[[], int]]:
-    def read(**options: Any) -> Any:
-        return spark.from_dataframe(frame, **options)
-
-    step = sql.expr("id div 10000")
-    return {
-        "toArrow()": lambda: frame.toArrow().num_rows,
-        "toPandas()": lambda: len(frame.toPandas()),
-        "counted in the workers": lambda: sum(row.rows for row in frame.mapInArrow(counting(), "rows long").collect()),
-        "pushed, batches": lambda: count(read(as_="batches", route="pushed"), rows_of),
-        "pushed, tuples": lambda: length(read(as_="tuples", route="pushed")),
-        "pushed, rows": lambda: length(read(route="pushed")),
-        "pushed, dicts": lambda: length(read(as_="dicts", route="pushed")),
-        "pushed, batches, retry=buffer": lambda: count(read(as_="batches", route="pushed", retry="buffer"), rows_of),
-        "pushed, rows, clock=partition": lambda: length(read(time=step, clock="partition", since=0)),
-        "ordered, batches": lambda: count(read(as_="batches"), rows_of),
-        "ordered, tuples": lambda: length(read(as_="tuples")),
-        "ordered, rows": lambda: length(read()),
-    }
+    found: dict[str, Way] = {"toArrow()": lambda: frame.toArrow().num_rows, "batches": lambda: count(read("batches"))}
+    if name == "shuffled":
+        found["batches, unwatched"] = lambda: watched(at_all=False)
+        found["batches, watched, compared"] = lambda: watched(at_all=True)
+    else:
+        found |= {form: lambda form=form: length(read(form)) for form in ("tuples", "rows", "dicts")}
+        found["toPandas()"] = lambda: len(frame.toPandas())
+    return found
 
 
-def measure(rows: int, rounds: int) -> None:
-    session = spark.session(master="local[2]")
-    frame = session.range(0, rows, 1, 16).selectExpr(*COLUMNS)
-    # toLocalIterator is an order of magnitude slower: a part will do, read in as many partitions.
-    small = session.range(0, rows // 10, 1, 16).selectExpr(*COLUMNS)
-    candidates: dict[str, tuple[int, Callable[[], int]]] = {name: (rows, way) for name, way in ways(frame).items()}
-    candidates["toLocalIterator()"] = rows // 10, lambda: sum(1 for _ in small.toLocalIterator())
-    rates: dict[str, list[float]] = {name: [] for name in candidates}
+def heap(session: Any) -> int:
+    """Megabytes that Java keeps."""
+    runtime = session._jvm.java.lang.Runtime.getRuntime()
+    runtime.gc()
+    return (runtime.totalMemory() - runtime.freeMemory()) >> 20
+
+
+def measure(session: Any, name: str, rows: int, rounds: int) -> None:
+    frame = frame_of(session, name, rows)
+    candidates = {way: (rows, call) for way, call in ways(frame, name).items()}
+    if name != "shuffled":
+        # An order of magnitude slower: a part will do, read in as many partitions.
+        small = frame_of(session, name, rows // 10)
+        candidates["toLocalIterator()"] = rows // 10, lambda: sum(1 for _ in small.toLocalIterator())
+    rates: dict[str, list[float]] = {way: [] for way in candidates}
+    heaps: dict[str, int] = {}
     for turn in range(rounds + 1):
-        for name, (expected, way) in candidates.items():
+        for way, (expected, call) in candidates.items():
             gc.collect()
             start = time.perf_counter()
-            found = way()
+            found = call()
             seconds = time.perf_counter() - start
-            assert found == expected, (name, found)
+            assert found == expected, (way, found)
             if turn:
-                rates[name].append(expected / seconds)
-    print(f"{rows:,} rows, medians of {rounds} rounds; ratios are medians of the rounds' ratios")
-    print(f"{'':32} {'rows/s':>12} {'to toArrow()':>14} {'to toLocalIterator()':>22}")
-    for name, found in rates.items():
-        ratios = [
-            statistics.median(own / other for own, other in zip(found, rates[base], strict=True))
-            for base in ("toArrow()", "toLocalIterator()")
-        ]
-        print(f"{name:32} {statistics.median(found):12,.0f} {ratios[0]:14.2f} {ratios[1]:22.1f}", flush=True)
+                rates[way].append(expected / seconds)
+            if turn == rounds:
+                heaps[way] = heap(session)
+    print(f"\n{name}, {rows:,} rows, medians of {rounds} rounds; ratios are medians of the rounds' ratios")
+    print(f"{'':32} {'rows/s':>12} {'to toArrow()':>14} {'heap, MB':>10}")
+    for way, of_rounds in rates.items():
+        ratio = statistics.median(own / other for own, other in zip(of_rounds, rates["toArrow()"], strict=True))
+        print(f"{way:32} {statistics.median(of_rounds):12,.0f} {ratio:14.2f} {heaps[way]:10}", flush=True)
 
 
-def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
-    measure(rows, rounds)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 5_000_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--frame", nargs="+", default=["narrow", "wide", "shuffled", "slow"])
+    parser.add_argument("--master", default="local[2]")
+    given = parser.parse_args(arguments)
+    session = spark.session(master=given.master, config={"spark.driver.memory": "4g"})
+    for name in given.frame:
+        for rows in given.rows:
+            measure(session, name, rows, given.rounds)
+    session.stop()
 
 
 if __name__ == "__main__":

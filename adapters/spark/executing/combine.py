@@ -4,15 +4,14 @@ import pickle
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from typing_extensions import TypeVar
 
 from adapters.arrow import As, shape_argument
+from adapters.spark.columns import column as column_of
 from adapters.spark.executing.function import on_executors, time_column
-from adapters.spark.reading.attempts import Retry
-from adapters.spark.reading.jobs import is_connect
 from adapters.spark.reading.source import from_dataframe
 from adapters.spark.refusals import in_the_name_of, refused
 from pullstream import Blueprint, Fold, Source, Transformer, flat_map, map_batches
@@ -36,10 +35,6 @@ def reduce_by_key(
     key: Callable[[Any], K],
     time: "str | Column | None" = None,
     as_: As = "rows",
-    since: Hashable = None,
-    retry: Retry = "fail",
-    host: str | None = None,
-    port: int = 0,
 ) -> Source[tuple[K, R]]:
     """Fold a DataFrame's rows for each key and time, on the executors, and merge on the driver as times complete.
 
@@ -50,14 +45,12 @@ def reduce_by_key(
     ```
 
     The results are those of `ps.pipe(spark.from_dataframe(df, time=time), ps.reduce_by_key(fold, key=key))`, and come
-    as they do there: `(key, result)`, when the time is complete. But no row leaves its executor: every partition is
-    sorted by time, folded with `fold.partial()`, and sends a state for each of its keys when it has passed a time; the
-    driver merges them with `fold.merging()`, in no order. Without `time` everything is at time 0.
+    as they do there: `(key, result)`, in the order of time. But no row leaves its executor: every partition is sorted
+    by time and folded with `fold.partial()`, Spark brings the states of a time together, and the driver, which keeps
+    those of one time, merges them with `fold.merging()`. Without `time` everything is at time 0.
 
-    A time is complete when every partition has passed it, so where there are more partitions than Spark runs at once,
-    that is when the last of them are running (`df.coalesce(n)` makes fewer). An executor keeps the states of one time,
-    the driver those of the times that are not complete. States are pickled. `as_` is what `key` and `fold` are given;
-    `since` (the least time, if it is known), `retry`, `host` and `port` are those of `from_dataframe`.
+    The first result comes when every row has been folded. An executor keeps the states of one time. States are pickled.
+    `as_` is what `key` and `fold` are given.
 
     Raises:
         CompositionError: the fold has no `merge`, the time cannot be one, or the functions cannot be pickled.
@@ -71,8 +64,6 @@ def reduce_by_key(
             "got a fold that says nothing of how the states of two parts become one; give it Fold(..., merge=lambda "
             "state, other: ...)",
         )
-    if since is not None and time is None:
-        raise refused(_NAME, f"got since={since!r}, and no time= whose least it could be")
     merging = fold.merging()
     with in_the_name_of(_NAME):
         at = time_column(df, time)
@@ -84,15 +75,10 @@ def reduce_by_key(
         )
         parts = on_executors(folded, schema=_schema(df, name, column), time=column, as_=as_)
         frame = df.transform(attrs.evolve(parts, module=_NAME))
-        # Through Connect Spark sorts the states: their partitions cannot say here how far they are.
-        sorts = name is None or is_connect(df)
-        clock: Literal["partition"] | None = None if sorts else "partition"
-        since = None if sorts else since
-        # In no order, and with little to send: what counts is that times complete as the executors go on.
-        route: Literal["pushed"] | None = None if is_connect(df) else "pushed"
-        source = from_dataframe(
-            frame, time=name, as_="tuples", route=route, clock=clock, since=since, retry=retry, host=host, port=port
-        )
+        if name is not None:
+            # To sort, Spark looks at all there is beforehand: behind a shuffle nothing is folded again for it.
+            frame = frame.repartition(column_of(frame, "time", name, partial(refused, _NAME)))
+        source = from_dataframe(frame, time=name, as_="tuples")
     states: Fold[Any, Any] = Fold(merging.initial, partial(_merged, merging.step), merging.finish)
     # Of the same stream, and yet names by which they can be told from the one that gives the results.
     reading = (*_renamed(source, f"{_NAME}[executors]"), *_renamed(flat_map(_pairs), f"{_NAME}[states]"))

@@ -103,14 +103,16 @@ class Partitions:
         self._width = min(max(1, context.defaultParallelism), MOST_THREADS)
         self._least = -(-context.defaultParallelism // self._width)
         self._budget = heap(context) // SHARE
+        master = context.master or ""
+        # In one process with the driver nothing of a shuffle is lost, unless somebody deletes its files; and what a
+        # partition is made of, and sent as, is in the same memory.
+        self._local = master == "local" or master.startswith("local[")
         if self._rdd.shuffled:
             self._reruns = Reruns(session)
-            # In one process with the driver nothing of a shuffle is lost, unless somebody deletes its files.
-            master = context.master or ""
-            self._digests = not (master == "local" or master.startswith("local["))
+            self._digests = not self._local
 
     def _opened(self) -> Window[Part]:
-        spans = Spans(self._rdd.partitions, self._budget, self._least, self._next)
+        spans = Spans(self._rdd.partitions, self._budget, self._least, self._next, alone=self._local and not self._next)
         return Window(self._read, spans, self._width, _size)
 
     def _read(self, span: range) -> Part:

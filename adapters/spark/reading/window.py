@@ -28,8 +28,10 @@ class Spans:
     next: int = 0
     grows: bool = True
     """Whether a job may read several because they are small."""
+    alone: bool = False
+    """Whether the first job is alone, as it may fill the memory with what it brings."""
     _several: int = 1
-    _largest: int = 0
+    _largest: int | None = None
 
     def following(self) -> range | None:
         """The partitions for the next job; None if there are no more."""
@@ -41,11 +43,13 @@ class Spans:
 
     def fits(self, ahead: int) -> bool:
         """Whether one more job may run beside so many that are not taken."""
+        if self._largest is None:
+            return not (ahead and self.alone)
         return not ahead or (ahead + 1) * self._largest <= self.budget
 
     def took(self, span: range, seconds: float, size: int) -> None:
         """Note what a job has taken, and brought."""
-        self._largest = max(self._largest, size)
+        self._largest = max(self._largest or 0, size)
         if self.grows and seconds < SHORT and len(span) >= self._several and 2 * size <= LITTLE:
             self._several *= 2
         elif size > 2 * LITTLE:

@@ -16,7 +16,6 @@ from weakref import WeakSet
 import trio
 
 from adapters.spark.errors import CannotListen
-from adapters.spark.reading.pushed import addresses
 from adapters.spark.writing import frames
 from adapters.spark.writing.filters import RowFilter
 from adapters.spark.writing.readings import Reading
@@ -33,6 +32,8 @@ STOPPED_SECONDS = 1.0
 """Seconds between looks whether the context is still there."""
 
 HANG_UP_SECONDS = 5
+
+LOOPBACK = "127.0.0.1"
 
 _servers: "dict[SparkContext, SourceServer]" = {}
 _lock = threading.Lock()
@@ -55,7 +56,7 @@ class SourceServer:
     def __init__(self, session: "SparkSession") -> None:
         self.sources: dict[str, ServedSource] = {}
         self._context = session.sparkContext
-        self._bind, self._host = addresses(session, None)
+        self._bind, self._host = _addresses(self._context)
         self._port = _port(self._context)
         self._secret = frames.new_token()
         self._introduced: WeakSet[SparkSession] = WeakSet()
@@ -203,3 +204,13 @@ async def _hung_up(stream: trio.SocketStream) -> None:
         await stream.send_eof()
         while await frames.receive_frame(stream) is not None:
             pass
+
+
+def _addresses(context: "SparkContext") -> tuple[str, str]:
+    """The addresses at which the driver listens, and executors find it: the loopback, unless Spark is not local."""
+    master = context.master or ""
+    if master == "local" or master.startswith("local["):
+        return LOOPBACK, LOOPBACK
+    settings = context.getConf()
+    host = settings.get("spark.driver.host") or LOOPBACK
+    return settings.get("spark.driver.bindAddress") or host, host

@@ -61,9 +61,8 @@ def main(master, route, pids):
     session.range(1000).repartition(4).count()
     killer = Killer(pids, every=route == "into")
     ways = {
-        "ordered": lambda: read(session, killer, time="id"),
-        "pushed": lambda: read(session, killer, route="pushed"),
-        "buffer": lambda: read(session, killer, route="pushed", retry="buffer"),
+        "sorted": lambda: read(session, killer, time="id"),
+        "read": lambda: read(session, killer),
         "into": lambda: into(session, killer),
     }
     try:

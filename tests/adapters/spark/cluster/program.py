@@ -27,8 +27,8 @@ def main(master, folder, pids):
 
     counted = ps.pipe(spark.from_dataframe(frame, time="day"), ps.count_by_key(lambda row: row.name))
     results["ordered"] = sorted(ps.run(ps.pipe(counted, ps.collect(timed=True))))
-    pushed = spark.from_dataframe(frame, route="pushed", as_="tuples")
-    results["pushed"] = sorted(ps.run(ps.pipe(pushed, ps.filter(lambda row: row[0] % 1000 == 0), ps.collect())))
+    read = spark.from_dataframe(frame, as_="tuples")
+    results["read"] = ps.run(ps.pipe(read, ps.filter(lambda row: row[0] % 1000 == 0), ps.collect()))
     doubled = spark.on_executors(ps.map(lambda row: (row.id * 2, row.name)), schema="id bigint, name string")
     rows = frame.transform(doubled).selectExpr("sum(id)", "max(name)", "count(*)").collect()
     results["on_executors"] = [list(row) for row in rows]

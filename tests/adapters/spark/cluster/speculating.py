@@ -1,4 +1,4 @@
-"""A program in which Spark starts a second copy of a slow task: `speculating.py MASTER RETRY FILE`; says what came."""
+"""A program in which Spark starts a second copy of a slow task: `speculating.py MASTER FILE`; says what came."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ def slow(copied):
     return rows
 
 
-def main(master, retry, copied):
+def main(master, copied):
     settings = {
         "spark.executor.memory": "512m",
         "spark.cores.max": "2",
@@ -51,7 +51,7 @@ def main(master, retry, copied):
     }
     session = spark.session(master=master, config=settings)
     frame = session.range(0, ROWS, 1, PARTITIONS).mapInArrow(slow(copied), "id long")
-    source = spark.from_dataframe(frame, as_="tuples", route="pushed", retry=retry)
+    source = spark.from_dataframe(frame, as_="tuples")
     rows = ps.run(ps.pipe(source, ps.map(lambda row: row[0]), ps.collect()))
     after = session.range(100).count()
     session.stop()

@@ -41,7 +41,7 @@ def test_alone(local):
     """On this machine alone the results are what arithmetic says, and only the loopback is listened on."""
     assert local["listening"] == ["127.0.0.1"]
     assert local["on_executors"] == [[19_999 * 20_000, "n9", 20_000]]
-    assert local["pushed"] == [[n, n * 7 % 10, f"n{n % 13}"] for n in range(0, 20_000, 1000)]
+    assert local["read"] == [[n, n * 7 % 10, f"n{n % 13}"] for n in range(0, 20_000, 1000)]
     assert sum(total for _, total in local["to_dataframe"]) == 19_999 * 10_000
     assert (local["write_table"], local["written"]) == ([0, 1, 2, 3], 4950)
 

@@ -12,11 +12,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PROGRAM = Path(__file__).with_name("speculating.py")
 
 
-@pytest.mark.parametrize("retry", ["fail", "buffer"])
-def test_a_copy_beside_a_slow_task_changes_nothing(cluster, tmp_path, retry):
+def test_a_copy_beside_a_slow_task_changes_nothing(cluster, tmp_path):
     """Spark did start one, as it says itself; the rows are exact, each once."""
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), cluster.url, retry, str(tmp_path / "copied")],
+        [sys.executable, str(PROGRAM), cluster.url, str(tmp_path / "copied")],
         capture_output=True,
         text=True,
         check=False,

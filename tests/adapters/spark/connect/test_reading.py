@@ -81,16 +81,6 @@ def test_without_the_bridge_to_java(frame, monkeypatch):
         read(frame.selectExpr("1 / (id - 7) AS bad"))
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [({"route": "pushed"}, "the ordered route only"), ({"time": "five", "clock": "partition"}, "leave out clock=")],
-)
-def test_refused(frame, options, text):
-    """What needs the executors to find the way here is refused when composing."""
-    with pytest.raises(ps.CompositionError, match=text):
-        spark.from_dataframe(frame, **options)
-
-
 def slowly(remote):
     """Rows that take an hour."""
 

@@ -102,10 +102,6 @@ def test_batches_are_folded_as_well(frame):
         ({"df": [1], "time": None}, "needs a Spark DataFrame, and got [1] (list)"),
         ({"time": "dya"}, "has no column for time='dya'; its columns are id, day, k"),
         ({"as_": "dict"}, "got as_='dict'"),
-        ({"time": None, "since": 3}, "got since=3, and no time="),
-        ({"since": 3}, "got since=3, and its times are of type date"),
-        ({"retry": "twice"}, "got retry='twice': it is 'fail' or 'buffer'"),
-        ({"port": -1}, "needs a whole number below 65536 as its port"),
     ],
     ids=lambda part: "-".join(part) if isinstance(part, dict) else part,
 )

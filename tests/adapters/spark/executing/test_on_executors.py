@@ -162,12 +162,6 @@ class TestEndings:
         (file,) = tmp_path.iterdir()
         assert int(file.read_text()) < 200_000
 
-    def test_the_driver_has_rows_before_the_partition_is_read(self, session, until_idle):
-        """Pushed, nothing is collected: a partition that would take hours gives its first rows at once."""
-        long = session.range(0, 100_000_000_000, 1, 2).transform(spark.on_executors(ps.map(tuple), schema="id long"))
-        assert len(ps.run(ps.pipe(spark.from_dataframe(long, route="pushed"), ps.take(30_000), ps.collect()))) == 30_000
-        until_idle()
-
     def test_a_stream_that_has_enough_is_its_partitions(self, session):
         """`take` on an executor takes from every partition; Spark leaves the rest of it behind."""
         took = session.range(0, 100_000, 1, 2).transform(spark.on_executors(ps.take(2), schema="id long"))

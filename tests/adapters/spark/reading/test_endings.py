@@ -11,6 +11,7 @@ import trio
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.reading import ordered
 
 pytestmark = pytest.mark.spark
 
@@ -71,12 +72,16 @@ def endless(session, seconds=0.0, partitions=2):
     return session.range(0, 10_000_000, 1, partitions).mapInArrow(function, "id long")
 
 
-ROUTES = [{"route": "pushed"}, {"route": "pushed", "retry": "buffer"}, {"route": "ordered"}]
+@pytest.fixture(params=["arrow", "workers"])
+def way(request, monkeypatch):
+    """By Spark's own Arrow, or, as where a PySpark does not give it, through Python workers."""
+    if request.param == "workers":
+        monkeypatch.setattr(ordered, "offered", lambda session: False)
 
 
-@pytest.mark.parametrize("options", ROUTES, ids=["pushed", "buffered", "ordered"])
+@pytest.mark.usefixtures("way")
 class TestFailures:
-    def test_an_error_in_one_partition_is_told_with_its_text(self, session, options):
+    def test_an_error_in_one_partition_is_told_with_its_text(self, session):
         """The user's own words arrive, after what came before them."""
 
         def function(batches):
@@ -87,7 +92,7 @@ class TestFailures:
                     raise ValueError("row 7 is bad")
                 yield batch
 
-        source = spark.from_dataframe(session.range(0, 1000, 1, 4).mapInArrow(function, "id long"), **options)
+        source = spark.from_dataframe(session.range(0, 1000, 1, 4).mapInArrow(function, "id long"))
         with pytest.raises(spark.SparkJobError, match="ValueError: row 7 is bad") as failed:
             ps.run(ps.pipe(source, ps.drain()))
         assert failed.value.raised == "ValueError"
@@ -95,7 +100,7 @@ class TestFailures:
         assert failed.value.__notes__[0].startswith("raised in from_dataframe, composed at ")
 
     @pytest.mark.parametrize("how", ["exit", "kill"])
-    def test_a_worker_that_dies_fails_the_stream(self, session, options, how):
+    def test_a_worker_that_dies_fails_the_stream(self, session, how):
         """However a worker process goes, its end is told, and nothing hangs."""
 
         def function(batches):
@@ -108,11 +113,11 @@ class TestFailures:
                     os._exit(3) if how == "exit" else os.kill(os.getpid(), signal.SIGKILL)
                 yield batch
 
-        source = spark.from_dataframe(session.range(0, 200_000, 1, 2).mapInArrow(function, "id long"), **options)
+        source = spark.from_dataframe(session.range(0, 200_000, 1, 2).mapInArrow(function, "id long"))
         with pytest.raises(spark.SparkJobError, match="Python worker exited unexpectedly"):
             ps.run(ps.pipe(source, ps.drain()))
 
-    def test_an_error_of_the_consumer_cancels_the_job(self, session, options, until_idle):
+    def test_an_error_of_the_consumer_cancels_the_job(self, session, until_idle):
         """What the consumer raises comes out as it is, and Spark stops."""
 
         failure = ValueError("enough")
@@ -122,35 +127,30 @@ class TestFailures:
 
         small = session.range(0, 100_000, 1, 40)
         with pytest.raises(ValueError, match="enough") as failed:
-            ps.run(ps.pipe(spark.from_dataframe(small, **options), ps.map(fail), ps.drain()))
+            ps.run(ps.pipe(spark.from_dataframe(small), ps.map(fail), ps.drain()))
         assert failed.value is failure
         until_idle()
 
 
 class TestAborts:
-    @pytest.mark.parametrize("options", ROUTES, ids=["pushed", "buffered", "ordered"])
+    @pytest.mark.usefixtures("way")
     @pytest.mark.parametrize("wait", [0.0, 1.0])
-    def test_an_abort_before_the_first_batch_ends_the_job(self, session, options, wait, until_idle):
+    def test_an_abort_before_the_first_batch_ends_the_job(self, session, wait, until_idle):
         """Whether the job has begun or not, it is gone at once."""
 
         async def main():
-            async with ps.pipe(
-                spark.from_dataframe(endless(session, seconds=600), **options), ps.drain()
-            ).open() as run:
+            async with ps.pipe(spark.from_dataframe(endless(session, seconds=600)), ps.drain()).open() as run:
                 await trio.sleep(wait)
                 await run.abort()
 
         trio.run(main)
         until_idle()
 
-    @pytest.mark.parametrize(("route", "partitions"), [("pushed", 2), ("ordered", 500)])
-    def test_an_abort_in_the_middle_ends_the_job(self, session, route, partitions, until_idle):
+    def test_an_abort_in_the_middle_ends_the_job(self, session, until_idle):
         """After some batches it is the same."""
 
         async def main():
-            source = spark.from_dataframe(
-                endless(session, seconds=0.01, partitions=partitions), as_="batches", route=route
-            )
+            source = spark.from_dataframe(endless(session, seconds=0.01, partitions=500), as_="batches")
             async with ps.pipe(source, ps.drain()).open() as run:
                 while run.progress.counters()[0].values_out < 10:  # noqa: ASYNC110
                     await trio.sleep(0.01)
@@ -160,61 +160,15 @@ class TestAborts:
             trio.run(main)
             until_idle()
 
-    @pytest.mark.parametrize(("route", "partitions"), [("pushed", 2), ("ordered", 500)])
-    def test_taking_a_few_rows_ends_the_job(self, session, route, partitions, until_idle):
+    def test_taking_a_few_rows_ends_the_job(self, session, until_idle):
         """A stream that has enough cancels what Spark is still doing."""
-        source = spark.from_dataframe(endless(session, partitions=partitions), route=route)
+        source = spark.from_dataframe(endless(session, partitions=500))
         rows = ps.run(ps.pipe(source, ps.take(3), ps.collect()))
         assert len(rows) == 3
         until_idle()
 
 
 class TestBackPressure:
-    def test_a_slow_consumer_makes_the_tasks_wait(self, session, tmp_path):
-        """While nobody asks, tasks make what fits between Spark and its workers, and then nothing more."""
-        folder = str(tmp_path)
-
-        def function(batches):
-            from pyspark import TaskContext
-
-            path = Path(f"{folder}/{TaskContext.get().partitionId()}")
-            for batch in batches:
-                with path.open("ab") as file:
-                    file.write(b"x" * batch.num_rows)
-                yield batch
-
-        def produced():
-            return sum(path.stat().st_size for path in tmp_path.iterdir())
-
-        wide = session.range(0, 2_000_000, 1, 2).selectExpr("id", "repeat('x', 2000) AS text")
-        df = wide.mapInArrow(function, wide.schema)
-        counts = []
-
-        @ps.sink
-        async def slow(upstream, ctx):
-            await upstream.ask(1)
-            counts.append(produced())
-            with trio.fail_after(60):
-                while len(counts) < 4 or len(set(counts[-4:])) > 1:
-                    await trio.sleep(0.3)
-                    counts.append(produced())
-            await upstream.abort()
-
-        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches", route="pushed"), slow()))
-        print("rows of 2,000 bytes made while one batch is asked for, every 0.3 s:", counts)
-        # Between Spark and its workers lie pipes of up to a few megabytes in each of the two tasks.
-        assert counts[-1] < 200_000
-
-    def test_the_first_batch_comes_before_the_first_partition_is_finished(self, session):
-        """A partition whose every batch takes 50 ms gives its first at once, and not after 5 s."""
-        df = endless(session, seconds=0.05)
-        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches", route="pushed"), ps.take(1), ps.collect()))
-        start = time.monotonic()
-        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches", route="pushed"), ps.take(1), ps.collect()))
-        took = time.monotonic() - start
-        print(f"first batch, and its job gone, after {took:.2f} s; a partition takes 25 s")
-        assert took < 10
-
     def test_a_slow_consumer_keeps_no_slot_and_little_else(self, session, tmp_path):
         """While nobody asks, some partitions are computed ahead, and then nothing more; other jobs have all slots."""
         folder = str(tmp_path)

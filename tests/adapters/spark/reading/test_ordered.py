@@ -1,4 +1,4 @@
-"""The ordered route by itself: order, laziness, cancellation; the pull protocol has no part in it."""
+"""Reading in order by itself: order, laziness, cancellation; the pull protocol has no part in it."""
 
 import threading
 import time

@@ -1,16 +1,13 @@
-"""The pushed route with Spark: contents, types, times, and what is refused when composing."""
+"""`from_dataframe` with Spark: contents, types, times, and what is refused when composing."""
 
 import datetime as dt
 import pickle
-import socket
 from decimal import Decimal
 
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import spark
-from adapters.spark.reading.wire import Counted, pushing
 
 pytestmark = pytest.mark.spark
 
@@ -26,22 +23,20 @@ def frame(session):
 
 
 class TestContents:
-    @pytest.mark.parametrize("route", ["pushed", "ordered"])
-    def test_the_rows_are_sparks_own(self, frame, route):
-        """Nothing is lost, doubled or changed; the ordered route keeps the DataFrame's order as well."""
-        rows = read(frame, route=route)
+    def test_the_rows_are_sparks_own(self, frame):
+        """Nothing is lost, doubled or changed, and the DataFrame's order is kept."""
+        rows = read(frame)
         own = [tuple(row) for row in frame.collect()]
-        assert (sorted(rows) if route == "pushed" else rows) == own
+        assert rows == own
         assert rows[0]._fields == ("id", "five", "text")
 
-    @pytest.mark.parametrize("route", ["pushed", "ordered"])
-    def test_the_forms_tell_the_same(self, frame, route):
+    def test_the_forms_tell_the_same(self, frame):
         """Tuples, dicts and batches hold what rows hold."""
         few = frame.where("id < 500").coalesce(1)
-        rows = read(few, route=route)
-        assert read(few, route=route, as_="tuples") == rows
-        assert read(few, route=route, as_="dicts") == [row._asdict() for row in rows]
-        batches = read(few, route=route, as_="batches")
+        rows = read(few)
+        assert read(few, as_="tuples") == rows
+        assert read(few, as_="dicts") == [row._asdict() for row in rows]
+        batches = read(few, as_="batches")
         assert [row for batch in batches for row in batch.to_pylist()] == [row._asdict() for row in rows]
 
     @pytest.mark.parametrize("limit", [1, 2, 7])
@@ -50,17 +45,15 @@ class TestContents:
         few = frame.where("id < 300")
         assert sorted(read(few, limit)) == sorted(read(few))
 
-    @pytest.mark.parametrize("route", ["pushed", "ordered"])
-    def test_empty_frames_and_no_partitions_are_the_end(self, session, frame, route):
+    def test_empty_frames_and_no_partitions_are_the_end(self, session, frame):
         """A frame without rows, whether it has partitions or not, ends at once."""
-        assert read(session.range(0), route=route) == []
-        assert read(frame.where("id < 0"), route=route) == []
-        assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int"), route=route) == []
+        assert read(session.range(0)) == []
+        assert read(frame.where("id < 0")) == []
+        assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int")) == []
 
-    @pytest.mark.parametrize("route", ["pushed", "ordered"])
-    def test_rows_without_columns_are_counted(self, session, route):
+    def test_rows_without_columns_are_counted(self, session):
         """A frame of no columns has rows still."""
-        assert read(session.range(5).select(), route=route) == [()] * 5
+        assert read(session.range(5).select()) == [()] * 5
 
     def test_a_frame_is_read_any_number_of_times(self, frame):
         """Every run is a query of its own."""
@@ -69,8 +62,7 @@ class TestContents:
         assert counts == [10, 10]
 
     @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-    @pytest.mark.parametrize("route", ["pushed", "ordered"])
-    def test_every_type_arrives_as_the_plain_python_value(self, session, zone, route):
+    def test_every_type_arrives_as_the_plain_python_value(self, session, zone):
         """Nulls, nested values, decimals, bytes; timestamps are microseconds whatever the session's zone."""
         before = session.conf.get("spark.sql.session.timeZone")
         session.conf.set("spark.sql.session.timeZone", zone)
@@ -86,8 +78,8 @@ class TestContents:
                 "if(id = 0, null, true) AS flag",
                 "float('nan') AS real",
             )
-            none, full = read(df.coalesce(1), route=route)
-            batches = read(df.coalesce(1), route=route, as_="batches")
+            none, full = read(df.coalesce(1))
+            batches = read(df.coalesce(1), as_="batches")
         finally:
             session.conf.set("spark.sql.session.timeZone", before)
         assert none[:5] == (None, None, 1234567, 2_000_000, None)
@@ -116,35 +108,25 @@ class TestContents:
         import subprocess
         import sys
 
-        from pyspark import Accumulator
-        from pyspark.accumulators import AddingAccumulatorParam
         from pyspark.cloudpickle import dumps
 
-        counted = Accumulator(-1, Counted(lambda *_: None), AddingAccumulatorParam([]))
-
-        with socket.create_server(("127.0.0.1", 0)) as gone:
-            port = gone.getsockname()[1]
         from adapters.spark.reading.cells import packing
 
         program = (
             "import sys, pickle\n"
-            "push, pack = pickle.loads(sys.stdin.buffer.read())\n"
+            "pack = pickle.loads(sys.stdin.buffer.read())\n"
             "print(list(pack([])))\n"
-            "try: next(push([]))\n"
-            "except RuntimeError as exc: print(exc)\n"
             "ours = ('pullstream', 'adapters', 'timely', 'trio')\n"
             "print([name for name in sys.modules if name.split('.')[0] in ours])\n"
         )
         done = subprocess.run(
             [sys.executable, "-c", program],
-            input=dumps((pushing("127.0.0.1", port, b"token", counted), packing())),
+            input=dumps(packing()),
             capture_output=True,
             check=True,
             cwd="/",
         )
-        first, second, third = done.stdout.decode().splitlines()
-        assert (first, third) == ("[]", "[]")
-        assert "cannot reach the driver" in second
+        assert done.stdout.decode().splitlines() == ["[]", "[]"]
 
 
 class TestTimes:
@@ -153,12 +135,11 @@ class TestTimes:
         found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
         assert {time for time, _ in found} == {0}
 
-    @pytest.mark.parametrize("route", ["pushed", "ordered"])
     @pytest.mark.parametrize("as_", ["rows", "batches"])
-    def test_lateness_gives_unsorted_rows_their_times(self, session, route, as_):
+    def test_lateness_gives_unsorted_rows_their_times(self, session, as_):
         """Every row is at its own time, though nothing is sorted, and times complete on the way."""
         df = session.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
-        source = spark.from_dataframe(df, time="five", lateness=50, route=route, as_=as_)
+        source = spark.from_dataframe(df, time="five", lateness=50, as_=as_)
         found = ps.run(ps.pipe(source, ps.collect(timed=True)))
         if as_ == "batches":
             found = [(time, row) for time, batch in found for row in batch.to_pylist()]
@@ -186,60 +167,14 @@ class TestTimes:
         options = {"time": "at", "lateness": dt.timedelta(seconds=100)}
         assert len(read(df, **options)) == 100
 
-    async def test_partitions_have_clocks_of_their_own(self, session):
-        """Each partition's times complete as it goes on, and the number of partitions is Spark's."""
-        df = session.range(0, 9000, 1, 3).selectExpr("id", "id % 3000 div 1000 AS step")
-        source = spark.from_dataframe(df, time="step", clock="partition", since=0)
-        async with ps.pipe(source, ps.collect(timed=True)).open() as running:
-            completed = [list(frontier) async for frontier in running.progress.watch()]
-            found = await running.result()
-        assert all(row.step == time for time, row in found)
-        assert sorted(row.id for _, row in found) == list(range(9000))
-        firsts = [frontier[0] for frontier in completed if frontier]
-        assert firsts == sorted(firsts)
-
-    async def test_explain_names_the_partitions_that_hold_a_time_up(self, session):
-        """While a partition is slow it is named; when all have begun nothing else is."""
-        from pyspark.sql import functions as sql
-
-        @sql.udf("long")
-        def dawdle(number):
-            import time
-
-            time.sleep(3 if number == 1 else 0)
-            return number
-
-        df = session.range(0, 2, 1, 2).select(dawdle("id").alias("id"))
-        source = spark.from_dataframe(df, time="id", clock="partition", since=0)
-        async with ps.pipe(source, ps.drain()).open() as running:
-            with trio.fail_after(300):
-                while [str(b) for b in running.progress.explain(5)] != [  # noqa: ASYNC110 - Spark does not say
-                    "from_dataframe, partition 1 may still produce from 0 -> drain"
-                ]:
-                    await trio.sleep(0.02)
-            await running.progress.completed(5)
-
 
 class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
             ({"as_": "pandas"}, r"got as_='pandas': it is 'rows', 'tuples', 'dicts' or 'batches'"),
-            ({"route": "fast"}, r"got route='fast': it is 'pushed' or 'ordered'"),
-            ({"route": "pushed", "time": "id"}, r"partitions come in no order: say lateness="),
-            ({"route": "ordered", "time": "id", "clock": "partition"}, r"which is for the pushed route"),
-            ({"clock": "partition"}, r"and no time= that it could tell"),
-            ({"clock": "row", "time": "id"}, r"got clock='row': it is 'partition'"),
-            ({"since": 3, "time": "id"}, r"got since=, which is where"),
-            ({"since": "3", "time": "id", "clock": "partition"}, r"its times are of type int"),
-            ({"time": "id", "retry": "buffer"}, r'got retry=, which is for the pushed route: say route="pushed"'),
-            ({"route": "ordered", "port": 4040}, r"got port=, which is for the pushed route"),
-            ({"retry": "skip"}, r"got retry='skip': it is 'fail' or 'buffer'"),
-            ({"port": -1}, r"needs a whole number below 65536 as its port, and got -1"),
-            ({"host": 3}, r"needs the name or the address of this machine as its host, and got 3"),
             ({"lateness": 3}, r"got lateness=3, and no time="),
             ({"late": "drop", "time": "id"}, r"got late='drop', and no lateness="),
-            ({"lateness": 3, "time": "id", "clock": "partition"}, r"got both lateness= and clock="),
             ({"lateness": -1, "time": "id"}, r"lateness is of type int, and not negative"),
             ({"lateness": 3, "time": "text"}, r"for times that are strings"),
         ],
@@ -247,7 +182,7 @@ class TestRefusals:
     )
     def test_options_that_do_not_go_together_are_refused_when_composing(self, frame, options, message):
         """The mistake is told where it was made, with what to do."""
-        with pytest.raises(ps.CompositionError, match=rf"from_dataframe\(\) at .*test_pushed\.py:\d+ .*{message}"):
+        with pytest.raises(ps.CompositionError, match=rf"from_dataframe\(\) at .*test_contents\.py:\d+ .*{message}"):
             spark.from_dataframe(frame, **options)
 
     def test_intervals_of_months_are_refused_by_name(self, session):
