@@ -4,7 +4,7 @@ They stand beside the type of a parameter, see `factory`.
 """
 
 import inspect
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
@@ -12,6 +12,7 @@ import attrs
 from pullstream.blueprint.advice import advice
 from pullstream.blueprint.factory import Call
 from pullstream.blueprint.modules import Blueprint, OneShot, Source
+from pullstream.blueprint.parts import Function
 from pullstream.blueprint.shown import shown_callable
 
 A = TypeVar("A")
@@ -123,11 +124,11 @@ class Each:
 
 
 KEYS: Final = Sync("a key is computed at once; map_async the values to (key, value) first")
-Key: TypeAlias = Annotated[Callable[[A], K], KEYS]
+Key: TypeAlias = Annotated[Function[A, K], KEYS]
 """A function that gives a value its key."""
 
 
-TimeOf: TypeAlias = Annotated[Callable[[A], Hashable] | None, Sync("a value's time is known at once, from the value")]
+TimeOf: TypeAlias = Annotated[Function[A, Hashable] | None, Sync("a value's time is known at once, from the value")]
 """An option `time=`, the function that gives a value its time."""
 
 READS: Final = Instance(Source, "reads a source")

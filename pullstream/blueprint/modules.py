@@ -5,7 +5,7 @@ A blueprint can be opened any number of times; composing concatenates the tuples
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, ClassVar, Generic, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -176,9 +176,17 @@ class Transformer(Blueprint, Generic[A_contra, T_co]):
 
     kind = "transformer"
 
+    if TYPE_CHECKING:
+
+        def _gives(self, source: Source[A_contra], /) -> Source[T_co]: ...
+
 
 @attrs.frozen(repr=False)
 class Sink(Blueprint, Generic[A_contra, R_co]):
     """A blueprint that consumes values and ends with a result."""
 
     kind = "sink"
+
+    if TYPE_CHECKING:
+
+        def _results(self, source: Source[A_contra], /) -> R_co: ...

@@ -7,6 +7,7 @@ from typing import Annotated, Any, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Instance, Key, Positive, Source, Sync, Transformer, checked
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.nested.on_error import Handled, catches
 from pullstream.engine.parts.fused import Kind, Stage
@@ -23,7 +24,7 @@ T = TypeVar("T")
 def keys(
     mapping: Annotated[Mapping[K, object], Instance(Mapping, "needs a mapping")],
     *,
-    time: Callable[[K], Hashable] | None = None,
+    time: Function[K, Hashable] | None = None,
 ) -> Source[K]:
     """Give the keys that a mapping has: `values(tuple(mapping))`.
 
@@ -34,7 +35,7 @@ def keys(
     return values(tuple(mapping), time=time)
 
 
-def once(value: T, *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+def once(value: T, *, time: Function[T, Hashable] | None = None) -> Source[T]:
     """Give one value, then end: `values([value])`.
 
     >>> import pullstream as ps
@@ -57,7 +58,7 @@ def empty() -> Source[Any]:
 @overload
 def infinite() -> Source[float]: ...
 @overload
-def infinite(function: Callable[[], T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]: ...
+def infinite(function: Callable[[], T], *, time: Function[T, Hashable] | None = None) -> Source[T]: ...
 @checked
 def infinite(
     function: Annotated[

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Call, Module, OneOf, Sink
+from pullstream.blueprint import Blueprint, Call, Module, OneOf
+from pullstream.blueprint.parts import Into
 from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import blame
@@ -47,10 +48,10 @@ class PolicyHere(Policy):
         return ()
 
 
-OnError: TypeAlias = Annotated[Literal["fail", "skip"] | Sink[Failed[A], Any], Policy(("fail", "skip"))]
+OnError: TypeAlias = Annotated[Literal["fail", "skip"] | Into[Failed[A], Any], Policy(("fail", "skip"))]
 """An option `on_error` whose policies add nothing to what comes out of a module; "result" does."""
 
-OnErrorHere: TypeAlias = Annotated[Literal["fail", "skip"] | Sink[Failed[A], Any], PolicyHere(("fail", "skip"))]
+OnErrorHere: TypeAlias = Annotated[Literal["fail", "skip"] | Into[Failed[A], Any], PolicyHere(("fail", "skip"))]
 """The same of a module that does by itself what the policy says."""
 
 Handled: TypeAlias = Annotated[object, Policy()]

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Site
 from pullstream.blueprint.checks import function
+from pullstream.blueprint.parts import Function, Function2
 from pullstream.errors import CompositionError
 
 A = TypeVar("A")
@@ -61,15 +62,15 @@ class Fold(Generic[A, R]):
     # Written out because the state's type ties them together, and shows in none of the fields.
     @overload
     def __init__(
-        self, initial: Callable[[], R], step: Callable[[R, A], R], *, merge: Callable[[R, R], R] | None = None
+        self, initial: Callable[[], R], step: Function2[R, A, R], *, merge: Function2[R, R, R] | None = None
     ) -> None: ...
     @overload
     def __init__(
         self,
         initial: Callable[[], S],
-        step: Callable[[S, A], S],
-        finish: Callable[[S], R],
-        merge: Callable[[S, S], S] | None = None,
+        step: Function2[S, A, S],
+        finish: Function[S, R],
+        merge: Function2[S, S, S] | None = None,
     ) -> None: ...
     def __init__(
         self,

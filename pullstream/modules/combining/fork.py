@@ -1,10 +1,11 @@
 """`fork`: several transformers over one stream, merged."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Transformer
+from pullstream.blueprint.parts import Via
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -35,7 +36,7 @@ class _Fork(Wiring):
 
 @transformer
 def fork(
-    *transformers: Annotated[Transformer[A, B], Each(Instance(Transformer, "takes transformers"))],
+    *transformers: Annotated[Via[A, B], Each(Instance(Transformer, "takes transformers"))],
     capacity: Natural = 0,
 ) -> Transformer[A, B]:
     """Send every value through each of several transformers, and merge what comes out, as it comes.
@@ -49,4 +50,4 @@ def fork(
     results keep their order and their times, and a time is complete when it is on every way. A transformer that ends
     by itself leaves the others running, and when the last has, the stream is aborted; a failure ends all (R6).
     """
-    return opens(_Fork(*transformers, capacity=capacity))
+    return opens(_Fork(*cast("Any", transformers), capacity=capacity))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, Sync, checks
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, source
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.fan_in import FanIn, Input
@@ -138,7 +139,7 @@ class _MergeSorted(FanIn):
 @source
 def merge_sorted(
     *sources: Annotated[Source[T], checks.sources],
-    key: Annotated[Callable[[T], Any] | None, Sync("what has to be awaited goes into map_async, above")] = None,
+    key: Annotated[Function[T, Any] | None, Sync("what has to be awaited goes into map_async, above")] = None,
     on_error: OnError[T] = "fail",
 ) -> Source[T]:
     """Merge sources whose values are in order into one that is.

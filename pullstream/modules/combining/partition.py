@@ -7,6 +7,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sink, Sync
+from pullstream.blueprint.parts import Function, Into
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -154,23 +155,23 @@ def _sinks(call: Call, sinks: Any) -> Any:
 
 @overload
 def partition(
-    key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, capacity: int = 0, on_error: OnErrorHere[A] = "fail"
+    key: Function[A, K], sinks: Mapping[K, Into[A, R]], *, capacity: int = 0, on_error: OnErrorHere[A] = "fail"
 ) -> Sink[A, dict[K, R]]: ...
 @overload
 def partition(
-    key: Callable[[A], K],
-    sinks: Mapping[K, Sink[A, R]],
+    key: Function[A, K],
+    sinks: Mapping[K, Into[A, R]],
     *,
-    other: Sink[A, R2],
+    other: Into[A, R2],
     capacity: int = 0,
     on_error: OnErrorHere[A] = "fail",
 ) -> Sink[A, tuple[dict[K, R], R2]]: ...
 @sink
 def partition(
     key: Annotated[Callable[[Any], Any], Sync("what has to be awaited goes into map_async, above")],
-    sinks: Annotated[Mapping[Any, Sink[Any, Any]], _sinks],
+    sinks: Annotated[Mapping[Any, Into[Any, Any]], _sinks],
     *,
-    other: Annotated[Sink[Any, Any] | None, _A_SINK] = None,
+    other: Annotated[Into[Any, Any] | None, _A_SINK] = None,
     capacity: Natural = 0,
     on_error: OnErrorHere[Any] = "fail",
 ) -> Sink[Any, Any]:
@@ -193,4 +194,4 @@ def partition(
     Raises:
         RoutingError: a key has no sink.
     """
-    return opens(_Partition(key, sinks, other, capacity, on_error))
+    return opens(_Partition(key, cast("Any", sinks), cast("Any", other), capacity, on_error))

@@ -1,11 +1,12 @@
 """`tee`: several sinks over one stream."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, cast, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Sink
+from pullstream.blueprint.parts import Into
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.edge.kernel import Kernel
@@ -46,18 +47,18 @@ class Several:
 
 
 @overload
-def tee(a: Sink[A, R1], b: Sink[A, R2], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2]]: ...
+def tee(a: Into[A, R1], b: Into[A, R2], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2]]: ...
 @overload
-def tee(a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2, R3]]: ...
+def tee(a: Into[A, R1], b: Into[A, R2], c: Into[A, R3], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2, R3]]: ...
 @overload
 def tee(
-    a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], d: Sink[A, R4], /, *, capacity: int = 0
+    a: Into[A, R1], b: Into[A, R2], c: Into[A, R3], d: Into[A, R4], /, *, capacity: int = 0
 ) -> Sink[A, tuple[R1, R2, R3, R4]]: ...
 @overload
-def tee(*sinks: Sink[A, R1], capacity: int = 0) -> Sink[A, tuple[R1, ...]]: ...
+def tee(*sinks: Into[A, R1], capacity: int = 0) -> Sink[A, tuple[R1, ...]]: ...
 @sink
 def tee(
-    *sinks: Annotated[Sink[Any, Any], Each(Instance(Sink, "takes sinks"))], capacity: Natural = 0
+    *sinks: Annotated[Into[Any, Any], Each(Instance(Sink, "takes sinks"))], capacity: Natural = 0
 ) -> Sink[Any, tuple[Any, ...]]:
     """Give every value to each of several sinks; the result is the tuple of their results.
 
@@ -74,4 +75,4 @@ def tee(
     A sink that ends early leaves the others running, and the last one's end is the stream's; one that fails ends them
     all (R6). `completed` waits for every sink.
     """
-    return opens(Tee(*sinks, capacity=capacity))
+    return opens(Tee(*cast("Any", sinks), capacity=capacity))

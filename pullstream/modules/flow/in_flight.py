@@ -6,6 +6,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Site, Transformer
+from pullstream.blueprint.parts import Via
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -59,7 +60,7 @@ class _Gate(Kernel[Any]):
 
 
 class _Exit(PassOn):
-    """Counts the values that leave."""
+    """Counted the values that leave."""
 
     traits = Traits(waits=False, trusted=True)
 
@@ -137,7 +138,7 @@ def _count_or_quota(call: Call, capacity: Any) -> Any:
 
 @transformer
 def in_flight(
-    transformer: Annotated[Transformer[A, B], Instance(Transformer, "goes around a transformer")],
+    transformer: Annotated[Via[A, B], Instance(Transformer, "goes around a transformer")],
     capacity: Annotated[int | Quota, _count_or_quota],
 ) -> Transformer[A, B]:
     """Let at most `capacity` values be inside a transformer: gone in, and not yet come out.
@@ -152,4 +153,4 @@ def in_flight(
     its other end. It counts values, so the transformer must give one for each that it takes; one that leaves values
     out stalls once `capacity` of them are missing. A `Quota(n)` instead of the number can be changed while it runs.
     """
-    return opens(_InFlight(transformer, capacity))
+    return opens(_InFlight(cast("Any", transformer), capacity))

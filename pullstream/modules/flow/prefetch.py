@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Positive, Transformer
+from pullstream.blueprint import Positive
+from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.outbox import Outbox
@@ -13,7 +14,7 @@ from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done, TimedBatch
 from timely.order import Ascending, in_one_order
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 FEW: Final = 64
 """The number of values whose times may each be compared with all others: of thousands that takes seconds."""
@@ -58,7 +59,7 @@ class Prefetch(TaskKernel[Any]):
 
 
 @transformer
-def prefetch(capacity: Positive) -> Transformer[A, A]:
+def prefetch(capacity: Positive) -> Same[A]:
     """Ask ahead, and keep up to `capacity` values until they are wanted: what is above works while what is below does.
 
     Two stages with a prefetch between them take, together, as long as the slower one alone.

@@ -6,13 +6,14 @@ from typing import Any
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Positive, Seconds, Transformer
+from pullstream.blueprint import Positive, Seconds
+from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 class _Rate(Kernel[Any]):
@@ -48,7 +49,7 @@ class _Rate(Kernel[Any]):
 
 
 @transformer
-def rate(count: Positive, per: Seconds = 1.0) -> Transformer[A, A]:
+def rate(count: Positive, per: Seconds = 1.0) -> Same[A]:
     """Let at most `count` values pass in any `per` seconds; what comes sooner is delayed, and nothing is left out.
 
     >>> import time, pullstream as ps

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Sync, Transformer
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
@@ -14,7 +15,7 @@ from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.protocol import Batch, TimedBatch
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 class _Skip(PassOn, Resumable):
@@ -85,11 +86,11 @@ def _count_or_test(call: Call, what: Any) -> Any:
 
 
 @overload
-def skip(what: int, /) -> Transformer[A, A]: ...
+def skip(what: int, /) -> Same[A]: ...
 @overload
-def skip(what: Callable[[A], object], /, *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+def skip(what: Function[A, object], /, *, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def skip(what: Callable[[A], object], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def skip(what: Function[A, object], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
 @transformer
 def skip(
     what: Annotated[int | Callable[[Any], object], _count_or_test], /, *, on_error: Handled = "fail"

@@ -7,6 +7,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
@@ -16,7 +17,7 @@ from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.protocol import Batch, TimedBatch
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 class _Take(PassOn, Resumable):
@@ -77,14 +78,14 @@ def _count_or_test(call: Call, what: Any) -> Any:
 
 
 @overload
-def take(what: int, /) -> Transformer[A, A]: ...
+def take(what: int, /) -> Same[A]: ...
 @overload
 def take(
-    what: Callable[[A], object], /, *, last: bool = False, ahead: int = 1, on_error: OnError[A] = "fail"
-) -> Transformer[A, A]: ...
+    what: Function[A, object], /, *, last: bool = False, ahead: int = 1, on_error: OnError[A] = "fail"
+) -> Same[A]: ...
 @overload
 def take(
-    what: Callable[[A], object], /, *, last: bool = False, ahead: int = 1, on_error: Literal["result"]
+    what: Function[A, object], /, *, last: bool = False, ahead: int = 1, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
 @transformer
 def take(
@@ -158,7 +159,7 @@ class _TakeTimes(Notified, Resumable):
 
 
 @transformer
-def take_times(count: Natural) -> Transformer[A, A]:
+def take_times(count: Natural) -> Same[A]:
     """Give all values of the first `count` times that come, then abort what is upstream and end.
 
     >>> import pullstream as ps

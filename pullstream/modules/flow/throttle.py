@@ -9,7 +9,8 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Seconds, Transformer
+from pullstream.blueprint import Seconds
+from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Eventful
@@ -18,7 +19,7 @@ from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 @attrs.define(eq=False)
@@ -205,7 +206,7 @@ class _Sample(KeepLatest):
 
 
 @transformer
-def throttle(seconds: Seconds) -> Transformer[A, A]:
+def throttle(seconds: Seconds) -> Same[A]:
     """Give the first value at once, and after any value nothing for so many seconds, then the latest that came.
 
     >>> import pullstream as ps
@@ -223,7 +224,7 @@ def throttle(seconds: Seconds) -> Transformer[A, A]:
 
 
 @transformer
-def debounce(seconds: Seconds) -> Transformer[A, A]:
+def debounce(seconds: Seconds) -> Same[A]:
     """Give a value when so many seconds have passed without another: the last one of every burst.
 
     >>> import pullstream as ps
@@ -236,7 +237,7 @@ def debounce(seconds: Seconds) -> Transformer[A, A]:
 
 
 @transformer
-def sample(seconds: Seconds) -> Transformer[A, A]:
+def sample(seconds: Seconds) -> Same[A]:
     """Give, every so many seconds from the first ask on, the latest value, if one came since the last tick.
 
     >>> import pullstream as ps

@@ -6,13 +6,14 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Seconds, Transformer
+from pullstream.blueprint import Seconds
+from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.errors import AskTimeout
 from pullstream.protocol import Batch, Done
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 class _Timeout(Passing):
@@ -38,7 +39,7 @@ class _Timeout(Passing):
 
 
 @transformer
-def timeout(seconds: Seconds) -> Transformer[A, A]:
+def timeout(seconds: Seconds) -> Same[A]:
     """Fail with `AskTimeout`, which is a `TimeoutError`, when upstream leaves an ask without an answer for so long.
 
     >>> import trio, pullstream as ps

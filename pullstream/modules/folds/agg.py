@@ -20,12 +20,14 @@ import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Positive, Sync, checked
+from pullstream.blueprint.parts import Function
 from pullstream.engine.parts.fold import Fold, folds, itself, one_more
 
 A = TypeVar("A")
+V = TypeVar("V", default=Any)
 B = TypeVar("B")
 
-Of: TypeAlias = Annotated[Callable[[A], B] | None, Sync("it is called at once; map_async the values first")]
+Of: TypeAlias = Annotated[Function[A, B] | None, Sync("it is called at once; map_async the values first")]
 
 
 def _part(call: Call, q: Any) -> Any:
@@ -42,7 +44,7 @@ def count() -> Fold[Any, int]:
 @overload
 def sum() -> Fold[Any, Any]: ...
 @overload
-def sum(of: Callable[[A], B], start: B | int = 0) -> Fold[A, B]: ...
+def sum(of: Function[A, B], start: B | int = 0) -> Fold[A, B]: ...
 @overload
 def sum(*, start: B) -> Fold[B, B]: ...
 @checked
@@ -55,9 +57,9 @@ def sum(of: Of[Any, Any] = None, start: Any = 0) -> Fold[Any, Any]:
 
 
 @overload
-def min() -> Fold[A, A]: ...
+def min() -> Fold[V, V]: ...
 @overload
-def min(of: Callable[[A], B]) -> Fold[A, B]: ...
+def min(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def min(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """The least; of several that are equal, the first."""
@@ -65,9 +67,9 @@ def min(of: Of[Any, Any] = None) -> Fold[Any, Any]:
 
 
 @overload
-def max() -> Fold[A, A]: ...
+def max() -> Fold[V, V]: ...
 @overload
-def max(of: Callable[[A], B]) -> Fold[A, B]: ...
+def max(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def max(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """The greatest; of several that are equal, the first."""
@@ -75,13 +77,13 @@ def max(of: Of[Any, Any] = None) -> Fold[Any, Any]:
 
 
 @checked
-def mean(of: Of[A, Any] = None) -> Fold[A, Any]:
+def mean(of: Of[V, Any] = None) -> Fold[V, Any]:
     """The arithmetic mean."""
     return Fold(list, partial(_add_up, of or itself), _mean, _added_up)
 
 
 @checked
-def quantile(q: Annotated[float, _part], of: Of[A, Any] = None) -> Fold[A, Any]:
+def quantile(q: Annotated[float, _part], of: Of[V, Any] = None) -> Fold[V, Any]:
     """The value below which a part `q`, from 0 to 1, of all lie: 0.5 is the median.
 
     Between two values it is interpolated, linearly. All are kept until the end.
@@ -94,7 +96,7 @@ def quantile(q: Annotated[float, _part], of: Of[A, Any] = None) -> Fold[A, Any]:
 
 
 @checked
-def top(k: Positive, of: Of[A, Any] = None) -> Fold[A, list[A]]:
+def top(k: Positive, of: Of[V, Any] = None) -> Fold[V, list[V]]:
     """The `k` values of which `of` gives the most, the greatest first; of those that are equal, the first ones.
 
     >>> import pullstream as ps
@@ -106,7 +108,7 @@ def top(k: Positive, of: Of[A, Any] = None) -> Fold[A, list[A]]:
 
 
 @checked
-def distinct(of: Of[A, Hashable] = None) -> Fold[A, int]:
+def distinct(of: Of[V, Hashable] = None) -> Fold[V, int]:
     """The number of different values; each is kept until the end."""
     return Fold(set, partial(_include, of or itself), len, _all_seen)
 

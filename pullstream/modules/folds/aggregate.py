@@ -1,11 +1,12 @@
 """`aggregate`: several folds of the same values at once, with a name for each."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.fold import Fold, folds
@@ -22,7 +23,7 @@ def aggregate(
 ) -> Transformer[A, dict[str, Any]]: ...
 @overload
 def aggregate(
-    *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
+    *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
 ) -> Transformer[A, tuple[K, dict[str, Any]]]: ...
 @transformer
 def aggregate(

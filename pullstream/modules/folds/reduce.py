@@ -2,11 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Annotated, Any, Generic
+from typing import Annotated, Any, Generic, overload
 
 from typing_extensions import TypedDict, TypeVar, override
 
 from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint.parts import Function, WithCounts
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
@@ -20,6 +21,7 @@ from timely.order import in_one_order
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
+V = TypeVar("V", default=Any)
 S = TypeVar("S")
 
 
@@ -163,6 +165,12 @@ def reduce_by_key(
     return opens(Folding(fold, key=key, eager=eager, on_error=on_error))
 
 
+@overload
+def count_by_key(*, eager: bool = False, on_error: OnError[V] = "fail") -> WithCounts[V]: ...
+@overload
+def count_by_key(
+    key: Function[A, K] | None, *, eager: bool = False, on_error: OnError[A] = "fail"
+) -> Transformer[A, tuple[K, int]]: ...
 @transformer
 def count_by_key(
     key: Key[Any, Hashable] | None = None,

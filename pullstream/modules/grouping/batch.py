@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Final
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Positive, Seconds, Transformer
+from pullstream.blueprint import Positive, Seconds
+from pullstream.blueprint.parts import Lists
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.groups import Gather, Part
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 MOST: Final = 10_000
 """The most values of a list when nothing is said."""
@@ -50,7 +51,7 @@ class _Row(Part):
 
 
 @transformer
-def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> Transformer[A, list[A]]:
+def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> Lists[A]:
     """Put values together in lists of `count`.
 
     >>> import pullstream as ps

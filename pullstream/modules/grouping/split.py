@@ -7,10 +7,11 @@ from typing import Annotated, Any, Final, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Positive, Transformer
+from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.groups import Gather, Part
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 CAPACITY: Final = 2**24
 """The longest piece, in characters or bytes, when nothing is said."""
@@ -138,13 +139,13 @@ def _separator(call: Call, separator: Any) -> Any:
 
 
 @overload
-def split(*, capacity: int = CAPACITY) -> Transformer[A, A]: ...
+def split(*, capacity: int = CAPACITY) -> Same[A]: ...
 @overload
 def split(separator: str, *, capacity: int = CAPACITY) -> Transformer[str, str]: ...
 @overload
 def split(separator: bytes, *, capacity: int = CAPACITY) -> Transformer[bytes, bytes]: ...
 @overload
-def split(*, size: int) -> Transformer[A, A]: ...
+def split(*, size: int) -> Same[A]: ...
 @transformer
 def split(
     separator: Annotated[Any, _separator] = None,

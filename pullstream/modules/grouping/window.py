@@ -7,11 +7,12 @@ from typing import Any, Final, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Call, Positive, Seconds, Transformer, together
+from pullstream.blueprint import Call, Positive, Seconds, together
+from pullstream.blueprint.parts import Lists
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.groups import Gather, Part
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 CAPACITY: Final = 10_000
 """The most values that windows by the clock keep when nothing is said."""
@@ -123,9 +124,9 @@ def _count_or_clock(call: Call) -> None:
 
 
 @overload
-def window(count: int, step: int | None = None) -> Transformer[A, list[A]]: ...
+def window(count: int, step: int | None = None) -> Lists[A]: ...
 @overload
-def window(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Transformer[A, list[A]]: ...
+def window(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Lists[A]: ...
 @transformer
 @together(_count_or_clock)
 def window(
@@ -135,7 +136,7 @@ def window(
     seconds: Seconds | None = None,
     every: Seconds | None = None,
     capacity: Positive = CAPACITY,
-) -> Transformer[A, list[A]]:
+) -> Lists[A]:
     """Give lists of the latest values: the last `count`, after every `step` values, or by the clock.
 
     >>> import pullstream as ps

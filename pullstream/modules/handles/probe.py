@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Call, Sync, Transformer
+from pullstream.blueprint import Call, Sync
+from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT
@@ -17,7 +18,7 @@ from pullstream.history.diagram import shown
 from pullstream.history.events import Act, seen
 from pullstream.protocol import DONE, Batch, Done
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 _LOG: Final = logging.getLogger("pullstream.probe")
 
@@ -59,7 +60,7 @@ def _label_or_function(call: Call, show: Any) -> Any:
 
 
 @transformer
-def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Transformer[A, A]:
+def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Same[A]:
     """Show every request and every answer that passes; change nothing.
 
     >>> import pullstream as ps

@@ -16,6 +16,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Instance, Module, Positive, Transformer
+from pullstream.blueprint.parts import Via
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel, install
@@ -233,7 +234,7 @@ def _last_round(number: int, time: Any) -> Sequence[Hashable]:
 
 @transformer
 def loop(
-    body: Annotated[Transformer[A, B | Again[A]], Instance(Transformer, "needs a transformer as its body")],
+    body: Annotated[Via[A, B | Again[A]], Instance(Transformer, "needs a transformer as its body")],
     *,
     capacity: Positive = 1_000_000,
 ) -> Transformer[A, B]:
@@ -258,4 +259,4 @@ def loop(
     Raises:
         Overflow: more than `capacity` values are on their way round.
     """
-    return opens(_Loop(body, capacity))
+    return opens(_Loop(cast("Any", body), capacity))

@@ -17,6 +17,7 @@ from pullstream.blueprint import (
     Transformer,
     checks,
 )
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, source, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
@@ -27,7 +28,7 @@ from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import BEGINNING, Antichain, TimeDomainError, less_equal
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 B = TypeVar("B")
 
 Failures = type[BaseException] | tuple[type[BaseException], ...]
@@ -308,7 +309,7 @@ def retry(
     delay: Annotated[float, _delay] = 0.0,
     backoff: Annotated[float, _backoff] = 2.0,
     on: Annotated[Failures, _failures] = Exception,
-    resume: Annotated[Callable[[A], Source[A]] | None, _resume] = None,
+    resume: Annotated[Function[A, Source[A]] | None, _resume] = None,
     skip_delivered: bool = False,
 ) -> Source[A]:
     """Read a source, and open it anew when it fails: at most `times` times (None: for ever), then its failure passes.

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TextIO, get_origin, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Module, Sink, Sync, checked
+from pullstream.blueprint.parts import Collected, CollectedTimed, Function, Function2
 from pullstream.decorators import sink
 from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context
@@ -17,13 +18,14 @@ from pullstream.protocol import DONE, Reader
 from timely.order import is_total
 
 A = TypeVar("A")
+V = TypeVar("V", default=Any)
 R = TypeVar("R")
 
 
 @overload
-def collect(*, timed: Literal[False] = False) -> Sink[A, list[A]]: ...
+def collect(*, timed: Literal[False] = False) -> Collected[V]: ...
 @overload
-def collect(*, timed: Literal[True]) -> Sink[A, list[tuple[Any, A]]]: ...
+def collect(*, timed: Literal[True]) -> CollectedTimed[V]: ...
 @sink
 async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> list[Any]:
     """Keep every value in a list; with `timed`, every (time, value) pair. In a run with a journal, time by time.
@@ -57,12 +59,18 @@ async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = Fa
     return memory.values()
 
 
+@overload
+def drain() -> Sink[Any, None]: ...
+@overload
+def drain(function: Function[A, object] | None, *, on_error: OnError[A] = "fail") -> Sink[A, None]: ...
 @checked
 def drain(
-    function: Annotated[Callable[[A], object] | None, Sync("map_async the values first, and drain the results")] = None,
+    function: Annotated[
+        Callable[[Any], object] | None, Sync("map_async the values first, and drain the results")
+    ] = None,
     *,
-    on_error: OnError[A] = "fail",
-) -> Sink[A, None]:
+    on_error: OnError[Any] = "fail",
+) -> Sink[Any, None]:
     """Take every value and do nothing with it, or call a function for its effect.
 
     >>> import pullstream as ps
@@ -106,7 +114,7 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
 async def reduce(
     upstream: Reader[A],
     ctx: Context,
-    function: Annotated[Callable[[R, A], R], Sync("a fold answers at once; map_async the values first")],
+    function: Annotated[Function2[R, A, R], Sync("a fold answers at once; map_async the values first")],
     initial: R,
     *,
     on_error: Skips = "fail",

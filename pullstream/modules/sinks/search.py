@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Positive, Sink, Sync
+from pullstream.blueprint.parts import Function, OneOrNone
 from pullstream.decorators import alike, sink
 from pullstream.engine.nested.on_error import Skips
 from pullstream.engine.parts.context import Context
@@ -13,17 +14,18 @@ from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")
+V = TypeVar("V", default=Any)
 D = TypeVar("D")
 
 Skip = Literal["fail", "skip"]
 
 
 @overload
-def find(test: Callable[[A], object], *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | None]: ...
+def find(test: Function[A, object], *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | None]: ...
 @overload
-def find(test: Callable[[A], object], default: A, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A]: ...
+def find(test: Function[A, object], default: A, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A]: ...
 @overload
-def find(test: Callable[[A], object], default: D, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | D]: ...
+def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | D]: ...
 @sink
 async def find(
     upstream: Reader[Any],
@@ -62,7 +64,7 @@ async def find(
 
 
 @overload
-def first() -> Sink[A, A | None]: ...
+def first() -> OneOrNone[V]: ...
 @overload
 def first(default: D) -> Sink[A, A | D]: ...
 @sink

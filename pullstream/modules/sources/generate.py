@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Natural, Source, Sync, TimeOf
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, source
 from pullstream.modules.sources.values import Values
 
@@ -46,7 +47,7 @@ def repeat(value: T, times: Natural | None = None) -> Source[T]:
 def unfold(
     state: S,
     function: Annotated[
-        Callable[[S], tuple[T, S] | None], Sync("an async generator decorated with @ps.source may await")
+        Function[S, tuple[T, S] | None], Sync("an async generator decorated with @ps.source may await")
     ],
     *,
     time: TimeOf[T] = None,

@@ -8,6 +8,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Positive, Seconds, Sync, Transformer, together
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.tasks import TaskKernel
@@ -18,7 +19,7 @@ from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 _AT_ONCE: Final = Sync("what begins an epoch is known at once, from the value")
 _NOTHING: Final = object()
@@ -141,13 +142,13 @@ def _one_of_four(call: Call) -> None:
 
 
 @overload
-def epochs(count: int, *, nest: bool = False) -> Transformer[A, A]: ...
+def epochs(count: int, *, nest: bool = False) -> Same[A]: ...
 @overload
-def epochs(*, begin: Callable[[A], object], nest: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+def epochs(*, begin: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def epochs(*, key: Callable[[A], object], nest: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+def epochs(*, key: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def epochs(*, seconds: float) -> Transformer[A, A]: ...
+def epochs(*, seconds: float) -> Same[A]: ...
 @transformer
 @together(_one_of_four)
 def epochs(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Key, Sync, Transformer
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import OnError, catches, guarded
@@ -23,6 +24,7 @@ from timely import BEGINNING, less_equal
 from timely.order import in_one_order
 
 A = TypeVar("A")
+V = TypeVar("V", default=Any)
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
@@ -95,7 +97,7 @@ class _Distinct(Notified):
 
 
 @transformer
-def distinct(key: Key[A, Hashable] | None = None, *, on_error: OnError[A] = "fail") -> Transformer[A, A]:
+def distinct(key: Key[V, Hashable] | None = None, *, on_error: OnError[V] = "fail") -> Same[V]:
     """Keep the values whose key comes for the first time at their time; without `key`, a value is its own.
 
     >>> import pullstream as ps
@@ -149,10 +151,10 @@ class _Sorting(_ValuesByTime):
 
 @transformer
 def sort_by_time(
-    key: Annotated[Callable[[A], Any] | None, Sync("a key is computed at once; map_async the values first")] = None,
+    key: Annotated[Function[V, Any] | None, Sync("a key is computed at once; map_async the values first")] = None,
     *,
-    on_error: OnError[A] = "fail",
-) -> Transformer[A, A]:
+    on_error: OnError[V] = "fail",
+) -> Same[V]:
     """Answer times in order, and the values of each by a key: all of a time when it is complete.
 
     >>> import pullstream as ps
@@ -204,7 +206,7 @@ class _Accumulating(_ValuesByTime, Resumable):
 def accumulate(fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, R]: ...
 @overload
 def accumulate(
-    fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
+    fold: Fold[A, R], *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, tuple[K, R]]: ...
 @transformer
 def accumulate(

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Call, Sync, Transformer
+from pullstream.blueprint import Call, Sync
+from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
@@ -17,7 +18,7 @@ from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import Batch, Done, TimedBatch
 from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 class Retiming(PassOn):
@@ -88,7 +89,7 @@ class Restamping(Retiming):
 
 
 @transformer
-def restamp(function: Annotated[Callable[[Any], Hashable], Sync("times are known at once")]) -> Transformer[A, A]:
+def restamp(function: Annotated[Callable[[Any], Hashable], Sync("times are known at once")]) -> Same[A]:
     """Give every value the time that a function makes of its time: days of seconds, a coarser clock, another domain.
 
     >>> import pullstream as ps
@@ -133,7 +134,7 @@ def _step(call: Call, step: Any) -> Any:
 
 
 @transformer
-def delay(step: Annotated[Any, _step]) -> Transformer[A, A]:
+def delay(step: Annotated[Any, _step]) -> Same[A]:
     """Give every value a time that is later by `step`: a number for numbers, a `timedelta` for dates.
 
     >>> import pullstream as ps

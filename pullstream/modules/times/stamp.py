@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, Transformer
+from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.nested.side_branch import SideBranch
@@ -27,7 +28,7 @@ from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch
 from timely import BEGINNING, TimelyError, less_equal
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 @attrs.frozen
@@ -267,13 +268,13 @@ class _LateOption:
 
 @transformer
 def stamp(
-    time: Annotated[Callable[[A], Hashable], Sync("a value's time is known at once, from the value")],
+    time: Annotated[Function[A, Hashable], Sync("a value's time is known at once, from the value")],
     *,
     lateness: Annotated[Any, not_negative] = None,
     late: Annotated[Literal["error", "drop"] | Sink[A, Any], _LateOption()] = "error",
     nest: bool = False,
     on_error: OnError[A] = "fail",
-) -> Transformer[A, A]:
+) -> Same[A]:
     """Give every value the time that a function says, of the value: event time.
 
     >>> import pullstream as ps

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Sync, Transformer
+from pullstream.blueprint.parts import TimedValues
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.outbox import timed as at_times
@@ -15,6 +16,7 @@ from pullstream.failures import Failed, caught
 from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")
+V = TypeVar("V", default=Any)
 B = TypeVar("B")
 
 
@@ -50,7 +52,7 @@ class _Timed(PerBatch):
 
 
 @overload
-def timed() -> Transformer[A, tuple[Any, A]]: ...
+def timed() -> TimedValues[V]: ...
 @overload
 def timed(function: Callable[[Any, A], B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
 @overload

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, Transformer, checks
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_iterable
@@ -53,12 +54,10 @@ def map_batches(
 
 
 @overload
-def flat_map(
-    function: Callable[[A], Iterable[B] | Source[B]], *, on_error: OnError[A] = "fail"
-) -> Transformer[A, B]: ...
+def flat_map(function: Function[A, Iterable[B] | Source[B]], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
 @overload
 def flat_map(
-    function: Callable[[A], Iterable[B] | Source[B]], *, on_error: Literal["result"]
+    function: Function[A, Iterable[B] | Source[B]], *, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def flat_map(

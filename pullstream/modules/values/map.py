@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Sync, Transformer
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
@@ -20,9 +21,9 @@ Test: TypeAlias = Annotated[
 
 
 @overload
-def map(function: Callable[[A], B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
+def map(function: Function[A, B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
 @overload
-def map(function: Callable[[A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
+def map(function: Function[A, B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def map(
     function: Annotated[Callable[[Any], Any], Sync("map_async(function, concurrency) awaits its results")],
@@ -55,9 +56,9 @@ def map(
 
 
 @overload
-def filter(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+def filter(test: Function[A, object], *, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def filter(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def filter(test: Function[A, object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
 @transformer
 def filter(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is true.

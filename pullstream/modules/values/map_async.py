@@ -11,6 +11,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Positive, Transformer, checks
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
@@ -287,11 +288,11 @@ def _explained(exc: BaseException, awaitable: object) -> BaseException:
 
 @overload
 def map_async(
-    function: Callable[[A], Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
+    function: Function[A, Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
 ) -> Transformer[A, B]: ...
 @overload
 def map_async(
-    function: Callable[[A], Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
+    function: Function[A, Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def map_async(

@@ -7,6 +7,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Positive, Sync, Transformer
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.failures import Failed
@@ -41,11 +42,11 @@ class MapThread(MapAsync):
 
 @overload
 def map_thread(
-    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
+    function: Function[A, B], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
 ) -> Transformer[A, B]: ...
 @overload
 def map_thread(
-    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
+    function: Function[A, B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def map_thread(

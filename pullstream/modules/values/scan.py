@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, cast, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Sync, Transformer
+from pullstream.blueprint.parts import Function2, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fold import Fold
@@ -31,14 +32,14 @@ def scan(function: Fold[A, R], /, *, on_error: OnError[A] = "fail") -> Transform
 @overload
 def scan(function: Fold[A, R], /, *, on_error: Literal["result"]) -> Transformer[A, R | Failed[A]]: ...
 @overload
-def scan(function: Callable[[A, A], A], /, *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+def scan(function: Function2[A, A, A], /, *, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def scan(function: Callable[[A, A], A], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def scan(function: Function2[A, A, A], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
 @overload
-def scan(function: Callable[[R, A], R], initial: R, /, *, on_error: OnError[A] = "fail") -> Transformer[A, R]: ...
+def scan(function: Function2[R, A, R], initial: R, /, *, on_error: OnError[A] = "fail") -> Transformer[A, R]: ...
 @overload
 def scan(
-    function: Callable[[R, A], R], initial: R, /, *, on_error: Literal["result"]
+    function: Function2[R, A, R], initial: R, /, *, on_error: Literal["result"]
 ) -> Transformer[A, R | Failed[A]]: ...
 @transformer
 def scan(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Module, Sync, Transformer
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
@@ -13,7 +14,7 @@ from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
 from pullstream.protocol import Batch, TimedBatch
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 OnEnd = Callable[[BaseException | None], object]
 
@@ -30,12 +31,10 @@ class _Sees:
 
 
 @overload
-def tap(
-    function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: OnError[A] = "fail"
-) -> Transformer[A, A]: ...
+def tap(function: Function[A, object], on_end: OnEnd | None = None, *, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
 def tap(
-    function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: Literal["result"]
+    function: Function[A, object], on_end: OnEnd | None = None, *, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
 @transformer
 def tap(

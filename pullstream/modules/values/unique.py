@@ -8,21 +8,22 @@ from typing import Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Key, Positive, Transformer
+from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 @overload
 def unique(
-    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
-) -> Transformer[A, A]: ...
+    key: Function[A, Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
+) -> Same[A]: ...
 @overload
 def unique(
-    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
+    key: Function[A, Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
 @transformer
 def unique(

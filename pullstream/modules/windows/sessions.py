@@ -15,6 +15,7 @@ import attrs
 from typing_extensions import TypeVar, Unpack, override
 
 from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import OnError, catches
@@ -30,6 +31,7 @@ from timely import Delay, TimeDomainError
 from timely.order import in_one_order, is_total
 
 A = TypeVar("A")
+V = TypeVar("V", default=Any)
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
@@ -234,16 +236,16 @@ class _Sessions(Windowed, Resumable):
 
 
 @overload
-def sessions(gap: Any, **options: Unpack[FoldOptions[A]]) -> Transformer[A, Window[list[A]]]: ...
+def sessions(gap: Any, **options: Unpack[FoldOptions[V]]) -> Transformer[V, Window[list[V]]]: ...
 @overload
 def sessions(
-    gap: Any, *, key: Callable[[A], K], **options: Unpack[FoldOptions[A]]
+    gap: Any, *, key: Function[A, K], **options: Unpack[FoldOptions[A]]
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
 def sessions(gap: Any, fold: Fold[A, R], **options: Unpack[FoldOptions[A]]) -> Transformer[A, Window[R]]: ...
 @overload
 def sessions(
-    gap: Any, fold: Fold[A, R], *, key: Callable[[A], K], **options: Unpack[FoldOptions[A]]
+    gap: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[FoldOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 def sessions(

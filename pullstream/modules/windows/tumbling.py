@@ -6,13 +6,14 @@ frontier above and a summary, the least end of a window after a time.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Annotated, Any, Generic, TypeAlias, overload
 
 import attrs
 from typing_extensions import TypeVar, Unpack, override
 
 from pullstream.blueprint import Key, Transformer, together
+from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator
@@ -25,6 +26,7 @@ from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 from timely.order import in_one_order
 
 A = TypeVar("A")
+V = TypeVar("V", default=Any)
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
@@ -163,16 +165,16 @@ class GridOptions(FoldOptions[A], Generic[A], total=False):
 
 
 @overload
-def tumbling(size: Any, **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[list[A]]]: ...
+def tumbling(size: Any, **options: Unpack[GridOptions[V]]) -> Transformer[V, Window[list[V]]]: ...
 @overload
 def tumbling(
-    size: Any, *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
+    size: Any, *, key: Function[A, K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
 def tumbling(size: Any, fold: Fold[A, R], **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[R]]: ...
 @overload
 def tumbling(
-    size: Any, fold: Fold[A, R], *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
+    size: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 def tumbling(
@@ -216,10 +218,10 @@ def tumbling(
 
 
 @overload
-def sliding(size: Any, every: Any, **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[list[A]]]: ...
+def sliding(size: Any, every: Any, **options: Unpack[GridOptions[V]]) -> Transformer[V, Window[list[V]]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
+    size: Any, every: Any, *, key: Function[A, K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
 def sliding(
@@ -227,7 +229,7 @@ def sliding(
 ) -> Transformer[A, Window[R]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
+    size: Any, every: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 @together(of_one_kind)

@@ -1,0 +1,126 @@
+"""Types of modules by what they make of a source, for type checkers alone; which one is shown them, `parts` decides.
+
+mypy solves the type variables of one call, such as a `pipe(...)`, from each argument by itself: what is known from one
+is not carried into the call that is the next, and `collect()` is a `Sink[Never, list[Never]]` by then. Only a type that
+is generic when it arrives, a function with type variables of its own, is solved together with its neighbours. So a part
+of a pipe is here anything with a method from a source to a source, or from a source to a result; and that of a module
+whose types nothing fixes before it stands in its pipe is generic.
+"""
+
+# pyright: reportIncompatibleMethodOverride=false
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint.modules import Sink, Source, Transformer
+
+A = TypeVar("A")
+X = TypeVar("X")
+B_co = TypeVar("B_co", covariant=True)
+R_co = TypeVar("R_co", covariant=True)
+A_contra = TypeVar("A_contra", contravariant=True)
+B_contra = TypeVar("B_contra", contravariant=True)
+
+
+class Via(Protocol[A_contra, B_co]):
+    """A transformer."""
+
+    def _gives(self, source: Source[A_contra], /) -> Source[B_co]: ...
+
+
+class Into(Protocol[A_contra, R_co]):
+    """A sink."""
+
+    def _results(self, source: Source[A_contra], /) -> R_co: ...
+
+
+class Function(Protocol[A_contra, B_co]):
+    """A function of a value. A lambda is then one of `Any`: in a `Callable[[A], B]` mypy takes A for a type."""
+
+    def __call__(self, value: A_contra, /) -> B_co:
+        """Call it."""
+        ...
+
+
+class Function2(Protocol[A_contra, B_contra, B_co]):
+    """A function of two values."""
+
+    def __call__(self, one: A_contra, other: B_contra, /) -> B_co:
+        """Call it."""
+        ...
+
+
+# Each has a descriptor, because what that gives has new type variables each time: a method's are the same ones for all
+# the modules of a pipe, which would then have to be of one type.
+
+
+class _OfSame(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], Source[X]]: ...
+
+
+class Same(Transformer[A, A]):
+    """A transformer that gives the values that it takes."""
+
+    _gives: _OfSame
+
+
+class _OfLists(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], Source[list[X]]]: ...
+
+
+class Lists(Transformer[A, list[A]]):
+    """A transformer that gives values in lists."""
+
+    _gives: _OfLists
+
+
+class _OfTimedValues(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], Source[tuple[Any, X]]]: ...
+
+
+class TimedValues(Transformer[A, tuple[Any, A]]):
+    """A transformer that gives each value with its time."""
+
+    _gives: _OfTimedValues
+
+
+class _OfWithCounts(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], Source[tuple[X, int]]]: ...
+
+
+class WithCounts(Transformer[A, tuple[A, int]]):
+    """A transformer that gives each value with a number."""
+
+    _gives: _OfWithCounts
+
+
+class _OfCollected(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], list[X]]: ...
+
+
+class Collected(Sink[A, list[A]]):
+    """A sink that keeps all values."""
+
+    _results: _OfCollected
+
+
+class _OfCollectedTimed(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], list[tuple[Any, X]]]: ...
+
+
+class CollectedTimed(Sink[A, list[tuple[Any, A]]]):
+    """A sink that keeps all values, each with its time."""
+
+    _results: _OfCollectedTimed
+
+
+class _OfOneOrNone(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], X | None]: ...
+
+
+class OneOrNone(Sink[A, A | None]):
+    """A sink that gives one value, or None."""
+
+    _results: _OfOneOrNone
