@@ -176,7 +176,8 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     The changes of a time come when it is complete, and those that cancel not at all. What it costs is what changes, in
     the input and in all that the program makes of it, and not what there is. Times may be of any order; where two are
     beside one another, what comes of both together comes at their join. Everything that may still change is kept: the
-    records of what is joined, reduced, counted and iterated, by key; with a journal it is saved, by key.
+    records of what is joined, reduced, counted and iterated, by key; with a journal it is saved, all of a key when
+    anything of it changes.
 
     What holds a time, `Progress.explain` and the display tell by the program's own names: the inputs that change at it;
     and, where two times have to meet, the verbs that have something to say of both, with the loops around them.

@@ -59,6 +59,20 @@ def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_belo
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
+@pytest.mark.parametrize("limit", [1, 7, 100])
+def test_what_nobody_asks_for_is_not_taken(limit):
+    """Who reads slowly bounds how far the changes above have come: as far as was asked, and one ask on."""
+    taken = []
+    changes = ps.pipe(ps.values(range(10_000), time=lambda n: n), ps.tap(taken.append), ps.map(lambda n: (n, 1)))
+    read = 0
+    for _ in ps.iterate(ps.pipe(changes, maintain(counted)), limit=limit):
+        read += 1
+        assert len(taken) <= read + 2 * limit
+        if read == 500:
+            break
+    assert read == 500
+
+
 def test_what_holds_a_time_is_told_by_the_names_of_the_program():
     """In explain, and so in the display: the inputs that change at it, while more of it may come."""
     seen = []
