@@ -109,6 +109,20 @@ def users_frames(traceback: TracebackType | None, *, innermost: bool = False) ->
     return found
 
 
+def lead_to(exc: BaseException, frame: FrameType | None) -> None:
+    """Let a traceback end at the line of a user's code that has led to it and is not under it: a `yield`."""
+    if frame is None or is_between(frame.f_globals.get("__name__")):
+        return
+    last = exc.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    here = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+    if last is None:
+        exc.__traceback__ = here
+    elif last.tb_frame is not frame:
+        last.tb_next = here
+
+
 def is_between(module: object) -> bool:
     """Whether a module is the toolkit's, or what it runs in: what a user's function is called through."""
     return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] in {"trio", "outcome"})

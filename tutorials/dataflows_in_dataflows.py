@@ -211,28 +211,22 @@ def streams_in_streams() -> None:
         print(f"{trio.current_time():g} {what}")
 
     async def main() -> None:
-        orders = [(0, cups(2, 3)), (1, cups(3, 1))]
+        orders = [(0, cups(2, 3.5)), (1, cups(3, 1))]
         timed = ps.values(orders, time=lambda order: order[0])
         side_by_side: ps.Transformer[ps.Source[str] | Iterable[str], str] = ps.flatten(concurrency=2)
-        async with (
-            ps.pipe(timed, ps.map(lambda order: order[1]), side_by_side, ps.drain(note)).open() as running,
-            trio.open_nursery() as nursery,
-        ):
+        async with ps.pipe(timed, ps.map(lambda order: order[1]), side_by_side, ps.drain(note)).open() as running:
             for time in (0, 1):
-                nursery.start_soon(told, running, time)
-
-    async def told(running: ps.Running[None], time: int) -> None:
-        await running.progress.completed(time)
-        note(f"{time} is complete")
+                await running.progress.completed(time)
+                note(f"{time} is complete")
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     # | 1 cup 1 of 3
     # | 2 cup 2 of 3
     # | 3 cup 3 of 3
-    # | 3 cup 1 of 2
-    # | 6 cup 2 of 2
-    # | 6 1 is complete
-    # | 6 0 is complete
+    # | 3.5 cup 1 of 2
+    # | 7 cup 2 of 2
+    # | 7 0 is complete
+    # | 7 1 is complete
 
 
 def main() -> None:

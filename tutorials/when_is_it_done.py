@@ -374,9 +374,9 @@ def no_right() -> None:
     print(ps.run(ps.pipe(ps.values(week(), time=day), mended(), ps.count_by_key(key=day), ps.collect())))
     # | yesterday, composed at when_is_it_done.py:371, answered at 0, but may not: it holds nothing, and the batch
     # |   that it works on is at 1. To answer at 0 later, keep the right while a batch at it, or before it, is the
-    # |   current one: `with ctx.hold(time):` for as long as something is owed, or ctx.notify_at(time), and answer
-    # |   when ctx.events(upstream) gives its Completed(time), not after; in a kernel, self.location.hold(time), and
-    # |   drop(time) (R12)
+    # |   current one: ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not
+    # |   after; or a ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an
+    # |   `async for` it is left before the next batch); in a kernel, self.location.hold(time), and drop(time) (R12)
     # | [(0, 2), (1, 2), (2, 1)]
 
 

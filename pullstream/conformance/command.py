@@ -138,9 +138,8 @@ def _tell(name: str) -> None:
 def _told(report: Report, said: dict[str, Any]) -> str:
     if report.ok:
         return str(report)
-    shown = report.first(SHOWN)
-    told = "\n\n".join(f"{finding}\n  Again: {_again(finding.subject, said, finding.cell)}" for finding in shown)
-    more = len(report.findings) - len(shown)
+    told = report.shown(lambda finding: _again(finding.subject, said, finding.cell), SHOWN)
+    more = len(report.findings) - SHOWN
     rest = f"\n\n... and {more} more" if more > 0 else ""
     return f"{report}\n\n{told}{rest}"
 

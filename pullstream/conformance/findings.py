@@ -41,8 +41,10 @@ HINTS: Final[Mapping[str, str]] = MappingProxyType(
         "R10": "open what you need at the first ask (in `acquire`, or at the top of the generator), and close it in "
         "every ending: with `with`, `finally` or `release`; tasks of your own go into a nursery that you leave",
         "R11": "acknowledge a batch when it has been dealt with",
-        "R12": "answer at the time of the batch in your hands, or later; what is to be answered later is held, "
-        "`with ctx.hold(time):`, or asked for with ctx.notify_at(time)",
+        "R12": "answer at the time of the batch in your hands, or later; for what is to be answered when that batch is "
+        "no longer in your hands, call ctx.notify_at(time) while it is, and answer at its Completed(time), which "
+        "ctx.events(upstream) gives, or enter a ctx.hold(time) while it is, and leave it after the answer (not by a "
+        "`with` in the body of an `async for`, which is left before the next batch)",
         "batching": "go through all values of a batch one by one, and keep what goes on from batch to batch; "
         "`limit` says how many may be answered, and nothing else",
         "times": "keep what you compute by time, in a dict, and take it out at its Completed(time)",

@@ -1,7 +1,7 @@
 """Findings of a conformance run, and their report."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Self
 
 import attrs
@@ -49,10 +49,15 @@ class Finding:
         return MEANT.get(self.rule)
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, before: Collection[str] = ()) -> str:
+        """The finding in words; how to mend it, unless that is among what was said before."""
         where = "" if self.place is None else f", {self.place}"
         lines = [f"{self.subject}{where}", f"{self.rule}: {self.words}.", f"  {self.scene}"]
         lines += [f"  {line}" for line in self.message.splitlines()]
-        lines.append(f"  To mend it: {self.hint}.")
+        mend = self.advice or "see above" if HINTS[self.rule] in before else self.hint
+        lines.append(f"  To mend it: {mend}.")
         if self.meant is not None:
             lines.append(f"  If it is meant: {self.meant}.")
         return "\n".join(lines)
@@ -85,6 +90,15 @@ class Report:
             found.append((rank, place, finding))
         return [finding for _, _, finding in sorted(found, key=lambda entry: entry[:2])[:number]]
 
+    def shown(self, again: Callable[[Finding], str], number: int = 3) -> str:
+        """Some findings in words, each with how it is run again; what mends several is said once."""
+        told: list[str] = []
+        before: list[str] = []
+        for finding in self.first(number):
+            told.append(f"{finding.told(before)}\n  Again: {again(finding)}")
+            before.append(HINTS[finding.rule])
+        return "\n\n".join(told)
+
     def check(self) -> Self:
         """Raise if anything was found.
 
@@ -92,7 +106,7 @@ class Report:
             ConformanceError: something was.
         """
         if self.findings:
-            shown = "\n\n".join(f"{finding}\n  Again: replay={str(finding.cell)!r}" for finding in self.first())
+            shown = self.shown(lambda finding: f"replay={str(finding.cell)!r}")
             raise ConformanceError(f"{len(self.findings)} of {self.cells.total()} cells break a rule.\n\n{shown}")
         return self
 

@@ -123,7 +123,8 @@ class Trial:
             trouble = _judged(exc, driver)
         if driver.checker.violations:
             violation = driver.checker.violations[0]
-            trouble = Trouble(violation.rule, f"{violation.module}: {violation.what}\n{violation.diagram}")
+            what = f"{violation.module}: {violation.what}\n{violation.diagram}"
+            trouble = Trouble(violation.rule, what, place_of(violation))
         self.gave = self.gave or bool(driver.bench.given if isinstance(driver, SinkDriver) else driver.values)
         if trouble is None:
             return outcome, None
@@ -285,7 +286,8 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
         return Trouble("hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds", place)
     match = re.match(r"(R\d+): ", str(rest))
     if isinstance(rest, CapabilityError):
-        return Trouble("R12", str(rest), place, _right(rest.time, driver))
+        # What to do about it is the finding's to say, once.
+        return Trouble("R12", str(rest).partition(" To answer at ")[0], place, _right(rest.time, driver))
     if isinstance(rest, (ReleaseTimeout, StalledError)):
         return Trouble("R6" if isinstance(rest, ReleaseTimeout) else "hang", str(rest), place)
     if isinstance(rest, PullstreamError) and match:

@@ -1,6 +1,7 @@
 """Interfaces that a module may take on beside what every module is asked: a class inherits them as well as `Kernel`."""
 
 from abc import ABC, abstractmethod
+from types import FrameType
 from typing import Any
 
 from pullstream.protocol import Batch, Done
@@ -51,6 +52,16 @@ class Finishing(ABC):
     @abstractmethod
     def finish(self) -> None:
         """Come to the end as soon as may be. Other sources are just not asked again, and cancelled in what they do."""
+
+
+class Suspended(ABC):
+    """A module whose own code waits at a line of it while its answer is looked at: a generator, at its `yield`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def suspended_at(self) -> FrameType | None:
+        """The frame of that code; None if it is running, or over."""
 
 
 class Stepwise(ABC):

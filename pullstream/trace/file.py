@@ -109,7 +109,7 @@ def is_event(row: Sequence[Json]) -> bool:
 
 
 def _rows(lines: Iterable[str]) -> list[Any]:
-    """What the lines say."""
+    """Read the lines, but for a last one that is not whole."""
     rows: list[Any] = []
     broken: TraceError | None = None
     for number, line in enumerate(lines, 1):

@@ -1,6 +1,7 @@
 """The conformance kit finds what is broken, passes what is not, and can be used from a test and from a shell."""
 
 import shlex
+from pathlib import Path
 
 import attrs
 import pytest
@@ -529,3 +530,44 @@ def test_a_module_over_records_is_given_records():
 def test_a_callable_over_records_raises_at_the_record():
     """The one at the cell's position."""
     assert conformance(ps.map, around=True, cells=100, values=lambda n: (n, str(n))).ok
+
+
+@ps.transformer
+async def too_late(upstream, ctx):
+    kept = []
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            if kept:
+                yield ps.Batch(*kept.pop())
+            kept.append((batch.time, [value]))
+    if kept:
+        yield ps.Batch(*kept.pop())
+
+
+@ps.transformer
+async def once_more(upstream, ctx):
+    while (batch := await upstream.ask(1)) is not ps.DONE:
+        yield batch
+    await upstream.ask(1)
+
+
+@pytest.mark.parametrize(
+    ("module", "rule", "line"),
+    [(too_late, "R12", "yield ps.Batch(*kept.pop())"), (once_more, "R9", "await upstream.ask(1)")],
+)
+def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
+    """Not at that of the module, where it is known: of an answer its yield, of a request the ask."""
+    report = conformance(Subject("module", module, flushes=True), cells=80)
+    found = next(finding for finding in report.findings if finding.rule == rule)
+    file, _, number = found.place.rpartition(":")
+    assert Path(file).read_text().splitlines()[int(number) - 1].strip() == line
+
+
+def test_what_mends_several_findings_is_said_once():
+    """The facts are each finding's own."""
+    report = conformance(Subject("too_late", too_late, flushes=True), cells=200)
+    late = attrs.evolve(report, findings=[finding for finding in report.findings if finding.rule == "R12"])
+    told = late.shown(lambda finding: "so")
+    assert told.count("but may not") == 3
+    assert told.count("ctx.notify_at(time)") == 1
+    assert told.count("To mend it: it has") + told.count("To mend it: it had") == 3

@@ -4,6 +4,7 @@ import asyncio
 import math
 import operator
 import time
+import traceback
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -817,3 +818,42 @@ def test_arrays_may_be_yielded():
         yield ps.Batch(0, Values([1, 2]))
 
     assert ps.run(ps.pipe(two(), ps.collect())) == [1, 2]
+
+
+@ps.transformer
+async def one_behind(upstream, ctx):
+    kept = None
+    async for batch in ctx.batches(upstream):
+        if kept is not None:
+            yield kept  # too late
+        kept = batch
+
+
+@ps.transformer
+async def of_nothing(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time, [])  # no value
+
+
+@ps.source
+async def back_in_time(ctx):
+    yield ps.Batch(3, [1])
+    yield ps.Batch(2, [1])  # earlier
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (ps.pipe(ps.values([1, 2], time=abs), one_behind()), "yield kept  # too late"),
+        (ps.pipe(ps.values([1, 2]), of_nothing()), "yield ps.Batch(batch.time, [])  # no value"),
+        (back_in_time(), "yield ps.Batch(2, [1])  # earlier"),
+    ],
+    ids=["R12", "R2", "back in time"],
+)
+def test_the_traceback_of_a_refused_answer_ends_at_its_yield(source, line):
+    """The generator waits at that line; the code that finds the mistake is nobody's business."""
+    with pytest.raises(ps.PullstreamError) as caught:
+        ps.run(ps.pipe(source, ps.collect()))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert frames[-1].line == line
+    assert [frame.line for frame in frames].count(line) == 1

@@ -31,7 +31,7 @@ from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.end import End
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.interfaces import Finishing, Stepwise
+from pullstream.engine.interfaces import Finishing, Stepwise, Suspended
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
@@ -44,6 +44,7 @@ from pullstream.errors import (
     failure_in,
     raised_when_cancelled,
 )
+from pullstream.frames import lead_to
 from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
 
 T = TypeVar("T")
@@ -297,6 +298,8 @@ class Edge(Generic[T]):
                 if requests.state is OPEN:
                     if failure is not None and not self.relayed(failure):
                         blame(failure, self._name())
+                        if isinstance(self.module, Suspended):
+                            lead_to(failure, method_of(self.module, "suspended_at")())
                     requests.code_returned()
                     if cancelled:
                         self._end_cancelled()

@@ -1,6 +1,7 @@
 """Modules written as async generators: one task each, from the first ask to the release."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from types import FrameType
 from typing import Any, cast
 
 import trio
@@ -8,15 +9,17 @@ from typing_extensions import override
 
 from pullstream.engine.edge.answers import no_sequence, unequal
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.interfaces import Suspended
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import ProtocolError, failure_in, raised_by_closing, raised_when_cancelled, without_cancelled
+from pullstream.frames import lead_to
 from pullstream.protocol import DONE, Batch, Done
 
 
-class GeneratorKernel(Kernel[Any]):
+class GeneratorKernel(Suspended, Kernel[Any]):
     """Runs a source's or transformer's generator.
 
     The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the
@@ -36,6 +39,7 @@ class GeneratorKernel(Kernel[Any]):
         self._scope_of_closing = own_scope()
         self._running = False
         self._stopping = False
+        self._generator: AsyncGenerator[Any, None] | None = None
 
     @override
     async def acquire(self) -> None:
@@ -73,6 +77,15 @@ class GeneratorKernel(Kernel[Any]):
         return batch.part(start, stop)
 
     @override
+    def suspended_at(self) -> FrameType | None:
+        return None if self._running or self._answer is DONE else self._frame()
+
+    def _frame(self) -> FrameType | None:
+        """The generator's frame, while it is one and not at its end."""
+        frame: FrameType | None = getattr(self._generator, "ag_frame", None)
+        return frame
+
+    @override
     def halt(self) -> None:
         self._account.end()
         self._stopping = True
@@ -96,6 +109,7 @@ class GeneratorKernel(Kernel[Any]):
     async def _drive(self) -> None:
         context = Context(self._account)
         generator = self._function(*self.inputs, context, *self._args, **self._kwargs)
+        self._generator = generator
         try:
             with self._scope_of_closing:
                 with self._scope_of_task:
@@ -161,20 +175,21 @@ class GeneratorKernel(Kernel[Any]):
             if not (no_sequence(batch) or unequal(batch)) and len(batch.values):
                 self._account.answered = True
                 return batch
-            return self._refusal(batch)
-        if self.edge.origin:
+        elif self.edge.origin:
             return Batch(0, [answer])
-        hint = "and no completion" if isinstance(answer, Completed) else f"here Batch(batch.time, [{answer!r}])"
-        return ProtocolError(
-            f"R2: {self.location}, yielded {answer!r}: a transformer yields Batch(time, values), {hint}"
-        )
+        refusal = ProtocolError(f"R2: {self.location}, yielded {self._mistake(answer)}")
+        lead_to(refusal, self._frame())
+        return refusal
 
-    def _refusal(self, batch: Batch[Any]) -> ProtocolError:
+    def _mistake(self, answer: Any) -> str:
+        """The mistake of what is no answer."""
+        if not isinstance(answer, Batch):
+            hint = "and no completion" if isinstance(answer, Completed) else f"here Batch(batch.time, [{answer!r}])"
+            return f"{answer!r}: a transformer yields Batch(time, values), {hint}"
+        batch = cast("Batch[Any]", answer)
         if problem := no_sequence(batch):
-            return ProtocolError(f"R2: {self.location}, yielded {batch!r}, {problem}")
-        if problem := unequal(batch):
-            return ProtocolError(f"R2: {self.location}, yielded {problem}")
-        return ProtocolError(f"R2: {self.location}, yielded a batch without values: yield nothing, and go on, instead")
+            return f"{batch!r}, {problem}"
+        return unequal(batch) or "a batch without values: yield nothing, and go on, instead"
 
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
         try:

@@ -284,9 +284,10 @@ class Location:
         batch = f"the batch that it works on is at {current}" if current else asked
         return CapabilityError(
             f"{self}, {what}: it holds {self.held or 'nothing'}, and {batch}. To answer at {time!r} later, keep the "
-            f"right while a batch at it, or before it, is the current one: `with ctx.hold(time):` for as long as "
-            f"something is owed, or ctx.notify_at(time), and answer when ctx.events(upstream) gives its "
-            f"Completed(time), not after; in a kernel, self.location.hold(time), and drop(time) (R12)",
+            f"right while a batch at it, or before it, is the current one: ctx.notify_at(time), and answer when "
+            f"ctx.events(upstream) gives its Completed(time), not after; or a ctx.hold(time) that is entered then and "
+            f"left after the answer (by a `with` in the body of an `async for` it is left before the next batch); in a "
+            f"kernel, self.location.hold(time), and drop(time) (R12)",
             time,
         )
 
