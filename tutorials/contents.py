@@ -41,6 +41,15 @@ class Chapter:
         return list(self.shown or range(1, len(pieces(self.module)) + 1))
 
     @property
+    def told_beside(self) -> str:
+        """Which pieces it has, and where the others are, of a module that tells several chapters; else nothing."""
+        if self.shown is None:
+            return ""
+        others = [chapter.number for chapter in CHAPTERS if chapter.name == self.name and chapter is not self]
+        where = f"chapter {others[0]}" if len(others) == 1 else f"chapters {' and '.join(map(str, others))}"
+        return f"pieces {in_ranges(self.shown)}; the others are {where}"
+
+    @property
     def exercises(self) -> list[Exercise]:
         """The exercises that go with it."""
         return [exercise for exercise in EXERCISES if exercise.number.partition(".")[0] == str(self.number)]
@@ -65,6 +74,21 @@ CHAPTERS: Final = (
     Chapter(15, "Spark as a source", "spark_as_a_source", 15, needs=(("spark", "pyspark"),)),
     Chapter(16, "Kept up to date: programs of collections", "kept_up_to_date", 30),
 )
+
+
+def in_ranges(numbers: Sequence[int]) -> str:
+    """Numbers that ascend, for people.
+
+    >>> in_ranges((1, 2, 3, 12)), in_ranges((7, 8))
+    ('1 to 3, 12', '7, 8')
+    """
+    groups: list[list[int]] = []
+    for number in numbers:
+        if groups and number == groups[-1][-1] + 1:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return ", ".join(f"{group[0]} to {group[-1]}" if len(group) > 2 else ", ".join(map(str, group)) for group in groups)
 
 
 def chapter_numbered(number: str) -> Chapter:

@@ -309,6 +309,19 @@ def test_a_piece_to_read(tutorials):
     assert "8. Ending without a word" in done.stdout
 
 
+def test_numbers_have_no_gaps_that_nobody_explains(tutorials):
+    """Chapters and exercises are numbered one by one; where a chapter has not all pieces of its text it says so."""
+    from tutorials.contents import CHAPTERS
+
+    assert [chapter.number for chapter in CHAPTERS] == [*range(len(CHAPTERS))]
+    for chapter in CHAPTERS:
+        wanted = [f"{chapter.number}.{n}" for n in range(1, len(chapter.exercises) + 1)]
+        assert [exercise.number for exercise in chapter.exercises] == wanted
+    told = tutorials("list").stdout
+    assert "3  A source, 10 minutes (pieces 1 to 3, 12; the others are chapter 4)" in told
+    assert "7  When is it done, 30 minutes (pieces 1 to 6, 10 to 12; the others are chapters 8 and 11)" in told
+
+
 def test_every_exercise_is_somewhere_to_be_read_for():
     """`read:` of a verdict leads to a piece that there is."""
     from tutorials.contents import chapter_numbered

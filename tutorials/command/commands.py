@@ -46,7 +46,8 @@ def where(folder: Folder) -> int:
 def list(folder: Folder) -> int:
     """Show all chapters and exercises."""
     for chapter in CHAPTERS:
-        show(f"{chapter.number:>2}  {chapter.title}, {chapter.minutes} minutes{_missing(chapter)}")
+        beside = f" ({chapter.told_beside})" if chapter.shown else ""
+        show(f"{chapter.number:>2}  {chapter.title}, {chapter.minutes} minutes{beside}{_missing(chapter)}")
         for exercise in chapter.exercises:
             show(f"    {_standing(folder, exercise):5} {exercise.told}: {exercise.title}")
     extras = sorted({extra for chapter in CHAPTERS for extra in chapter.missing})
@@ -69,7 +70,7 @@ def read(what: str, *, page: bool) -> int:
             tell(chapter.module, [int(piece)])
         else:
             if chapter.shown:
-                show(f"{chapter.number}  {chapter.title}")
+                show(f"{chapter.number}  {chapter.title}: {chapter.told_beside}")
             tell(chapter.module, chapter.shown or ())
 
     paged(told) if page else told()
