@@ -1,5 +1,6 @@
 """What is asked of `less_equal`: all pairs of short paths, and a time for each that is wrong."""
 
+from functools import cache
 from itertools import product
 
 from timely import LoopSummary
@@ -17,8 +18,9 @@ HINTS = {
 def judge(answer, seeds):
     """Judge an answer."""
     less_equal = answer["less_equal"]
+    summary = cache(LoopSummary.word)
     for p, q in sorted(pairs(), key=lambda pair: (len(pair[0] + pair[1]), pair)):
-        got, want = less_equal(p, q), LoopSummary.word(p) <= LoopSummary.word(q)
+        got, want = less_equal(p, q), summary(p) <= summary(q)
         if got is not want:
             raise Wrong("values", f"less_equal({p!r}, {q!r}) gave {got!r}; {_why(p, q, want)}")
 

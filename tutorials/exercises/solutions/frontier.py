@@ -9,7 +9,6 @@ def frontier(steps, counts):
     for (place, time), count in counts.items():
         if count > 0:
             there.setdefault(place, set()).add(time)
-    there = least(there)
     while True:
         further = {place: set(times) for place, times in there.items()}
         for start, end, summary in steps:

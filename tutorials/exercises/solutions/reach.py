@@ -17,7 +17,7 @@ async def by_round(upstream, ctx, links):
                 known = seen.setdefault(time.outer, set())
                 new = [page for page in dict.fromkeys(arrived.pop(time)) if page not in known]
                 known.update(new)
-                onward = dict.fromkeys(link for page in new for link in links[page] if link not in known)
+                onward = dict.fromkeys(link for page in new for link in links[page])
                 answers = [(page, time.counters[-1]) for page in new] + [ps.Again(link) for link in onward]
                 if answers:
                     yield ps.Batch(time, answers)

@@ -10,9 +10,9 @@ def summarize(steps):
     while True:
         longer = {}
         for start, end, summary in steps:
-            rests = {IDENTITY} if end == "outside" else known.get(end, set())
-            longer.setdefault(start, set()).update(summary.followed_by(rest) for rest in rests)
-        longer = {place: set(minimal(summaries)) for place, summaries in longer.items() if summaries}
+            for rest in [IDENTITY] if end == "outside" else known.get(end, ()):
+                longer.setdefault(start, set()).add(summary.followed_by(rest))
+        longer = {place: set(minimal(summaries)) for place, summaries in longer.items()}
         if longer == known:
             return known
         known = longer
