@@ -15,11 +15,22 @@ from pullstream.blueprint.checks import (
     TimeOf,
 )
 from pullstream.blueprint.factory import Call, checked, together
-from pullstream.blueprint.modules import Blueprint, Module, OfOneRun, OneShot, Sink, Source, Transformer, refuse_sharing
+from pullstream.blueprint.modules import (
+    DRAWN_BY,
+    Blueprint,
+    Module,
+    OfOneRun,
+    OneShot,
+    Sink,
+    Source,
+    Transformer,
+    refuse_sharing,
+)
 from pullstream.blueprint.shown import shortened, shown_callable
 from pullstream.blueprint.site import Site
 
 __all__ = [
+    "DRAWN_BY",
     "READS",
     "Blueprint",
     "Call",

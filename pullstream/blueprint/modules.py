@@ -5,7 +5,7 @@ A blueprint can be opened any number of times; composing concatenates the tuples
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, Self, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -86,14 +86,16 @@ class OneShot(OfOneRun, Generic[T]):
         raise TypeError(f"a module over {self._shown} cannot be pickled: it can be read only once, here")
 
 
+DRAWN_BY: Final[list[Callable[["Blueprint"], str]]] = []
+"""The function that draws a blueprint as SVG; it comes here by itself, for nothing here knows what runs."""
+
+
 @attrs.frozen
 class Blueprint:
     """A composition of modules, as `pipe()` gives it; see `Source`, `Transformer`, `Sink` and `pullstream.Pipeline`."""
 
     modules: tuple[Module, ...]
     kind: ClassVar[str]
-    picture: ClassVar[Callable[["Blueprint"], str] | None] = None
-    """The drawing of a blueprint for a notebook, put here by what draws, for nothing here knows what runs."""
 
     def named(self, label: str) -> Self:
         """The same blueprint whose last module goes by `label` in `at=`, in explanations and in errors.
@@ -113,10 +115,10 @@ class Blueprint:
         """Show it in a notebook: as its picture, and as text where there are none."""
         del include, exclude
         shown = {"text/plain": repr(self)}
-        if Blueprint.picture is not None:
+        for draw in DRAWN_BY:
             # To show something is no time to complain of it: a run will.
             with suppress(Exception):
-                shown["image/svg+xml"] = Blueprint.picture(self)
+                shown["image/svg+xml"] = draw(self)
         return shown
 
     def __iter__(self) -> Iterator[NoReturn]:

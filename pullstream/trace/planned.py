@@ -54,7 +54,7 @@ class Planning(Assembly):
     def __init__(self, scope: Any) -> None:
         super().__init__(scope)
         self.inside: dict[int, list[str]] = {}
-        """What modules make streams of while they run, by their nodes."""
+        """Notes on the streams that modules make while they run, by their nodes."""
 
     @override
     def made(self, module: Module) -> Any:
@@ -80,7 +80,7 @@ class StandIn(Kernel[Any]):
         return DONE
 
     async def __call__(self, *_: object) -> None:
-        """Be a sink as well."""
+        """Stand in for a sink, too."""
 
 
 def _given(module: Module) -> Iterator[Blueprint]:
@@ -96,7 +96,7 @@ def _row(blueprint: Blueprint) -> str:
 
 
 def _times(location: Location) -> list[str]:
-    """What becomes of times in a module, where that is anything."""
+    """Words for the summaries of a module that change times."""
     rows = [row for row in location.summaries or () if row != IDENTITY]
     found = {_told(row) for row in rows if isinstance(row, Summary)}
     found |= {_told(one) for row in rows if not isinstance(row, Summary) for one in row if one != IDENTITY}

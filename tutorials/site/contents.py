@@ -26,6 +26,12 @@ class Page:
     """A package whose exported names it describes."""
 
 
+def _measured() -> list[Page]:
+    """The page of the benchmarks, where they have written one."""
+    page = ROOT / "tutorials/speed/README.md"
+    return [Page("Figures", "guides/figures.md", page)] if page.exists() else []
+
+
 def _written(title: str, place: str) -> Page:
     """A page that is written for the site."""
     return Page(title, place, PAGES / place)
@@ -59,6 +65,7 @@ SECTIONS: Final[dict[str, Sequence[Page]]] = {
         _written("With other programs", "guides/other_programs.md"),
         _written("Deployment", "guides/deployment.md"),
         _written("Performance", "guides/performance.md"),
+        *_measured(),
     ],
     "How it works": [
         Page("The twelve rules", "rules.md", ROOT / "tutorials/rules/README.md"),

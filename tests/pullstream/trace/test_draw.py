@@ -5,7 +5,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import pullstream as ps
-from pullstream.blueprint import Blueprint
 
 ROUND = ps.loop(ps.map(lambda n: ps.Again(n - 1) if n > 3 else n))
 
@@ -111,7 +110,7 @@ def test_a_notebook_shows_the_picture():
 
 def test_what_cannot_be_drawn_is_shown_as_text(monkeypatch):
     """To look at something raises nothing."""
-    monkeypatch.setattr(Blueprint, "picture", staticmethod(lambda _: 1 / 0))
+    monkeypatch.setattr("pullstream.blueprint.modules.DRAWN_BY", [lambda _: 1 / 0])
 
     assert set(ps.values([1])._repr_mimebundle_()) == {"text/plain"}
 
