@@ -15,6 +15,10 @@ tracker, to which the same updates come in some order. `tutorials/literature.md`
 
 from typing import Any
 
+import trio
+import trio.testing
+
+import pullstream as ps
 from timely import (
     ENTER,
     FEEDBACK,
@@ -203,8 +207,7 @@ def what_holds_it_up() -> None:
     """7. Why is nothing coming out?
 
     For a time that is not complete there is always something that holds it up: a message, or a right to speak, with a
-    way from there. The tracker can name it at every moment; `running.progress.explain` is this question asked of a run.
-    After three moves it is the message that goes round.
+    way from there. The tracker can name it at every moment. After three moves it is the message that goes round.
     """
     graph, at = a_program()
     tracker, sink = Tracker(graph), graph.place(at["sink"])
@@ -310,6 +313,34 @@ def judged() -> None:
     print(f"{wrong.rule}: {wrong.because}")
     # | ()
     # | too early: still pending: 0 at 'leaving'
+
+
+def of_a_run() -> None:
+    """11. Asked of a run.
+
+    Every run of `pullstream` has such a graph and such a tracker beside it, with a node for each module; asking,
+    answering and holding are its moves; a loop is a graph in a graph, with an entry and an exit. `completed` waits for
+    a frontier to pass a time, and `explain` names what holds it up, and the way from there. Below a number is halved,
+    round a loop, until it is odd; each turn takes a second. After a second and a half 12 is in its second round, as 6.
+    """
+
+    async def halved(number: int) -> int | ps.Again[int]:
+        await trio.sleep(1)
+        return number if number % 2 else ps.Again(number // 2)
+
+    async def run() -> None:
+        pipeline = ps.pipe(ps.values([12], time=lambda _: 0), ps.loop(ps.map_async(halved, 1)), ps.drain())
+        async with pipeline.open() as running, trio.open_nursery() as nursery:
+            nursery.start_soon(running.result)
+            await trio.sleep(1.5)
+            for blocking in running.progress.explain(0):
+                print(f"{trio.current_time():g} 0 waits:", blocking)
+            await running.progress.completed(0)
+            print(f"{trio.current_time():g} 0 is complete")
+
+    trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
+    # | 1.5 0 waits: map_async holds LoopTime(0, (1,)) -> loop egress -> loop -> drain
+    # | 3 0 is complete
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ CHAPTERS = [
     "what_a_pull_is",
     "writing_your_own",
     "when_is_it_done",
+    "by_query_and_tracker",
     "dataflows_in_dataflows",
     "the_model",
     "killed_and_resumed",
