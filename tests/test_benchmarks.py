@@ -43,6 +43,10 @@ def test_the_group_names_every_peer():
     assert {requirement.split(">=")[0] for requirement in groups["bench"]} == PEERS
 
 
+def test_every_study_is_a_file_with_a_name():
+    assert {path.stem for path in (ROOT / "tests/benchmarks/studies").glob("*.py")} == set(command.STUDIES)
+
+
 def found(seconds=1.0, digest="same"):
     return Measured(seconds, seconds, 1.0, digest, digest)
 

@@ -3,32 +3,53 @@
 python -m tests.benchmarks                    # the table; some hours, on a machine with nothing else to do
 python -m tests.benchmarks --quick --repeat 1 # a look, in some minutes
 python -m tests.benchmarks --plot             # and the page and chart of the docs, and the figures as JSON beside
-python -m tests.benchmarks --only W4 growth   # some of it; studies of one thing have names of their own (--list)
+python -m tests.benchmarks --only W4 growth   # some of it
+python -m tests.benchmarks --only tracker     # a study of one thing, alone (--list); what follows -- is for it
 """
 
 import argparse
+import subprocess
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 from string import ascii_lowercase
 
 from tests.benchmarks.catalogue import WORKLOADS
 from tests.benchmarks.chart import chart
-from tests.benchmarks.measuring import ROOT, Failure, Measured, checked
+from tests.benchmarks.growing import CURVES, grown
+from tests.benchmarks.measuring import Failure, Measured, checked
 from tests.benchmarks.results import Results, Row
 from tests.benchmarks.tables import line, page, targets
-from tests.benchmarks.workload import LIMIT, Way, Workload
+from tests.benchmarks.workload import LIMIT, ROOT, Way, Workload
 
 PAGE = ROOT / "tutorials" / "speed"
+STUDIES = {
+    "aborts": "an abort through five stages",
+    "checker": "a run that is checked",
+    "collections": "a change of a collection, and its load",
+    "collections_peers": "the same beside Pathway, where it is installed, and computed anew",
+    "display": "a run that a display looks on",
+    "journal": "a run with a journal, and a record of it",
+    "modules": "how the cost of every ready module grows; ten hours",
+    "spark_keyed": "keyed state in Spark's streams",
+    "spark_reading": "ways to read a DataFrame: wide, shuffled, slow, on a cluster; what is left in Java",
+    "spark_streaming": "a micro-batch of Spark's",
+    "times": "a time of one record, through modules that keep times",
+    "trace": "a run that is traced",
+    "tracker": "the tracker alone",
+}
+"""What is measured by files of their own, each against what that thing is to be compared with."""
+
 WARM = {"full": 3.0, "quick": 0.3, "smoke": 0.0}
 """Seconds for the runs of one measurement."""
 
 
-def options() -> argparse.Namespace:
+def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="workloads by name: W4, W3 (W3a and W3b)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="by name: W4, W3 (W3a and W3b), growth")
     parser.add_argument("--toolkits", nargs="+", metavar="NAME", help="these toolkits only")
     parser.add_argument("--repeat", type=int, default=5, help="how often all is measured, in turns (5)")
     parser.add_argument("--quick", dest="pace", action="store_const", const="quick", default="full", help="small sizes")
@@ -41,18 +62,16 @@ def options() -> argparse.Namespace:
         "--plot", type=Path, nargs="?", const=PAGE, metavar="FOLDER", help="write the page, its chart and its figures"
     )
     parser.add_argument("--list", action="store_true", help="name all that there is")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def chosen(only: list[str] | None) -> list[Workload]:
-    """The workloads that are meant: W3 is W3a and W3b."""
-    if only is None:
-        return list(WORKLOADS.values())
+def chosen(only: list[str]) -> list[Workload]:
+    """The workloads that are meant, W3a and W3b by W3; all if nothing is."""
     named = {name: {name, name.rstrip(ascii_lowercase)} for name in WORKLOADS}
     for name in only:
-        if not any(name in names for names in named.values()):
-            sys.exit(f"nothing here is called {name}: there are {', '.join(WORKLOADS)}")
-    return [workload for workload in WORKLOADS.values() if named[workload.name] & set(only)]
+        if name not in (*STUDIES, "growth", *chain.from_iterable(named.values())):
+            sys.exit(f"nothing here is called {name}: there are {', '.join((*WORKLOADS, 'growth', *STUDIES))}")
+    return [workload for workload in WORKLOADS.values() if not only or named[workload.name] & set(only)]
 
 
 def measured(results: Results, workloads: list[Workload], toolkits: list[str] | None) -> None:
@@ -94,24 +113,55 @@ def write(results: Results, folder: Path) -> None:
     print(f"written: {folder}")
 
 
+def listed() -> None:
+    """All that there is, by name."""
+    for workload in WORKLOADS.values():
+        print(f"{workload.name:16} {workload.title}: {', '.join(workload.ways)}")
+    for name, growth in CURVES.items():
+        print(f"{'growth':16} {name}: {growth.says}")
+    for name, says in STUDIES.items():
+        print(f"{name:16} {says}")
+
+
+def found(given: argparse.Namespace, only: list[str]) -> Results:
+    """Measure what is asked for."""
+    results = Results(given.pace, given.repeat)
+    results.looked()
+    for toolkit in results.missing:
+        print(f"{toolkit} is not installed, and left out")
+    began = time.monotonic()
+    workloads = chosen(only)
+    if given.pace != "full" and not only:
+        workloads = [workload for workload in workloads if not workload.spark]
+        print("Spark's workloads, whose sessions take minutes to start, are left out: --only W9 measures them")
+    measured(results, workloads, given.toolkits)
+    if not only or "growth" in only:
+        grown(results)
+    results.seconds = time.monotonic() - began
+    results.looked()
+    return results
+
+
 def main() -> int:
-    given = options()
+    arguments, own = sys.argv[1:], list[str]()
+    if "--" in arguments:
+        at = arguments.index("--")
+        arguments, own = arguments[:at], arguments[at + 1 :]
+    given = options(arguments)
+    only: list[str] = given.only or []
     if given.list:
-        for workload in WORKLOADS.values():
-            print(f"{workload.name:5} {workload.title:28} {', '.join(workload.ways)}")
+        listed()
         return 0
+    if set(only) & set(STUDIES):
+        if len(only) > 1:
+            sys.exit("a study is asked for alone")
+        command = [sys.executable, "-m", f"tests.benchmarks.studies.{only[0]}", *own]
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
     if given.read:
         results = Results.read(given.read)
         print(*map(line, results.rows), sep="\n")
     else:
-        results = Results(given.pace, given.repeat)
-        results.looked()
-        for toolkit in results.missing:
-            print(f"{toolkit} is not installed, and left out")
-        began = time.monotonic()
-        measured(results, chosen(given.only), given.toolkits)
-        results.seconds = time.monotonic() - began
-        results.looked()
+        results = found(given, only)
     print(*targets(results, WORKLOADS.values()), sep="\n")
     if given.json:
         results.write(given.json)

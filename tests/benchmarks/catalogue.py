@@ -1,7 +1,19 @@
 """All workloads, in the order of the tables."""
 
 from tests.benchmarks.workload import Workload
-from tests.benchmarks.workloads import joining, looping, merging, passing, short, starting, waiting, windows, words
+from tests.benchmarks.workloads import (
+    filing,
+    joining,
+    looping,
+    merging,
+    passing,
+    short,
+    sparks,
+    starting,
+    waiting,
+    windows,
+    words,
+)
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
@@ -16,6 +28,16 @@ WORKLOADS: dict[str, Workload] = {
         joining.JOIN,
         joining.WITHIN,
         looping.LOOP,
+        sparks.OUT,
+        sparks.INTO,
+        sparks.STAGE,
+        sparks.WINDOWS,
+        filing.LINES,
+        filing.CSV,
+        filing.PARQUET,
+        filing.BATCHES,
+        filing.LINES_OUT,
+        filing.PARQUET_OUT,
         starting.IMPORT,
         starting.FIRST,
         windows.TUMBLING,

@@ -15,6 +15,14 @@ def piped(*parts: Any) -> Any:
     return pipe(*parts)
 
 
+def counted_here(source: Any) -> Callable[[], int]:
+    """How many values a source has, counted by the batch."""
+    import pullstream as ps
+
+    program = piped(source, ps.map_batches(lambda values: [len(values)]), ps.reduce(int.__add__, 0))
+    return lambda: ps.run(program)
+
+
 def in_asyncio(function: Callable[[], Coroutine[Any, Any, Any]]) -> Callable[[], Any]:
     """An async function of asyncio's, run."""
     import asyncio
@@ -28,7 +36,7 @@ def in_trio(function: Callable[[], Coroutine[Any, Any, Any]]) -> Callable[[], An
 
 
 def bytewax_list(build: Callable[[Any, Callable[..., Any]], Any]) -> Callable[[], list[Any]]:
-    """What a dataflow of Bytewax puts out; `build(op, given)` makes it, with `given(values)` as an input."""
+    """What a dataflow of Bytewax puts out; `build(op, given)` makes it, and `given(values or source)` its inputs."""
     op, dataflow, testing = (import_module(f"bytewax.{name}") for name in ("operators", "dataflow", "testing"))
 
     def run() -> list[Any]:
@@ -40,7 +48,8 @@ def bytewax_list(build: Callable[[Any, Callable[..., Any]], Any]) -> Callable[[]
             nonlocal inputs
             inputs += 1
             # Its default is a value at a time, which is its worst; a thousand is what its guide uses.
-            return op.input(f"in{inputs}", flow, testing.TestingSource(values, batch_size=1_000))
+            source = testing.TestingSource(values, batch_size=1_000) if hasattr(values, "__iter__") else values
+            return op.input(f"in{inputs}", flow, source)
 
         op.output("out", build(op, given), testing.TestingSink(out))
         testing.run_main(flow)

@@ -8,9 +8,11 @@ asked for it with the limit's answer.
 import gc
 import hashlib
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -94,10 +96,12 @@ def megabytes() -> float:
 def in_a_process(workload: Workload, way: str, size: int, seconds: float) -> Measured:
     """Measure a way, in a process of its own; `Failure` says why there is no figure."""
     command = [sys.executable, "-m", "tests.benchmarks.measuring", workload.name, way, str(size), str(seconds)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"took more than {LONGEST} s") from None
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        options: Any = {"cwd": ROOT, "env": os.environ | {"TMPDIR": folder}, "capture_output": True, "text": True}
+        try:
+            done = subprocess.run(command, **options, check=False, timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"took more than {LONGEST} s") from None
     # Some toolkits print: what is meant is the last line.
     *_, last = done.stdout.strip().splitlines() or [""]
     if done.returncode or not last.startswith("{"):

@@ -21,6 +21,10 @@ def machine() -> str:
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}"
 
 
+NOISE = 8.0
+"""Megabytes that a process may take for nothing."""
+
+
 @attrs.frozen
 class Spread:
     """The median of some figures, with the least and the greatest."""
@@ -90,7 +94,7 @@ class Row:
 
 @attrs.frozen
 class Curve:
-    """How a cost grows: what it costs at each size, and the slope of the line through the logarithms."""
+    """How a cost grows: what it costs at each size."""
 
     name: str
     says: str
@@ -99,11 +103,15 @@ class Curve:
     megabytes: list[float]
 
     def slope(self, figures: list[float]) -> float:
-        """The exponent: 1 is a cost that follows the number, 0 one that does not change."""
-        points = [(count, figure) for count, figure in zip(self.counts, figures, strict=True) if figure > 0]
-        if len(points) < 2:
+        """The exponent between the last two sizes: 1 is a cost that follows the number, 0 one that does not change."""
+        if len(figures) < 2 or min(figures[-2:]) <= 0:
             return 0.0
-        return statistics.linear_regression([log(n) for n, _ in points], [log(figure) for _, figure in points]).slope
+        return log(figures[-1] / figures[-2]) / log(self.counts[-1] / self.counts[-2])
+
+    @property
+    def memory(self) -> str:
+        """The slope of memory in use, if there is more of it than noise."""
+        return f"{self.slope(self.megabytes):.2f}" if max(self.megabytes, default=0) > NOISE else "flat"
 
 
 @attrs.define

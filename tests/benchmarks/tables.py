@@ -87,12 +87,14 @@ def growth(results: Results) -> list[str]:
             " · ".join(f"{count:,}" for count in curve.counts),
             " · ".join(number(seconds) for seconds in curve.seconds),
             f"{curve.slope(curve.seconds):.2f}",
-            " · ".join(f"{megabytes:,.0f}" for megabytes in curve.megabytes),
+            f"{curve.memory} ({max(curve.megabytes, default=0):,.0f} MB)",
         )
         for curve in results.curves
     ]
-    return table(("what grows", "to", "seconds", "slope", "MB"), rows) if rows else []
+    return table(("what grows", "to", "seconds", "slope", "memory"), rows) if rows else []
 
+
+SLOPES = "A slope is the exponent between the last two: 1 is a cost that follows the number, 0 one that does not."
 
 INTRODUCTION = """\
 # How fast it is
@@ -146,7 +148,12 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
             lines += [f"- {row.name}: {'; '.join(words)}."] * bool(words)
         lines += [""]
     if results.curves:
-        lines += ["## How costs grow", "", "Slopes are exponents: 1 is a cost that follows the number.", ""]
+        lines += [
+            "## How costs grow",
+            "",
+            "A slope is the exponent between the last two: 1 is a cost that follows the number.",
+            "",
+        ]
         lines += [*growth(results), ""]
     if results.troubles:
         lines += ["## What gave no figure", "", *(f"- {name}: {why}" for name, why in results.troubles.items()), ""]

@@ -1,6 +1,6 @@
 """What a micro-batch costs as a time: latency against Spark's own foreachBatch, and rows a second.
 
-    python tests/benchmarks/bench_spark_streaming.py [ROWS]
+    python -m tests.benchmarks --only spark_streaming -- [ROWS]
 
 Latency is from one micro-batch to the next, of 1,000 rows each, over a query whose body does nothing and over one
 whose body fetches the rows with toArrow(); ratios are of medians, of queries run in turns. Throughput is of ROWS rows

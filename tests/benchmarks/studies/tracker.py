@@ -1,4 +1,4 @@
-"""What the tracker costs, with growth curves. Run: `python tests/benchmarks/bench_timely.py`.
+"""What the tracker costs, with growth curves. Run: `python -m tests.benchmarks --only tracker`.
 
 Every figure is the median of interleaved repeats, in microseconds; the ratio to the first column shows how it grows.
 Machines differ and are shared: read the ratios.

@@ -1,6 +1,6 @@
 """Keyed state in streams: `on_executors` against a processor by hand (`transformWithState`), and Spark's own windows.
 
-    python tests/benchmarks/bench_spark_keyed.py [keys] [rows a key and window] [windows]
+    python -m tests.benchmarks --only spark_keyed -- [keys] [rows a key and window] [windows]
 
 Each micro-batch has all the rows of one window of ten seconds, of every key. A figure is the time of a micro-batch
 after the first, the median, and what that is for each key; absolute figures are of this machine, now.

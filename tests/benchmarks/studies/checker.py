@@ -1,6 +1,6 @@
 """What the checker costs when it watches, and that it costs nothing when it does not.
 
-    python tests/benchmarks/bench_checker.py
+    python -m tests.benchmarks --only checker
 
 Every figure is a ratio to its baseline, the median over interleaved repeats. *Off* is compared with a run whose kernels
 hand their lanes out as if there were no checker at all.

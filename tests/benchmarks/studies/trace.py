@@ -1,6 +1,6 @@
 """What a trace costs when it is written, with its verdict, and how large it is.
 
-    python tests/benchmarks/bench_trace.py
+    python -m tests.benchmarks --only trace
 
 Every figure is the ratio of a traced run to the same run that is not, the median over interleaved repeats. Ready
 modules in a row pass a value on in a microsecond or two, in which no line of text is written; a module of the user's

@@ -1,6 +1,6 @@
 """What a progress display costs a run that it looks on.
 
-    python tests/benchmarks/bench_display.py
+    python -m tests.benchmarks --only display
 
 Ratios of processor time, with the display on a terminal to without, the median over interleaved repeats of runs of a
 second or two. On a quiet machine.

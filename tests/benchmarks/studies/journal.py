@@ -1,6 +1,6 @@
 """What a journal costs: runs with one against the same without, a commit, and getting past what is done.
 
-    python tests/benchmarks/bench_journal.py
+    python -m tests.benchmarks --only journal
 
 Ratios are medians over interleaved repeats; absolute times are of this machine and its disk, now.
 """

@@ -1,6 +1,6 @@
 """What it costs to bring a DataFrame's rows to the driver, against Spark's own ways.
 
-    python -m tests.benchmarks.bench_spark [--rows N ...] [--rounds N] [--frame NAME ...] [--master MASTER]
+    python -m tests.benchmarks --only spark_reading -- [--rows N ...] [--rounds N] [--frame NAME ...] [--master MASTER]
 
 Every way reads the same DataFrame in turns, a round of warming up first; medians of the rounds. Ratios are of rows a
 second: above 1 is faster than the baseline. `heap` is what is left in Java after the last read, and a collection.

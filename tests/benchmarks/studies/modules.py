@@ -1,8 +1,8 @@
 """How what a module costs grows with what it is given: the exponents of processor time and of memory, as a table.
 
-    python tests/benchmarks/bench_growth.py                             # 10,000 to 1,000,000 values: some ten hours
-    python tests/benchmarks/bench_growth.py --sizes 1000 4000 --members 50 200     # some minutes
-    python tests/benchmarks/bench_growth.py --only group_by
+    python -m tests.benchmarks --only modules                             # 10,000 to 1,000,000 values: some ten hours
+    python -m tests.benchmarks --only modules -- --sizes 1000 4000 --members 50 200     # some minutes
+    python -m tests.benchmarks --only modules -- --only group_by
 
 Every ready module is given more and more values, at one time and at times of their own, with distinct keys and with
 few; what joins or deals out is given more and more members, or keys. An exponent of 1 is a cost that follows the

@@ -1,0 +1,152 @@
+"""How costs grow: stages, epochs, values, sources, outstanding times and keys, each with its slope.
+
+`python -m tests.benchmarks.growing CURVE COUNT` is one measurement, of processor time and memory, in its own process.
+"""
+
+import json
+import operator
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from tests.benchmarks.driving import piped
+from tests.benchmarks.measuring import LONGEST, Failure, megabytes
+from tests.benchmarks.results import Curve, Results
+from tests.benchmarks.workload import ROOT
+
+
+def itself(n: int) -> int:
+    return n
+
+
+def more(n: int) -> int:
+    return n + 1
+
+
+def stages(count: int) -> Any:
+    import pullstream as ps
+
+    return piped(ps.values(range(10_000)), *[ps.map(more)] * count, ps.drain()), None
+
+
+def own_stages(count: int) -> Any:
+    import pullstream as ps
+
+    @ps.transformer
+    class Passing(ps.Kernel[int]):
+        """A stage that is not made one loop with its neighbours."""
+
+        async def produce(self, limit: int) -> Any:
+            return await self.upstream.ask(limit)
+
+    return piped(ps.values(range(100_000)), *[Passing()] * count, ps.drain()), None
+
+
+def epochs(count: int) -> Any:
+    import pullstream as ps
+
+    counted = ps.reduce(lambda total, _: total + 1, 0)
+    return piped(ps.values(range(count), time=itself), ps.count_by_key(), counted), count
+
+
+def values(count: int) -> Any:
+    import pullstream as ps
+
+    return piped(ps.values(range(count)), ps.map(more), ps.reduce(operator.add, 0)), count * (count + 1) // 2
+
+
+def sources(count: int) -> Any:
+    import pullstream as ps
+
+    counted = ps.reduce(lambda total, _: total + 1, 0)
+    return piped(ps.merge(*[ps.values(range(100))] * count), counted), 100 * count
+
+
+def outstanding(count: int) -> Any:
+    import pullstream as ps
+
+    rows = [number - number * 7_919 % count for number in range(100_000)]
+    stamped = ps.stamp(itself, lateness=count)
+    return piped(ps.values(rows), stamped, ps.reduce_by_time(ps.agg.count()), ps.reduce(total, 0)), len(rows)
+
+
+def total(so_far: int, count: int) -> int:
+    return so_far + count
+
+
+def keys(count: int) -> Any:
+    import pullstream as ps
+
+    counted = ps.reduce(lambda total, _: total + 1, 0)
+    return piped(ps.values(range(count)), ps.count_by_key(), counted), count
+
+
+@attrs.frozen
+class Growth:
+    """A curve that can be measured: a program for a count, and the result that it must have, or None."""
+
+    says: str
+    make: Callable[[int], Any]
+    counts: tuple[int, ...]
+
+
+CURVES = {
+    "stages": Growth("maps in a row, 10,000 values", stages, (1, 10, 100, 1_000)),
+    "own-stages": Growth("modules in a row that are not one loop, 100,000 values", own_stages, (1, 10, 100, 1_000)),
+    "epochs": Growth("times of one value, each counted", epochs, (1, 100, 10_000, 1_000_000)),
+    "values": Growth("values", values, (1_000_000, 10_000_000, 100_000_000)),
+    "sources": Growth("sources merged, 100 values each", sources, (1, 10, 100, 1_000)),
+    "outstanding": Growth("times that are open at once, 100,000 values", outstanding, (10, 1_000, 100_000)),
+    "keys": Growth("keys counted", keys, (1_000, 10_000, 100_000, 1_000_000)),
+}
+PACES = {"full": slice(None), "quick": slice(-1), "smoke": slice(2)}
+
+
+def measure(name: str, count: int) -> tuple[float, float]:
+    """Seconds and megabytes of a run, in this process."""
+    import pullstream as ps
+
+    program, wanted = CURVES[name].make(count)
+    before, begin = megabytes(), time.process_time()
+    found = ps.run(program)
+    seconds = time.process_time() - begin
+    if wanted is not None and found != wanted:
+        raise Failure(f"wrong answer: {found} instead of {wanted}")
+    return seconds, megabytes() - before
+
+
+def in_a_process(name: str, count: int) -> tuple[float, float]:
+    command = [sys.executable, "-m", "tests.benchmarks.growing", name, str(count)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"took more than {LONGEST} s at {count:,}") from None
+    if done.returncode:
+        raise Failure(f"at {count:,}: {(done.stderr.strip().splitlines() or ['no word'])[-1]}")
+    seconds, used = json.loads(done.stdout)
+    return seconds, used
+
+
+def grown(results: Results) -> None:
+    """Measure all curves, and tell each."""
+    for name, growth in CURVES.items():
+        counts = growth.counts[PACES[results.pace]]
+        found: list[tuple[float, float]] = []
+        try:
+            for count in counts:
+                found.append(in_a_process(name, count))  # noqa: PERF401 - what there is counts if a larger one fails
+        except Failure as failure:
+            results.troubles[f"growth {name}"] = str(failure)
+        seconds, used = [one for one, _ in found], [one for _, one in found]
+        curve = Curve(name, growth.says, list(counts[: len(found)]), seconds, used)
+        results.curves.append(curve)
+        told = " ".join(f"{one:8.3f} s" for one in seconds)
+        print(f"{name:12} {told:48} slope {curve.slope(seconds):5.2f}  memory {curve.memory}", flush=True)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
