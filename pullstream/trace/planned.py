@@ -104,7 +104,7 @@ def _times(location: Location) -> list[str]:
 
 
 def _told(summary: Summary) -> str:
-    loops = {ENTER: "into rounds", LEAVE: "out of rounds", FEEDBACK: "next round"}
+    loops = {ENTER: "into loop", LEAVE: "out of loop", FEEDBACK: "next round"}
     if isinstance(summary, LoopSummary):
         return f"times: {loops.get(summary, 'of rounds')}"
     return f"times: later by {summary.step}" if isinstance(summary, Delay) else "times: of its own"

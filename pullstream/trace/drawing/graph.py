@@ -109,12 +109,14 @@ def _leading_back(nodes: Sequence[int], edges: Sequence[Line]) -> set[Line]:
 
 
 def _levels(nodes: Sequence[int], edges: Sequence[Line]) -> dict[int, int]:
-    """The number of modules above each, by the longest way."""
+    """The number of modules above each, by the longest way; sources stand right above what asks them."""
     levels = dict.fromkeys(nodes, 0)
     for _ in nodes:
         for start, end, _ in edges:
             levels[end] = max(levels[end], levels[start] + 1)
-    return levels
+    fed = {end for _, end, _ in edges}
+    below = {node: [levels[end] for start, end, _ in edges if start == node] for node in nodes if node not in fed}
+    return levels | {node: min(found) - 1 for node, found in below.items() if found}
 
 
 def draw_graph(trace: Trace, step: int | None = None) -> str:

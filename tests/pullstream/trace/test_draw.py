@@ -5,6 +5,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import pullstream as ps
+from pullstream.trace import planned
+from pullstream.trace.drawing.graph import layout_of
 
 ROUND = ps.loop(ps.map(lambda n: ps.Again(n - 1) if n > 3 else n))
 
@@ -24,7 +26,7 @@ def test_a_loop_leads_back_and_tells_what_becomes_of_times():
     """In and out of rounds, and the next one; the edge that closes it is dotted."""
     drawn = ps.draw(ps.pipe(ps.values([5]), ROUND, ps.delay(2), ps.collect())).mermaid
 
-    for words in ("into rounds", "out of rounds", "next round", "later by 2", "-.->"):
+    for words in ("into loop", "out of loop", "next round", "later by 2", "-.->"):
         assert words in drawn
 
 
@@ -121,3 +123,12 @@ def test_it_is_saved(tmp_path):
 
     assert picture.save(tmp_path / "a.svg").read_text() == picture.svg
     assert picture.save(tmp_path / "a.mmd").read_text() == str(picture) == picture.mermaid
+
+
+def test_a_source_stands_right_above_what_asks_it():
+    """Not at the top, from where its line would cross what stands between."""
+    long = ps.pipe(ps.count(), ps.prefetch(1), ps.prefetch(1))
+    layout = layout_of(planned(ps.pipe(ps.merge(ps.values([1]), long), ps.collect())).header)
+    rows = sorted({y for _, y in layout.boxes.values()})
+
+    assert [rows.index(layout.boxes[node][1]) for node in range(6)] == [2, 0, 1, 2, 3, 4]
