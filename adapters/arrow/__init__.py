@@ -5,7 +5,7 @@ Importing this loads no pyarrow; using it does (`package`). A column gives its v
 schema (`packing`).
 """
 
-from adapters.arrow.columns import in_utc, run_starts, values
+from adapters.arrow.columns import by_column, in_utc, run_starts, values
 from adapters.arrow.exact import exact_array
 from adapters.arrow.package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
 from adapters.arrow.packing import Packing, Portion, SchemaError
@@ -24,6 +24,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "Shape",
+    "by_column",
     "exact_array",
     "in_utc",
     "pyarrow",

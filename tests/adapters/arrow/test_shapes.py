@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pullstream as ps
-from adapters.arrow import NullTimeError, Shape, in_utc, run_starts, shape_argument, values
+from adapters.arrow import NullTimeError, Shape, by_column, in_utc, run_starts, shape_argument, values
 
 pa = pytest.importorskip("pyarrow")
 
@@ -201,6 +201,30 @@ class TestZones:
             "int64",
         ]
         assert utc.to_pylist() == given.to_pylist()
+
+
+def test_columns_are_what_numpy_has():
+    """Numbers as they are, instants as microseconds; objects where there are nulls, or lists."""
+    columns = by_column(
+        pa.record_batch(
+            {
+                "n": [1, 2],
+                "real": [0.5, 1.5],
+                "flag": [True, False],
+                "at": pa.array([1, 2], pa.timestamp("ms", "UTC")),
+                "sparse": [None, 2**60 + 1],
+                "gone": pa.array([None, 3], pa.timestamp("s")),
+                "day": pa.array([dt.date(2020, 1, 1), None]),
+                "list": [[1, 2], [3, 4]],
+            }
+        )
+    )
+    assert [str(array.dtype) for array in columns.values()] == ["int64", "float64", "bool", "int64", *["object"] * 4]
+    assert columns["at"].tolist() == [1000, 2000]
+    assert columns["sparse"].tolist() == [None, 2**60 + 1]
+    assert columns["gone"].tolist() == [None, 3_000_000]
+    assert columns["day"].tolist() == [dt.date(2020, 1, 1), None]
+    assert columns["list"].tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize("on", [True, False])

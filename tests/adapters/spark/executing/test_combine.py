@@ -72,6 +72,22 @@ def test_it_is_the_drivers_result(frame):
     assert days[0] == dt.date(2013, 1, 1)
 
 
+def test_every_row_is_folded_once(frame, tmp_path):
+    """Though Spark looks at all states before it sorts them."""
+    folder = str(tmp_path)
+
+    def noted(row):
+        import os
+        from pathlib import Path
+
+        with Path(f"{folder}/{os.getpid()}").open("a") as file:
+            file.write("x")
+        return row.k
+
+    assert len(results(spark.reduce_by_key(frame, ps.agg.count(), key=noted, time="day"))) > DAYS
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) == 10_000
+
+
 def test_without_a_time_everything_is_at_one(frame):
     """The whole frame by key."""
     found = results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k))

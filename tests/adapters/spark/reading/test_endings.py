@@ -2,8 +2,10 @@
 
 import gc
 import os
+import random
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,15 @@ def connections(gateway):
             if fields[9] in own and gateway not in ports:
                 found.add(fields[9])
     return found
+
+
+def files_open():
+    """How many files of this process are open that are not sockets."""
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.append(str(entry.readlink()))
+    return len([target for target in found if target.startswith("/")])
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +170,31 @@ class TestAborts:
         for _ in range(3):
             trio.run(main)
             until_idle()
+
+    @pytest.mark.parametrize("times", [3, pytest.param(100, marks=pytest.mark.slow)])
+    def test_aborts_at_random_moments_leave_nothing(self, session, times, until_idle):
+        """Sorted or not, whether Spark plans, computes or sends: no file is open afterwards that was not before."""
+        chance = random.Random(times)
+        frames = [endless(session, seconds=0.002, partitions=200), session.range(0, 3_000_000, 1, 40)]
+
+        async def main():
+            at = chance.choice([None, "id"])
+            source = spark.from_dataframe(chance.choice(frames), time=at, as_="batches")
+            async with ps.pipe(source, ps.drain()).open() as run:
+                await trio.sleep(chance.random() ** 2 * 3)
+                await run.abort()
+
+        trio.run(main)
+        until_idle()
+        before = files_open()
+        for _ in range(times):
+            trio.run(main)
+        until_idle()
+        until = time.monotonic() + 60
+        while files_open() > before and time.monotonic() < until:
+            gc.collect()
+            time.sleep(0.05)
+        assert files_open() <= before
 
     def test_taking_a_few_rows_ends_the_job(self, session, until_idle):
         """A stream that has enough cancels what Spark is still doing."""

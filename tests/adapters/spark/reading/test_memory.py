@@ -61,3 +61,27 @@ def test_eight_times_the_rows_take_no_more_memory(small, large, how, most):
     first, second = peaks(small, large, how)
     print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
     assert second - first < most
+
+
+LARGE = """
+import sys
+import pullstream as ps
+from adapters import spark
+
+session = spark.session(master="local[2]", config={"spark.driver.memory": "2g"})
+rows = 1_440_000
+columns = "id", "id * 0.5 AS half", "rpad(cast(id AS string), 188, 'x') AS text"
+frame = session.range(0, 3 * rows, 1, 3).selectExpr(*columns)
+source = spark.from_dataframe(frame, as_="batches")
+seen = ps.run(ps.pipe(source, ps.reduce(lambda n, batch: n + batch.num_rows, 0)))
+assert seen == 3 * rows, seen
+session.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_partitions_of_300_mb_are_read_with_2_gb():
+    """One after the other: two at once do not fit."""
+    done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr

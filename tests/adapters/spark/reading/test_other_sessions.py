@@ -18,7 +18,8 @@ found = {}
 
 def told(source):
     try:
-        ps.run(ps.pipe(source, ps.drain()))
+        # A busy machine may take its time to stop a session; what is told of it is the question here.
+        ps.run(ps.pipe(source, ps.drain()), release_timeout=120)
     except ps.PullstreamError as exc:
         return f"{type(exc).__name__}: {exc}"
 

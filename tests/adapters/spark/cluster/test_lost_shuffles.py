@@ -1,0 +1,34 @@
+"""Executors killed at random moments of reads behind a shuffle: exact, or an error by name."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PROGRAM = Path(__file__).with_name("losing.py")
+
+
+@pytest.mark.parametrize("kills", [6, 200])
+def test_no_row_is_lost_or_comes_twice(tmp_path, kills):
+    """Whatever is read, and in whichever way; and a frame that is the same each time can be read through a kill."""
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(kills), "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300 * kills,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(found)
+    assert sum(found["ends"].values()) == kills
+    assert not [end for end in found["ends"] if end.endswith(": wrong")]
+    assert found["jobs"] == []
+    if kills >= 200:
+        assert found["ends"]["stable, read: exact"]
+        assert found["ends"]["stable, time: exact"]
