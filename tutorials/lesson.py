@@ -24,6 +24,8 @@ from typing import TypeGuard
 
 import attrs
 
+from tutorials.pictures import pictures_of
+
 Piece = Callable[[], None]
 
 PRINTED = "    # | "
@@ -61,6 +63,8 @@ def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
             line = line.removesuffix(".")
             print(f"\n\n{line}\n{'-' * len(line)}\n{prose}\n\n{indent(code(told), '    ')}\n\nprints\n")
             told()
+            for picture in pictures_of(chapter, told.__name__):
+                print(f"\npicture: {picture.title} ({os.path.relpath(picture.file)})")
 
 
 @contextmanager

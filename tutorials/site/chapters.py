@@ -8,10 +8,11 @@ from itertools import groupby
 from pullstream.checker import RULES
 from tutorials.contents import Chapter
 from tutorials.lesson import Part, code, number_of, parts_of, promised, used
+from tutorials.pictures import pictures_of
 
 
-def page_of(chapter: Chapter, cards: str) -> str:
-    """A chapter's page; `cards` is the way to the pictures of the rules."""
+def page_of(chapter: Chapter, files: str) -> str:
+    """A chapter's page; `files` is the way to the folder of pictures of the rules and of the chapters."""
     parts = list(parts_of(chapter.module))
     if chapter.shown:
         parts = used([part for part in parts if part.piece and number_of(part.piece) in chapter.shown], parts)
@@ -25,10 +26,12 @@ def page_of(chapter: Chapter, cards: str) -> str:
         line, _, prose = inspect.cleandoc(piece.__doc__ or "").partition("\n")
         told += [f"## {line.removesuffix('.')}", prose.strip()]
         told += [_fenced("python", code(piece)), _fenced("text", "\n".join(promised(piece)), 'title="prints"')]
+        shown = pictures_of(chapter.module, piece.__name__)
+        told += [f"![{each.title}]({files}/pictures/{each.file.name})\n\n*{each.title}.*" for each in shown]
         for rule in RULES:
             if rule not in drawn and re.search(rf"\b{rule}\b(?! to)", prose):
                 drawn.add(rule)
-                told.append(_card(rule, cards))
+                told.append(_card(rule, f"{files}/rules"))
     return "\n\n".join([*told, *_exercises(chapter)]) + "\n"
 
 

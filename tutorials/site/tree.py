@@ -48,8 +48,9 @@ def assemble(folder: Path) -> None:
 
 def _text(page: Page, folder: Path) -> str:
     if page.chapter is not None:
-        _asset(ROOT / "tutorials/rules", folder)
-        return page_of(page.chapter, "../files/tutorials/rules")
+        for pictures in ("rules", "pictures"):
+            _asset(ROOT / "tutorials" / pictures, folder)
+        return page_of(page.chapter, "../files/tutorials")
     if page.package is not None:
         return reference(page.package)
     assert page.source is not None

@@ -119,7 +119,7 @@ def _levels(nodes: Sequence[int], edges: Sequence[Line]) -> dict[int, int]:
     return levels | {node: min(found) - 1 for node, found in below.items() if found}
 
 
-def draw_graph(trace: Trace, step: int | None = None) -> str:
+def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) -> str:
     """Draw the graph of a run as SVG, with what is known at a step of its trace, by default at its end.
 
     In each module stands its frontier, the times that may still leave it, and below what it holds; on each edge stands
@@ -147,7 +147,7 @@ def draw_graph(trace: Trace, step: int | None = None) -> str:
             parts.append(_chip(beside, y + HEIGHT / 2 + 4, f"holds {held}", "hold", before=before))
         told.append(": ".join(filter(None, (names[node], front))) + (f", holds {held}" if held else ""))
     when = "at the end" if step is None else f"after event {step}"
-    title = "The graph of a pipeline" if notes else f"The graph of the run, {when}"
+    title = title or ("The graph of a pipeline" if notes else f"The graph of the run, {when}")
     return drawing(layout.width, layout.height, title, "; ".join(told), parts)
 
 

@@ -1,0 +1,34 @@
+"""Drawing the pictures: each piece is run, its runs are traced, and a trace is drawn."""
+
+import io
+from contextlib import redirect_stdout
+from functools import cache
+
+from pullstream.trace import Trace, draw_edge, draw_graph, traced_runs
+from tutorials.lesson import pieces
+from tutorials.pictures import PICTURES, Picture
+
+
+def drawn(picture: Picture) -> str:
+    """The picture, as SVG."""
+    trace = _traces(picture.chapter, picture.piece)[picture.run]
+    if picture.edges_of is not None:
+        return draw_edge(trace, picture.edges_of, picture.notes) + "\n"
+    # Between two seconds everybody waits, and whoever came first before does not matter.
+    step = sum(1 for _, clock, *_ in trace.events if picture.at is None or clock <= picture.at)
+    return draw_graph(trace, step, picture.title) + "\n"
+
+
+def main() -> None:
+    """Draw all of them anew."""
+    for picture in PICTURES:
+        picture.file.write_text(drawn(picture), encoding="utf-8")
+
+
+@cache
+def _traces(chapter: str, name: str) -> list[Trace]:
+    """The traces of the runs that a piece opens."""
+    piece = next(piece for piece in pieces(f"tutorials.{chapter}") if piece.__name__ == name)
+    with traced_runs() as runs, redirect_stdout(io.StringIO()):
+        piece()
+    return [Trace.of(run.getvalue().splitlines()) for run in runs]
