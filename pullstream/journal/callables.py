@@ -110,7 +110,8 @@ def instead(value: Any, look: AnyLook) -> Any:
 def may_change(value: object, kind: type) -> bool:
     """Whether an object is one of a user's class, which may keep something for itself."""
     foreign = root(kind.__module__) in sys.stdlib_module_names | OURS
-    weak = getattr(kind, "__weakrefoffset__", 0) > 0
+    # From Python 3.12 on the offset of what has weak references is negative.
+    weak = getattr(kind, "__weakrefoffset__", 0) != 0
     return weak and not foreign and not isinstance(value, (*_FIXED, type, types.FunctionType, types.MethodType))
 
 
