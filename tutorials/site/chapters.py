@@ -37,7 +37,9 @@ def page_of(chapter: Chapter, files: str) -> str:
 
 def _about(chapter: Chapter) -> str:
     needs = "".join(f", extra `{extra}`" for extra, _ in chapter.needs)
-    return f"*About {chapter.minutes} minutes{needs}. In a checkout: `python -m tutorials read {chapter.number}`.*"
+    return (
+        f"*About {chapter.minutes} minutes{needs}. On a terminal: `python -m pullstream learn read {chapter.number}`.*"
+    )
 
 
 def _folded(parts: list[Part]) -> str:
@@ -65,5 +67,5 @@ def _exercises(chapter: Chapter) -> list[str]:
     rows = [f"- **{exercise.number}** {exercise.title}" for exercise in chapter.exercises]
     if not rows:
         return []
-    how = "`python -m tutorials start` puts templates into a folder; `watch` there judges a file whenever you save it."
+    how = "`python -m pullstream learn start` puts templates into a folder; `watch` judges a file whenever you save it."
     return ["## Exercises", "\n".join(rows), how]
