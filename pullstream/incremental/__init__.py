@@ -7,8 +7,8 @@ dataflow (McSherry, Murray, Isaacs, Isard, 2013), on the progress tracking that 
 
 To read it: `trace` keeps changes, each at its time; `region` says in which order the operators of a program work;
 `parts` takes changes apart by key; `operators` are those that keep something, and `ranked` finds the least and greatest
-of many; `collection` has the verbs; `program` and `module` put them to work; `changes` and `feeds` are for what goes
-in and comes out, and `explaining` says why a record is there.
+of many; `collection` has the verbs; `program` and `module` put them to work, and `saving` is for journals;
+`changes` and `feeds` are for what goes in and comes out, and `explaining` says why a record is there.
 """
 
 from pullstream.incremental.changes import integrate, upserts

@@ -11,14 +11,12 @@ from pullstream.errors import JournalError
 from pullstream.incremental.changes import following
 from pullstream.incremental.collection import Collection
 from pullstream.incremental.program import ONE, Dataflow, Program, inputs_of
+from pullstream.incremental.saving import Saved, Saving
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from timely import BEGINNING
 from timely.order import is_total
 
 A = TypeVar("A", bound=Hashable)
-
-Touched = set[tuple[int, Hashable]]
-"""The keys that have changed, with the numbers of their traces."""
 
 
 class _Maintaining(Notified, Resumable):
@@ -35,7 +33,7 @@ class _Maintaining(Notified, Resumable):
         self._flow: Dataflow | None = None
         self._lattice: LatticeOrder | None = None
         self._last: Hashable = BEGINNING
-        self._touched: Touched = set()
+        self._saving: list[Saving] = []
         self._awaited: set[Hashable] = set()
 
     @override
@@ -96,7 +94,9 @@ class _Maintaining(Notified, Resumable):
             # Where two times that are beside one another have both come there may be more to say.
             self._await(other[0])
         if self.memory.saves:
-            self._save(flow, time)
+            memory = self.memory.at(time)
+            for saving in self._saving:
+                saving.save(memory)
         self.give(time, [(record, diff) for _, record, diff in out] if flow.outputs == [ONE] else out)
 
     def _begin(self, time: Hashable) -> Dataflow:
@@ -112,30 +112,19 @@ class _Maintaining(Notified, Resumable):
     def _made(self) -> Dataflow:
         self._flow = Dataflow(self._program, self._lattice or RoundOrder())
         if self.memory.saves:
-            for number, trace in enumerate(self._flow.region.traces):
-                trace.changed = self._noting(number)
+            self._saving = [Saving(number, trace) for number, trace in enumerate(self._flow.region.traces)]
         return self._flow
-
-    def _noting(self, number: int) -> Callable[[Hashable], None]:
-        return lambda key: self._touched.add((number, key))
-
-    def _save(self, flow: Dataflow, time: Hashable) -> None:
-        memory = self.memory.at(time)
-        for number, key in self._touched:
-            updates = flow.region.traces[number].updates.get(key)
-            if updates is not None:
-                memory[number, key] = list(updates.items())
-            elif (number, key) in memory:
-                del memory[number, key]
-        self._touched.clear()
 
     @override
     def restore(self) -> None:
         if not self.memory:
             return
-        traces = self._made().region.traces
-        for (number, key), updates in cast("Mapping[tuple[int, Hashable], Any]", self.memory).items():
-            traces[number].updates[key] = dict(updates)
+        self._made()
+        saved: dict[tuple[int, Hashable], dict[int, Saved]] = {}
+        for (number, key, slot), changes in cast("Mapping[tuple[int, Hashable, int], Saved]", self.memory).items():
+            saved.setdefault((number, key), {})[slot] = changes
+        for (number, key), slots in saved.items():
+            self._saving[number].restore(key, slots)
 
 
 def _program(call: Call, program: Any) -> Any:
@@ -176,8 +165,7 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     The changes of a time come when it is complete, and those that cancel not at all. What it costs is what changes, in
     the input and in all that the program makes of it, and not what there is. Times may be of any order; where two are
     beside one another, what comes of both together comes at their join. Everything that may still change is kept: the
-    records of what is joined, reduced, counted and iterated, by key; with a journal it is saved, all of a key when
-    anything of it changes.
+    records of what is joined, reduced, counted and iterated, by key; with a journal it is saved, by key.
 
     What holds a time, `Progress.explain` and the display tell by the program's own names: the inputs that change at it;
     and, where two times have to meet, the verbs that have something to say of both, with the loops around them.

@@ -116,8 +116,8 @@ class KeyedTrace:
         self.order = order
         self.updates: dict[Hashable, Updates] = {}
         """The changes, by key."""
-        self.changed: Callable[[Hashable], object] | None = None
-        """Told of each key whose changes have changed, for who saves them."""
+        self.changed: Callable[[Hashable, tuple[Hashable, Time]], object] | None = None
+        """Told of each change that has changed, by its key, and its value and time: for who saves them."""
         self._ripe: dict[Hashable, int] = {}
         """From which number of updates on those of a key are compacted again; few need to be."""
 
@@ -136,7 +136,7 @@ class KeyedTrace:
                 del self.updates[key]
                 self._ripe.pop(key, None)
         if self.changed is not None:
-            self.changed(key)
+            self.changed(key, place)
 
     def of(self, key: Hashable) -> Iterable[tuple[tuple[Hashable, Time], int]]:
         """The changes of a key: of each its value and its time, and how much."""

@@ -134,7 +134,7 @@ def test_a_change_costs_what_changes():
         flow.run(())
         keys = []
         for trace in flow.region.traces:
-            trace.changed = keys.append
+            trace.changed = lambda key, _, keys=keys: keys.append(key)
         for edge in edges[:50]:
             flow.take("left", (), [(edge, -1), ((rnd.randrange(nodes), rnd.randrange(nodes)), 1)])
             flow.run(())

@@ -1,0 +1,98 @@
+"""What a journal keeps of a trace: the changes of each key, of many in slots, so that a change saves few others.
+
+What comes out of a program follows the order in which changes were kept. So a slot takes what comes after what is in
+the one before, and slots one after the other are the changes of a key in their order.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, MutableMapping
+from typing import Any, Final
+
+from pullstream.incremental.trace import KeyedTrace, Time
+
+SLOT: Final = 64
+"""The number of changes in a slot; a key with no more than that is one."""
+
+Place = tuple[Hashable, Time]
+Saved = list[tuple[Place, int]]
+
+
+class _Slots:
+    """The places of one key, in slots by the order in which they came."""
+
+    def __init__(self) -> None:
+        self.slots: dict[int, dict[Place, None]] = {}
+        self._slot_of: dict[Place, int] = {}
+        self._last = 0
+
+    def put(self, slot: int, place: Place) -> None:
+        """Have a place in a slot, behind what is in there."""
+        self.slots.setdefault(slot, {})[place] = None
+        self._slot_of[place] = slot
+        self._last = max(self._last, slot)
+
+    def note(self, place: Place, *, there: bool) -> int:
+        """Hear that a place has changed, and give its slot."""
+        slot = self._slot_of.get(place)
+        if slot is None:
+            slot = self._last
+            if len(self.slots.get(slot, ())) >= SLOT:
+                slot += 1
+            self.put(slot, place)
+        if not there:
+            del self.slots[slot][place], self._slot_of[place]
+        return slot
+
+
+class Saving:
+    """Notes which changes of a trace have changed, and saves them."""
+
+    def __init__(self, number: int, trace: KeyedTrace) -> None:
+        self._number = number
+        self._trace = trace
+        self._large: dict[Hashable, _Slots] = {}
+        self._touched: dict[Hashable, set[int]] = {}
+        trace.changed = self._changed
+
+    def _changed(self, key: Hashable, place: Place) -> None:
+        touched = self._touched.setdefault(key, set())
+        if (slots := self._large.get(key)) is not None:
+            touched.add(slots.note(place, there=place in self._trace.updates.get(key, _NONE)))
+
+    def save(self, memory: MutableMapping[Any, Any]) -> None:
+        """Save what has changed since the last time, as of now."""
+        for key, touched in self._touched.items():
+            updates = self._trace.updates.get(key, _NONE)
+            slots = self._large.get(key)
+            if slots is None and len(updates) > SLOT:
+                slots = self._large[key] = _Slots()
+                touched.update(slots.note(place, there=True) for place in updates)
+            if slots is None:
+                self._put(memory, key, 0, updates.items())
+                continue
+            for slot in touched:
+                self._put(memory, key, slot, [(place, updates[place]) for place in slots.slots.get(slot, ())])
+                if not slots.slots.get(slot):
+                    slots.slots.pop(slot, None)
+            if not updates:
+                del self._large[key]
+        self._touched.clear()
+
+    def _put(self, memory: MutableMapping[Any, Any], key: Hashable, slot: int, changes: Iterable[Any]) -> None:
+        place = self._number, key, slot
+        if saved := list(changes):
+            memory[place] = saved
+        elif place in memory:
+            del memory[place]
+
+    def restore(self, key: Hashable, saved: Mapping[int, Saved]) -> None:
+        """Begin with what was saved of a key, by slots."""
+        ordered = sorted(saved.items())
+        self._trace.updates[key] = {place: diff for _, changes in ordered for place, diff in changes}
+        if set(saved) != {0}:
+            slots = self._large[key] = _Slots()
+            for slot, changes in ordered:
+                for place, _ in changes:
+                    slots.put(slot, place)
+
+
+_NONE: Final[Mapping[Any, int]] = {}
