@@ -57,13 +57,13 @@ def alike(model: Factory, /) -> Callable[[Callable[..., Any]], Factory]:  # noqa
 
 
 @overload
-def source(made: SourceFactory, /) -> SourceFactory: ...
-@overload
-def source(made: type[Kernel[B]], /) -> Callable[..., Source[B]]: ...
-@overload
 def source(made: Callable[Concatenate[Context, P], AsyncIterator[Batch[B]]], /) -> Callable[P, Source[B]]: ...
 @overload
 def source(made: Callable[Concatenate[Context, P], AsyncIterator[B]], /) -> Callable[P, Source[B]]: ...
+@overload
+def source(made: SourceFactory, /) -> SourceFactory: ...
+@overload
+def source(made: type[Kernel[B]], /) -> Callable[..., Source[B]]: ...
 def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
     """Make a source of an async generator `(ctx, ...)`, a `Kernel` class, or what a function opens.
 
@@ -83,13 +83,13 @@ def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
 
 
 @overload
-def transformer(made: TransformerFactory, /) -> TransformerFactory: ...
-@overload
-def transformer(made: type[Kernel[B]], /) -> Callable[..., Transformer[Any, B]]: ...
-@overload
 def transformer(
     made: Callable[Concatenate[Reader[A], Context, P], AsyncIterator[Batch[B]]], /
 ) -> Callable[P, Transformer[A, B]]: ...
+@overload
+def transformer(made: TransformerFactory, /) -> TransformerFactory: ...
+@overload
+def transformer(made: type[Kernel[B]], /) -> Callable[..., Transformer[Any, B]]: ...
 def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, Any]]:
     """Make a transformer of an async generator `(upstream, ctx, ...)`, a `Kernel` class, or what a function opens.
 
@@ -114,9 +114,9 @@ def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, A
 
 
 @overload
-def sink(made: SinkFactory, /) -> SinkFactory: ...
-@overload
 def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) -> Callable[P, Sink[A, R]]: ...
+@overload
+def sink(made: SinkFactory, /) -> SinkFactory: ...
 def sink(made: Callable[..., Any], /) -> Callable[..., Sink[Any, Any]]:
     """Make a sink of an async function `(upstream, ctx, ...)`; what it returns is the run's result.
 

@@ -29,10 +29,11 @@ from typing_extensions import TypeVar, override
 from timely.order import minimal
 
 T_co = TypeVar("T_co", covariant=True)
+Time_co = TypeVar("Time_co", covariant=True, default=Any)
 
 
 @attrs.frozen
-class Batch(Generic[T_co]):
+class Batch(Generic[T_co, Time_co]):
     """Values at one logical time: the answer to an ask.
 
     `time` is any hashable with a partial order (`<=`): an int, a date, a tuple, a `timely.Product`. `values` holds at
@@ -46,19 +47,19 @@ class Batch(Generic[T_co]):
     3 ['a', 'b']
     """
 
-    time: Hashable
+    time: Time_co
     values: Sequence[T_co]
 
     @property
-    def times(self) -> Sequence[Hashable]:
+    def times(self) -> Sequence[Time_co]:
         """The time of each of the values."""
         return [self.time] * len(self.values)
 
-    def runs(self) -> "Iterator[Batch[T_co]]":
+    def runs(self) -> "Iterator[Batch[T_co, Time_co]]":
         """The values in batches of one time each, in the order in which they came: here it is the batch itself."""
         yield self
 
-    def part(self, start: int, stop: int | None = None) -> "Batch[T_co]":
+    def part(self, start: int, stop: int | None = None) -> "Batch[T_co, Time_co]":
         """The values from `start` on and, if it is given, before `stop`."""
         return Batch(self.time, self.values[start:stop])
 

@@ -1,17 +1,17 @@
 """Types of modules as they are: the classes, and `Callable`. Which type checker is shown them, `parts` decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint.modules import Sink, Transformer
+from pullstream.blueprint.modules import Sink, Source, Transformer
 
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 
-Via = Transformer
+Onward = Transformer
 Into = Sink
 Function: TypeAlias = Callable[[A], B]
 Function2: TypeAlias = Callable[[A, B], C]
@@ -21,6 +21,7 @@ if not TYPE_CHECKING:  # so that help() shows plain types
     Lists = Transformer[A, list[A]]
     TimedValues = Transformer[A, tuple[Any, A]]
     WithCounts = Transformer[A, tuple[A, int]]
+    Flattened = Transformer[Source[A] | Iterable[A], A]
     Collected = Sink[A, list[A]]
     CollectedTimed = Sink[A, list[tuple[Any, A]]]
     OneOrNone = Sink[A, A | None]

@@ -3,7 +3,8 @@
 There are two ways to write them. Most type checkers follow the classes, and carry a type variable that is solved from
 one argument of a call into the next, a lambda's parameters among them. mypy does not, and is shown protocols instead:
 `MYPY` is true to mypy, whatever is assigned to it. To pyright and ty, and when it runs, the second import is what
-holds; pyrefly reads both as one.
+holds. pyrefly takes both for one union, and tries it in the order of the names: `Onward` before `Transformer` is no
+accident.
 """
 
 from typing import TYPE_CHECKING
@@ -11,14 +12,15 @@ from typing import TYPE_CHECKING
 MYPY = False
 
 if MYPY:
-    from pullstream.blueprint.structural import Function, Function2, Into, Via
+    from pullstream.blueprint.structural import Function, Function2, Into, Onward
 else:
-    from pullstream.blueprint.nominal import Function, Function2, Into, Via
+    from pullstream.blueprint.nominal import Function, Function2, Into, Onward
 
 if TYPE_CHECKING:
     from pullstream.blueprint.structural import (
         Collected,
         CollectedTimed,
+        Flattened,
         Lists,
         OneOrNone,
         Same,
@@ -26,18 +28,28 @@ if TYPE_CHECKING:
         WithCounts,
     )
 else:
-    from pullstream.blueprint.nominal import Collected, CollectedTimed, Lists, OneOrNone, Same, TimedValues, WithCounts
+    from pullstream.blueprint.nominal import (
+        Collected,
+        CollectedTimed,
+        Flattened,
+        Lists,
+        OneOrNone,
+        Same,
+        TimedValues,
+        WithCounts,
+    )
 
 __all__ = [
     "Collected",
     "CollectedTimed",
+    "Flattened",
     "Function",
     "Function2",
     "Into",
     "Lists",
     "OneOrNone",
+    "Onward",
     "Same",
     "TimedValues",
-    "Via",
     "WithCounts",
 ]

@@ -9,7 +9,7 @@ whose types nothing fixes before it stands in its pipe is generic.
 
 # pyright: reportIncompatibleMethodOverride=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from typing_extensions import TypeVar
@@ -24,7 +24,7 @@ A_contra = TypeVar("A_contra", contravariant=True)
 B_contra = TypeVar("B_contra", contravariant=True)
 
 
-class Via(Protocol[A_contra, B_co]):
+class Onward(Protocol[A_contra, B_co]):
     """A transformer."""
 
     def _gives(self, source: Source[A_contra], /) -> Source[B_co]: ...
@@ -94,6 +94,18 @@ class WithCounts(Transformer[A, tuple[A, int]]):
     """A transformer that gives each value with a number."""
 
     _gives: _OfWithCounts
+
+
+class _OfFlattened(Protocol):
+    def __get__(
+        self, module: object, owner: object = None, /
+    ) -> Callable[[Source[Source[X] | Iterable[X]]], Source[X]]: ...
+
+
+class Flattened(Transformer[Source[A] | Iterable[A], A]):
+    """A transformer that gives the values of its values."""
+
+    _gives: _OfFlattened
 
 
 class _OfCollected(Protocol):

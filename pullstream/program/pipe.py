@@ -5,7 +5,7 @@ from typing import Any, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Sink, Site, Source, Transformer, advice
-from pullstream.blueprint.parts import Into, Via
+from pullstream.blueprint.parts import Into, Onward
 from pullstream.errors import CompositionError
 from pullstream.program.pipeline import Pipeline
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 # The overloads below are one pattern, repeated for every length; pipes longer than ten parts nest.
 S = Source
-T = Via
+T = Onward
 K = Into
 
 

@@ -150,7 +150,7 @@ class Tracer(trio.abc.Instrument):
                 times: Sequence[Any] = about.times
                 time = {"times": [encode(each) for each in times[:SAMPLE]]}
             else:
-                time = encode(about.time)
+                time = encode(cast("Batch[Any]", about).time)
             self._note(kind, edge.number, lane, number, count, time, [shown(value) for value in sample])
         elif about is None or kind == "done":
             self._note(kind, edge.number, lane, number)

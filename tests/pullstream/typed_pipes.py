@@ -142,6 +142,30 @@ def combined() -> None:
     assert_type(ps.run(ps.pipe(news.listen(), ps.map(len), ps.collect())), list[int])
 
 
+def halve(number: int) -> int | ps.Again[int]:
+    return ps.Again(number // 2) if number % 2 == 0 else number
+
+
+def number_of(failed: ps.Failed[str]) -> int:
+    return len(failed.value)
+
+
+def kept() -> None:
+    """Nothing that is known is lost on its way: what leaves a loop, what failed, a time, a key."""
+    words = ps.values(["a", "bb"])
+    assert_type(ps.run(ps.pipe(ps.values([6, 8]), ps.loop(ps.map(halve)), ps.collect())), list[int])
+    told = ps.pipe(ps.map(number_of), ps.drain())
+    assert_type(ps.pipe(words, ps.map(length, on_error=told), ps.collect()), ps.Pipeline[list[int]])
+    assert_type(ps.Batch(3, ["a"]), ps.Batch[str, int])
+    match ps.Batch(3, ["a"]):
+        case ps.Batch(time, _):
+            assert_type(time, int)
+    assert_type(
+        ps.pipe(words, ps.reduce_by_key(ps.agg.max(length), key=length), ps.collect()),
+        ps.Pipeline[list[tuple[int, int]]],
+    )
+
+
 async def read() -> None:
     async with ps.aiterate(ps.values([1])) as numbers:
         async for number in numbers:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Transformer
-from pullstream.blueprint.parts import Via
+from pullstream.blueprint.parts import Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -36,7 +36,7 @@ class _Fork(Wiring):
 
 @transformer
 def fork(
-    *transformers: Annotated[Via[A, B], Each(Instance(Transformer, "takes transformers"))],
+    *transformers: Annotated[Onward[A, B], Each(Instance(Transformer, "takes transformers"))],
     capacity: Natural = 0,
 ) -> Transformer[A, B]:
     """Send every value through each of several transformers, and merge what comes out, as it comes.

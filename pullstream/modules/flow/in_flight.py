@@ -6,7 +6,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Site, Transformer
-from pullstream.blueprint.parts import Via
+from pullstream.blueprint.parts import Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -138,7 +138,7 @@ def _count_or_quota(call: Call, capacity: Any) -> Any:
 
 @transformer
 def in_flight(
-    transformer: Annotated[Via[A, B], Instance(Transformer, "goes around a transformer")],
+    transformer: Annotated[Onward[A, B], Instance(Transformer, "goes around a transformer")],
     capacity: Annotated[int | Quota, _count_or_quota],
 ) -> Transformer[A, B]:
     """Let at most `capacity` values be inside a transformer: gone in, and not yet come out.

@@ -8,7 +8,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Positive, Sync, Transformer
-from pullstream.blueprint.parts import Function, Via
+from pullstream.blueprint.parts import Function, Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Portion
@@ -167,7 +167,7 @@ def _for_keys(call: Call, value: Any) -> Any:
 @transformer
 def group_by(
     key: Annotated[Function[A, K], Sync("await the key first, and group the pairs")],
-    transformer: Annotated[Via[A, B] | Function[K, Via[A, B]], _for_keys],
+    transformer: Annotated[Onward[A, B] | Function[K, Onward[A, B]], _for_keys],
     *,
     capacity: Positive | None = None,
     on_error: OnError[A] = "fail",

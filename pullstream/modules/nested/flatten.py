@@ -7,6 +7,7 @@ from typing import Any, Final, cast, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Positive, Source, Transformer
+from pullstream.blueprint.parts import Flattened
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
@@ -103,7 +104,7 @@ class FlattenBeside(SideBySide[_Merged]):
 
 
 @overload
-def flatten(*, concurrency: int = 1) -> Transformer[Source[A] | Iterable[A], A]: ...
+def flatten(*, concurrency: int = 1) -> Flattened[A]: ...
 @overload
 def flatten(*, depth: int | None, concurrency: int = 1) -> Transformer[Any, Any]: ...
 @transformer

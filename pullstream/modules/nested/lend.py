@@ -8,7 +8,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Each, Instance, Module, Positive, Site, Transformer, checked
-from pullstream.blueprint.parts import Via
+from pullstream.blueprint.parts import Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
@@ -210,7 +210,7 @@ class Lending(Transformer[A, B], Generic[A, B]):
 
 @transformer
 def lend(
-    *workers: Annotated[Via[A, B], Each(_WORKER)], concurrency: Positive = 1, ordered: bool = True
+    *workers: Annotated[Onward[A, B], Each(_WORKER)], concurrency: Positive = 1, ordered: bool = True
 ) -> Transformer[A, B]:
     """Lend values to several transformers, each to the one that asks; when one fails, its values are lent again.
 

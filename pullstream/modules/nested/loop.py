@@ -16,7 +16,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Instance, Module, Positive, Transformer
-from pullstream.blueprint.parts import Via
+from pullstream.blueprint.parts import Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel, install
@@ -234,7 +234,7 @@ def _last_round(number: int, time: Any) -> Sequence[Hashable]:
 
 @transformer
 def loop(
-    body: Annotated[Via[A, B | Again[A]], Instance(Transformer, "needs a transformer as its body")],
+    body: Annotated[Onward[A, B | Again[A]], Instance(Transformer, "needs a transformer as its body")],
     *,
     capacity: Positive = 1_000_000,
 ) -> Transformer[A, B]:
