@@ -121,7 +121,7 @@ def browser(tmp_path_factory):
 
 
 TOO_WIDE = """[...document.querySelectorAll("main *")].filter(one => {
-  for (let box = one; box; box = box.parentElement)
+  for (let box = one; box.tagName != "MAIN"; box = box.parentElement)
     if (getComputedStyle(box).overflowX != "visible") return false;
   const {right, width} = one.getBoundingClientRect();
   return width > 0 && right > document.documentElement.clientWidth + 1;
