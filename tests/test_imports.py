@@ -17,8 +17,7 @@ PACKAGES = ("timely", "pullstream", "adapters")
 LAYERS = (
     ("timely",),
     ("timely.theory",),
-    ("pullstream.checkout",),
-    ("pullstream.timely",),
+    ("pullstream.checkout", "pullstream.timely"),
     ("pullstream.protocol", "pullstream.errors", "pullstream.failures", "pullstream.frames", "pullstream.logger"),
     ("pullstream.history",),
     ("pullstream.blueprint",),
