@@ -34,11 +34,11 @@ class Instruments:
         self,
         meter: "Meter",
         running: ps.Running[Any],
-        lag: Callable[[Any], float] | None,
+        behind: Callable[[Any], float] | None,
         attributes: Mapping[str, str],
     ) -> None:
         self._running = running
-        self._lag = lag
+        self._behind = behind
         self._attributes = attributes
         self._counters = {
             field: meter.create_counter(name, unit, description) for field, (name, unit, description) in COUNTED.items()
@@ -46,7 +46,7 @@ class Instruments:
         self._done = meter.create_counter("pullstream.times.done", "{time}", "times that are complete at the sinks")
         self._open = meter.create_gauge("pullstream.times.open", "{time}", "times that are not complete at a module")
         self._still = meter.create_gauge("pullstream.frontier.still", "s", "seconds since a module's frontier moved")
-        self._behind = meter.create_gauge("pullstream.frontier.lag", "1", "how far a module's frontier is behind")
+        self._lag = meter.create_gauge("pullstream.frontier.lag", "1", "how far a module's frontier is behind")
         self._told: dict[tuple[int, str], float] = {}
         self._told_done = 0
         self._holders: set[str] = set()
@@ -92,10 +92,10 @@ class Instruments:
         self._moved[place] = times, since
         about = self._about(module, place)
         self._still.set(now - since if times else 0, about)
-        if self._lag is not None:
-            behind = [self._lag(time) for time in times if time is not BEGINNING]
-            if behind or not times:
-                self._behind.set(max(behind, default=0), about)
+        if self._behind is not None:
+            far = [self._behind(time) for time in times if time is not BEGINNING]
+            if far or not times:
+                self._lag.set(max(far, default=0), about)
 
     def _about(self, module: str, place: int) -> dict[str, str | int]:
         return {**self._attributes, "pullstream.module": module, "pullstream.place": place}

@@ -26,7 +26,7 @@ def metrics(
     meter: "Meter | None" = None,
     *,
     every: float = 1.0,
-    lag: Callable[[Any], float] | None = None,
+    behind: Callable[[Any], float] | None = None,
     attributes: Mapping[str, str] | None = None,
     log: Logger | None = None,
 ) -> Callable[[ps.Running[Any]], Awaitable[None]]:
@@ -42,9 +42,9 @@ def metrics(
     `pullstream.waiting.upstream` and `pullstream.waiting.downstream`, in seconds, as `Counters` defines them; and of
     the run `pullstream.times.done`, the number of times that are complete at the sinks. Gauges:
     `pullstream.times.open`, the times that a module may still answer or has under way; `pullstream.frontier.still`, the
-    seconds for which the least times that may come out of it have been the same, and with `lag`, a function from a time
-    to how far it is behind (`lambda day: (date.today() - day).days`), `pullstream.frontier.lag`, of the time that is
-    furthest behind; at the end both are 0. Frontiers are told of modules that have a name of their own in the run
+    seconds for which the least times that may come out of it have been the same, and with `behind`, a function from a
+    time to how far it is behind (`lambda day: (date.today() - day).days`), `pullstream.frontier.lag`, of the time that
+    is furthest behind; at the end both are 0. Frontiers are told of modules that have a name of their own in the run
     (`named`).
 
     The `meter` is that of the program's global provider, named "pullstream", unless another is given. `attributes` are
@@ -53,16 +53,16 @@ def metrics(
     with the times that are done.
 
     It looks from the run's own thread. A run is worth more than its figures: if something fails in here, such as
-    `lag`, a `RuntimeWarning` says what, they end, and the run goes on. `beside` takes one onlooker; to have two, call
-    both in a nursery of your own one.
+    `behind`, a `RuntimeWarning` says what, they end, and the run goes on. `beside` takes one onlooker; to have two,
+    call both in a nursery of your own one.
 
     Raises:
         MetricsMissing: OpenTelemetry's API is not installed.
         CompositionError: an argument is not what it should be.
     """
     seconds(Call("metrics", name="every"), every)
-    if lag is not None:
-        function(Call("metrics", name="lag"), lag)
+    if behind is not None:
+        function(Call("metrics", name="behind"), behind)
     if meter is None:
         try:
             api: Any = import_module("opentelemetry.metrics")
@@ -72,7 +72,7 @@ def metrics(
             message = "OpenTelemetry's API is not installed: `pip install 'pullstream[metrics]'`"
             raise MetricsMissing(message, name="opentelemetry") from exc
         meter = api.get_meter("pullstream", ps.__version__)
-    return Metrics(meter, every, lag, dict(attributes or {}), log)
+    return Metrics(meter, every, behind, dict(attributes or {}), log)
 
 
 @attrs.frozen
@@ -81,7 +81,7 @@ class Metrics:
 
     meter: Any
     every: float
-    lag: Callable[[Any], float] | None
+    behind: Callable[[Any], float] | None
     attributes: dict[str, str]
     log: Logger | None
 
@@ -97,7 +97,7 @@ class Metrics:
             warnings.warn(f"metrics have failed, and the run goes on without them: {exc!r}", RuntimeWarning, 2)
 
     async def _tell(self, running: ps.Running[Any]) -> None:
-        instruments = Instruments(self.meter, running, self.lag, self.attributes)
+        instruments = Instruments(self.meter, running, self.behind, self.attributes)
         try:
             while not running.finished:
                 instruments.look()

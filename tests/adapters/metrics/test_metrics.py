@@ -75,7 +75,7 @@ async def test_what_is_held_up_is_seen_while_it_runs(collector, autojump_clock):
             await trio.sleep(5)
 
     held = ps.pipe(clock(), ps.sort_by_time(), ps.drain())
-    look = metrics(collector.meter, every=1, lag=lambda now: 30 - now)
+    look = metrics(collector.meter, every=1, behind=lambda now: 30 - now)
 
     async with held.open(beside=look) as running:
         await trio.sleep(3.5)
@@ -111,12 +111,12 @@ async def later(value):
 def test_a_run_is_worth_more_than_its_figures(collector):
     """What fails in here is told, and the run goes on; a failure of the run's own is the run's."""
 
-    def lag(now):
+    def behind(now):
         raise ZeroDivisionError(now)
 
     slow = ps.pipe(ps.values([1, 2], time=int), ps.map_async(later, concurrency=1), ps.collect())
     with pytest.warns(RuntimeWarning, match="metrics have failed.*ZeroDivisionError"):
-        assert ps.run(slow, beside=metrics(collector.meter, lag=lag, every=0.001)) == [1, 2]
+        assert ps.run(slow, beside=metrics(collector.meter, behind=behind, every=0.001)) == [1, 2]
 
     broken = ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), ps.drain())
     with warnings.catch_warnings(), pytest.raises(ZeroDivisionError):
@@ -129,8 +129,8 @@ def test_arguments_are_checked():
     """By name, before anything runs."""
     with pytest.raises(ps.CompositionError, match="every"):
         metrics(every=-1)
-    with pytest.raises(ps.CompositionError, match="lag"):
-        metrics(lag=3)
+    with pytest.raises(ps.CompositionError, match="behind"):
+        metrics(behind=3)
 
 
 def test_without_opentelemetry(monkeypatch):
