@@ -27,9 +27,9 @@ PAGE = ROOT / "tutorials" / "speed"
 STUDIES = {
     "aborts": "an abort through five stages",
     "checker": "a run that is checked",
-    "collections": "a change of a collection, and its load",
-    "collections_peers": "the same beside Pathway, where it is installed, and computed anew",
     "display": "a run that a display looks on",
+    "incremental": "a change of a collection, and its load",
+    "incremental_peers": "the same beside Pathway, where it is installed, and computed anew",
     "journal": "a run with a journal, and a record of it",
     "modules": "how the cost of every ready module grows; ten hours",
     "spark_keyed": "keyed state in Spark's streams",

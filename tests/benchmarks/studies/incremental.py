@@ -1,6 +1,6 @@
 """Collections: what a change costs against the load, and against computing it again from nothing.
 
-    python -m tests.benchmarks --only collections -- [--sizes 1000 10000 100000] [--changes 300] [--rounds 3]
+    python -m tests.benchmarks --only incremental -- [--sizes 1000 10000 100000] [--changes 300] [--rounds 3]
 
 A random graph with four edges a node is loaded; then edges are replaced one by one. For the degrees' distribution, for
 breadth-first search, and for the least and the greatest of all edges, which are one group: processor time of the load;

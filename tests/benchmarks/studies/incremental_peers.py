@@ -1,6 +1,6 @@
 """Collections beside others that can do the same: Pathway, which maintains them too, and computing them from nothing.
 
-    python -m tests.benchmarks --only collections_peers -- [--sizes 1000 10000 100000] [--changes 200] [--rounds 3]
+    python -m tests.benchmarks --only incremental_peers -- [--sizes 1000 10000 100000] [--changes 200] [--rounds 3]
                                                        [--pathway PYTHON]
 
 A random graph with four edges a node is loaded at one time; then an edge is replaced at each of the times after it.
