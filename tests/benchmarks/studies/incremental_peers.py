@@ -200,7 +200,7 @@ def measure(program, way, size, changes):
 
 def in_a_process(python, program, way, size, changes):
     command = [python, __file__, "--measure", program, way, str(size), str(changes)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1]}
     return json.loads(done.stdout.strip().splitlines()[-1])
