@@ -41,7 +41,7 @@ def explain(
     Raises:
         LookupError: the record is not there at all; the program has no input, or no output, of a name.
     """
-    trial = _Trial(program, record, of)
+    trial = _Attempt(program, record, of)
     if unknown := [name for name in inputs if name not in trial.flow.inputs]:
         raise LookupError(f"the program has no input {unknown[0]!r}: it takes {', '.join(trial.flow.inputs)}")
     if of not in trial.flow.outputs:
@@ -63,7 +63,7 @@ def explain(
     return {name: [row for side, row in left if side == name] for name in inputs}
 
 
-class _Trial:
+class _Attempt:
     """A program at work on parts of its input, of which one wants to know whether a record comes of them."""
 
     def __init__(self, program: Program, record: Hashable, of: str) -> None:
@@ -77,7 +77,7 @@ class _Trial:
         self._there: Counter[Any] = Counter()
 
     def change(self, rows: Sequence[Row], diff: int) -> bool:
-        """Have rows come or go, and say whether the record is there."""
+        """Add rows or take them away, and say whether the record is there."""
         for name, row in rows:
             self.flow.take(name, (), [(row, diff)])
         for output, changed, count in self.flow.run(()):
@@ -86,7 +86,7 @@ class _Trial:
         return self._there[self._record] > 0
 
     def without(self, part: Sequence[Row], *, but: Sequence[Row]) -> bool:
-        """Have a part go, and leave it away if the record is there all the same; `but` is all that is there."""
+        """Take a part away, and leave it away if the record is there all the same; `but` is all that is there."""
         try:
             if self.change(part, -1):
                 return True

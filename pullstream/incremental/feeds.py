@@ -11,7 +11,7 @@ OF_THE_FEED: Final = frozenset({TYPE, "_commit_version", "_commit_timestamp"})
 """The columns that are the feed's, and not the table's."""
 
 DIFFS: Final = {"insert": 1, "update_postimage": 1, "update_preimage": -1, "delete": -1}
-"""How often a row is there more, by what the feed says of it."""
+"""The number of times that a row is there more, by what the feed says of it."""
 
 
 def change_of(row: Any) -> tuple[tuple[Any, ...], int]:
@@ -59,7 +59,7 @@ def _columns(row: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
 
 @lru_cache(maxsize=256)
 def _places(names: tuple[str, ...]) -> tuple[int, tuple[int, ...]]:
-    """Where the kind of change stands, and where the table's columns do."""
+    """The places of the kind of change, and of the table's columns."""
     if TYPE not in names:
         raise TypeError(
             f"a row with the columns {', '.join(names)} is of no change feed, which has {TYPE}: read the table with "

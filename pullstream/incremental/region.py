@@ -55,7 +55,7 @@ class Region:
         self._waiting: dict[Time, dict[int, Operator]] = {}
 
     def keep(self, trace: Trace) -> Trace:
-        """Have a trace among all that the program keeps."""
+        """Count a trace among all that the program keeps."""
         self.traces.append(trace)
         return trace
 

@@ -1,4 +1,4 @@
-"""What a journal keeps of a trace: the changes of each key, of many in slots, so that a change saves few others.
+"""The memory of a trace in a journal: the changes of each key, of many in slots, so that a change saves few others.
 
 What comes out of a program follows the order in which changes were kept. So a slot takes what comes after what is in
 the one before, and slots one after the other are the changes of a key in their order.
@@ -25,7 +25,7 @@ class _Slots:
         self._last = 0
 
     def put(self, slot: int, place: Place) -> None:
-        """Have a place in a slot, behind what is in there."""
+        """Take a place in a slot, behind what is in there."""
         self.slots.setdefault(slot, {})[place] = None
         self._slot_of[place] = slot
         self._last = max(self._last, slot)

@@ -66,7 +66,7 @@ def _mixed(hashes: Any) -> Any:
 
 
 def _words(column: Array) -> Iterator[Any]:
-    """What there is of each value, as numbers of eight bytes; below a null it is anything."""
+    """The bytes of each value, as numbers of eight bytes; below a null it is anything."""
     np, types = _numpy(), pyarrow().types
     kind = column.type
     width = getattr(kind, "bit_width", 0) // 8 if types.is_primitive(kind) or types.is_decimal(kind) else 0
