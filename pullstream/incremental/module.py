@@ -51,7 +51,7 @@ class _Maintaining(Notified, Resumable):
             self.location.holders = self._holders
 
     def _holders(self, time: Hashable) -> Sequence[str]:
-        """The holders of a time, by names: inputs that change at it, and operators to which something of it has come."""
+        """Holders of a time, by names: inputs that change at it, and operators to which something of it has come."""
         names = [*self._changes.get(time, ())]
         if self._flow is not None and self._lattice is not None:
             names += self._flow.names((time,))
