@@ -109,8 +109,8 @@ from pullstream.program.progress import Progress
 from pullstream.program.run import run
 from pullstream.program.running import Beside, Running
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.timely import LoopTime
 from pullstream.trace.drawing.pipeline import draw
-from timely import LoopTime
 
 __version__ = "0.1.0"
 

@@ -136,7 +136,7 @@ from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.logger import LOG
 from pullstream.protocol import State
-from timely.order import Ascending, ascending, minimal
+from pullstream.timely.order import Ascending, ascending, minimal
 
 __all__ = [
     "LOG",

@@ -26,7 +26,7 @@ from typing import Any, Final, Generic, Literal, NoReturn, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from timely.order import minimal
+from pullstream.timely.order import minimal
 
 T_co = TypeVar("T_co", covariant=True)
 Time_co = TypeVar("Time_co", covariant=True, default=Any)
@@ -36,10 +36,10 @@ Time_co = TypeVar("Time_co", covariant=True, default=Any)
 class Batch(Generic[T_co, Time_co]):
     """Values at one logical time: the answer to an ask.
 
-    `time` is any hashable with a partial order (`<=`): an int, a date, a tuple, a `timely.Product`. `values` holds at
-    least one value and never more than was asked for (R2). It is in flight, and keeps its time from completing, until
-    whoever got it asks again or says that it has been dealt with (R11). Who says `many=True`, or `ask_many`, may get a
-    `TimedBatch` in the place of several; `times`, `runs()` and `part()` go for both.
+    `time` is any hashable with a partial order (`<=`): an int, a date, a tuple, a `pullstream.timely.Product`. `values`
+    holds at least one value and never more than was asked for (R2). It is in flight, and keeps its time from
+    completing, until whoever got it asks again or says that it has been dealt with (R11). Who says `many=True`, or
+    `ask_many`, may get a `TimedBatch` in the place of several; `times`, `runs()` and `part()` go for both.
 
     >>> match Batch(3, ["a", "b"]):
     ...     case Batch(time, values):

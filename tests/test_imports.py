@@ -50,8 +50,8 @@ LAYERS = (
 DOORS = ("pullstream", "pullstream.authoring", "pullstream.timely")
 """All that adapters may import, besides one another."""
 
-BEHIND = {"timely": "pullstream.timely", "adapters": "pullstream"}
-"""The folders that stand in `pullstream` where it is installed, and the package of which they are part there."""
+BEHIND = ("timely", "adapters")
+"""The folders that stand in `pullstream` where it is installed."""
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -72,13 +72,35 @@ def imports(path: Path, name: str, files: Mapping[str, Path]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in files)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name} imports from {'.' * node.level}{node.module or ''}: write the whole name"
+            module = whole_name(node, name, path)
             for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
+                whole = f"{module}.{alias.name}" if module else alias.name
                 if whole in files:
                     yield whole
-                elif node.module in files:
-                    yield node.module
+                elif module in files:
+                    yield module
+
+
+def whole_name(node: ast.ImportFrom, name: str, path: Path) -> str:
+    """What a file imports from; in a folder that stands elsewhere where it is installed, that is said from here."""
+    module = node.module or ""
+    moves = name.split(".", maxsplit=1)[0] in BEHIND
+    if node.level == 0:
+        assert not (moves and module.split(".")[0] in BEHIND), (
+            f"{name} imports {module}: from where it stands, with dots"
+        )
+        through_a_door = module.split(".")[0] not in BEHIND or name in behind_doors(path)
+        assert through_a_door, f"{name} imports {module}: from pullstream, where it is installed"
+        return module
+    assert moves, f"{name} imports from {'.' * node.level}{module}: write the whole name"
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    return ".".join([*package[: len(package) - node.level + 1], *filter(None, [module])])
+
+
+def behind_doors(path: Path) -> Iterable[str]:
+    """The name of a file if it is a door, which only a checkout has."""
+    text = path.read_text()
+    return [named(path, ROOT)] if "from pullstream.checkout import beside" in text else []
 
 
 def circles(graph: Graph) -> list[list[str]]:

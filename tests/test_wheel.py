@@ -1,6 +1,7 @@
 """What is installed: the wheel, unpacked in an empty folder, with everything that users are promised."""
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -41,7 +42,7 @@ def outside(site, folder, *command, **others):
 def test_nothing_else_stands_at_the_top(site):
     """A name at the top of site-packages is taken from everybody else."""
     assert {path.name for path in site.iterdir()} == {
-        *("pullstream", "timely", "adapters", "_pullstream_pytest.py"),
+        *("pullstream", "_pullstream_pytest.py"),
         f"pullstream-{ps.__version__}.dist-info",
     }
     assert not list(site.rglob("__pycache__"))
@@ -71,3 +72,81 @@ def test_pytest_finds_the_kit_and_is_not_slowed_down(site, tmp_path):
         "    assert not {'pullstream', 'timely', 'adapters'} & sys.modules.keys()\n"
     )
     outside(site, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error")
+
+
+HOSTILE = "raise ImportError('this is a file of the user\\'s, or of another project')\n"
+
+PROGRAM = """
+import sys
+import pullstream as ps
+from pullstream import arrow, display, files, metrics, spark, timely
+from pullstream.timely.theory import model
+
+rows = ps.pipe(ps.values([3, 4], time=lambda n: n), ps.map(lambda n: n + 1), files.write_jsonl("{time}.jsonl"))
+ps.run(rows)
+for line in ps.run(ps.pipe(files.read_jsonl("4.jsonl"), ps.collect())):
+    print(line)
+print(timely.Antichain.__module__, files.read_jsonl.__module__, ps.__version__)
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"timely", "adapters"}))
+"""
+
+
+def test_files_of_the_users_are_in_nobody_s_way(site, tmp_path):
+    """A `timely.py` and a folder `adapters` beside the script, and PyPI's project of that name in the environment."""
+    (tmp_path / "timely.py").write_text(HOSTILE)
+    for folder in (tmp_path / "adapters", site / "adapters"):
+        folder.mkdir(exist_ok=True)
+        (folder / "__init__.py").write_text(HOSTILE)
+    (tmp_path / "program.py").write_text(PROGRAM)
+
+    try:
+        told = outside(site, tmp_path, "program.py").splitlines()
+        doctor = outside(site, tmp_path, "-m", "pullstream", "doctor", "--no-spark")
+    finally:
+        (site / "adapters" / "__init__.py").unlink()
+        (site / "adapters").rmdir()
+
+    assert told == ["5", f"pullstream.timely.antichain pullstream.files.reading.jsonl {ps.__version__}", "[]"]
+    assert "!!" not in doctor
+
+
+def test_all_that_is_installed_can_be_imported(site, tmp_path):
+    """Every module, each by the name that it has there; none of them has kept one of a checkout's."""
+    (tmp_path / "every.py").write_text("""
+import importlib, pkgutil, sys
+import pullstream
+skipped = ("pullstream.lessons", "pullstream.__main__")
+for found in pkgutil.walk_packages(pullstream.__path__, "pullstream."):
+    if not found.name.startswith(skipped):
+        importlib.import_module(found.name)
+print(len([name for name in sys.modules if name.startswith("pullstream.")]))
+print([name for name in sys.modules if name.partition(".")[0] in {"timely", "adapters"}])
+""")
+    count, strangers = outside(site, tmp_path, "every.py").splitlines()
+    assert int(count) > 300
+    assert strangers == "[]"
+    left = [str(path) for path in site.rglob("*.py") if OLD.search(path.read_text())]
+    assert left == []
+
+
+OLD = re.compile(r"^\s*(?:>>> )?(?:from|import) (?:timely|adapters)\b", re.MULTILINE)
+"""An import by a name that only a checkout has."""
+
+
+def test_a_journal_of_one_s_own_module_named_timely(site, tmp_path):
+    """A user's module of that name is the user's: its functions are part of the program, and its frames are shown."""
+    (tmp_path / "timely.py").write_text("def twice(n):\n    return 2 * n\n")
+    (tmp_path / "adapters.py").write_text("def odd(n):\n    return 1 / (n - 3)\n")
+    (tmp_path / "program.py").write_text("""
+import sys, traceback
+import pullstream as ps, timely, adapters
+print(ps.run(ps.pipe(ps.values([1, 2], time=int), ps.map(timely.twice), ps.collect()), journal="run.journal"))
+try:
+    ps.run(ps.pipe(ps.values([3]), ps.map(adapters.odd), ps.collect()))
+except ZeroDivisionError:
+    print("in odd" in traceback.format_exc())
+""")
+    assert outside(site, tmp_path, "program.py", PULLSTREAM_TRACEBACK="") == "[2, 4]\nTrue\n"
+    (tmp_path / "timely.py").write_text("def twice(n):\n    return 3 * n\n")
+    with pytest.raises(AssertionError, match="JournalError"):
+        outside(site, tmp_path, "program.py")

@@ -3,9 +3,9 @@
 Which logical times may still reach which places of a dataflow program? Everything needed to answer is here, usable on
 its own; `pullstream` asks it beside every run.
 
-There are two parts. Here is what runs: times, summaries, graphs and the tracker. In `timely.theory` is what that is
-checked against, and what more can be built on it; it imports from here, and nothing here imports from it. To read it,
-take the files in this order, each a page or two:
+There are two parts. Here is what runs: times, summaries, graphs and the tracker. In `pullstream.timely.theory` is what
+that is checked against, and what more can be built on it; it imports from here, and nothing here imports from it. To
+read it, take the files in this order, each a page or two:
 
 1. `order`: times are values with a partial order, `BEGINNING` below all. `products` and `loops` are made of others.
 2. `antichain`: sets of minimal times, the shape of every frontier. `mutable` keeps one up to date.
@@ -17,7 +17,7 @@ take the files in this order, each a page or two:
    (`counting`); `explain` says what holds a time up.
 7. `theory`, the rest of it: invariants, capabilities and notifications, dataflows inside dataflows, and the model.
 
->>> from timely.theory import Output
+>>> from pullstream.timely.theory import Output
 >>> builder = GraphBuilder()
 >>> days, totals = builder.add_node("days", inputs=0, outputs=1), builder.add_node("totals", inputs=1, outputs=0)
 >>> builder.add_edge(Source(days), Target(totals))
@@ -32,8 +32,8 @@ take the files in this order, each a page or two:
 Antichain()
 """
 
-from timely.antichain import Antichain
-from timely.errors import (
+from .antichain import Antichain
+from .errors import (
     CapabilityError,
     CycleError,
     GraphError,
@@ -43,10 +43,10 @@ from timely.errors import (
     TimeDomainError,
     TimelyError,
 )
-from timely.explain import Blocker
-from timely.graph import Graph, GraphBuilder
-from timely.location import Location, Source, Target
-from timely.loops import (
+from .explain import Blocker
+from .graph import Graph, GraphBuilder
+from .location import Location, Source, Target
+from .loops import (
     ENTER,
     FEEDBACK,
     LEAVE,
@@ -55,11 +55,11 @@ from timely.loops import (
     NaiadSummary,
     NaiadTime,
 )
-from timely.mutable import MutableAntichain
-from timely.order import BEGINNING, less_equal, less_than, sort_key
-from timely.products import Componentwise, Lexicographic, Product, advance, join, meet
-from timely.summary import IDENTITY, Delay, Identity, MapTime, Summary
-from timely.tracker import Tracker
+from .mutable import MutableAntichain
+from .order import BEGINNING, less_equal, less_than, sort_key
+from .products import Componentwise, Lexicographic, Product, advance, join, meet
+from .summary import IDENTITY, Delay, Identity, MapTime, Summary
+from .tracker import Tracker
 
 __all__ = [
     "BEGINNING",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
-from timely.order import BEGINNING, has_sort_key, less_equal, minimal, sort_key, unlike
+from .order import BEGINNING, has_sort_key, less_equal, minimal, sort_key, unlike
 
 T_co = TypeVar("T_co", covariant=True, bound=Hashable)
 

@@ -40,12 +40,12 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from timely.errors import CycleError, TimeDomainError
-from timely.graph import Graph
-from timely.mutable import MutableAntichain
-from timely.order import BEGINNING, less_than
-from timely.plan import Spot
-from timely.summary import Summary
+from .errors import CycleError, TimeDomainError
+from .graph import Graph
+from .mutable import MutableAntichain
+from .order import BEGINNING, less_than
+from .plan import Spot
+from .summary import Summary
 
 
 class CountingGroup:

@@ -17,9 +17,9 @@ from typing import Any
 
 import attrs
 
-from timely.errors import CycleError, GraphError
-from timely.loops import split_time
-from timely.summary import Summary
+from .errors import CycleError, GraphError
+from .loops import split_time
+from .summary import Summary
 
 Step = tuple[int, Summary]
 

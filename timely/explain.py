@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from timely.graph import Graph
-from timely.location import Location
-from timely.order import less_equal, minimal
+from .graph import Graph
+from .location import Location
+from .order import less_equal, minimal
 
 
 @attrs.frozen

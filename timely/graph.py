@@ -13,11 +13,11 @@ from typing import TypeAlias
 
 import attrs
 
-from timely.antichain import Antichain
-from timely.cycles import Order, order_of_work
-from timely.errors import GraphError
-from timely.location import Location, Source, Target
-from timely.summary import IDENTITY, Summary
+from .antichain import Antichain
+from .cycles import Order, order_of_work
+from .errors import GraphError
+from .location import Location, Source, Target
+from .summary import IDENTITY, Summary
 
 Summaries: TypeAlias = Mapping[tuple[int, int], Summary | Iterable[Summary]]
 """For (input, output): the summary or summaries of the paths between them; a pair left out is not connected."""

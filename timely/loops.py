@@ -15,10 +15,10 @@ from typing import Any, ClassVar, final
 import attrs
 from typing_extensions import override
 
-from timely.errors import SummaryError
-from timely.order import BEGINNING, less_equal, sort_key
-from timely.products import join, meet
-from timely.summary import IDENTITY, Identity, Path, Summary
+from .errors import SummaryError
+from .order import BEGINNING, less_equal, sort_key
+from .products import join, meet
+from .summary import IDENTITY, Identity, Path, Summary
 
 
 @final

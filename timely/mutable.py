@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Generic, TypeVar, cast
 
-from timely.antichain import Antichain
-from timely.errors import NegativeCountError
-from timely.order import is_total, less_equal, minimal, unlike
+from .antichain import Antichain
+from .errors import NegativeCountError
+from .order import is_total, less_equal, minimal, unlike
 
 T = TypeVar("T", bound=Hashable)
 

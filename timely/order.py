@@ -22,7 +22,7 @@ from math import isnan
 from operator import le, ne
 from typing import Any, Final, Protocol, TypeVar, cast, final, overload, runtime_checkable
 
-from timely.errors import TimeDomainError
+from .errors import TimeDomainError
 
 T = TypeVar("T", bound=Hashable)
 

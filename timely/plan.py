@@ -12,10 +12,10 @@ from typing import Any
 
 import attrs
 
-from timely.graph import Graph
-from timely.mutable import MutableAntichain
-from timely.order import minimal
-from timely.summary import IDENTITY, Delay, Identity, Path, Summary
+from .graph import Graph
+from .mutable import MutableAntichain
+from .order import minimal
+from .summary import IDENTITY, Delay, Identity, Path, Summary
 
 LONGEST_PATH = 16
 """Composed summaries without a short form are cut at this many steps, so that composing stays linear."""

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar, final
 import attrs
 from typing_extensions import override
 
-from timely.errors import SummaryError, TimeDomainError
-from timely.order import BEGINNING, is_total, less_equal, sort_key
-from timely.summary import Delay, Identity, Path, Summary
+from .errors import SummaryError, TimeDomainError
+from .order import BEGINNING, is_total, less_equal, sort_key
+from .summary import Delay, Identity, Path, Summary
 
 T = TypeVar("T", bound=Hashable)
 

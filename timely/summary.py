@@ -29,8 +29,8 @@ from typing import Any, Final, final
 import attrs
 from typing_extensions import override
 
-from timely.errors import SummaryError
-from timely.order import BEGINNING, less_equal
+from .errors import SummaryError
+from .order import BEGINNING, less_equal
 
 
 class Summary(ABC):
@@ -245,7 +245,7 @@ class Path(Summary):
     def of(cls, *parts: Summary) -> Summary:
         """Compose, joining neighbours that have a common form.
 
-        >>> from timely import ENTER, LEAVE
+        >>> from pullstream.timely import ENTER, LEAVE
         >>> Path.of(ENTER, IDENTITY, LEAVE, Delay(2))
         Delay(step=2, limit=None)
         """

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from timely.antichain import Antichain
-from timely.counting import CountingGroup, differences
-from timely.errors import NegativeCountError, RetreatError
-from timely.explain import Blocker, blockers
-from timely.graph import Graph
-from timely.order import less_equal
-from timely.plan import ContractedGraph, Spot, make_plan
+from .antichain import Antichain
+from .counting import CountingGroup, differences
+from .errors import NegativeCountError, RetreatError
+from .explain import Blocker, blockers
+from .graph import Graph
+from .order import less_equal
+from .plan import ContractedGraph, Spot, make_plan
 
 COMPACT_AT = 4096
 """The number of noted updates that are added up even if nobody asks for a frontier."""
@@ -32,9 +32,9 @@ class Tracker:
 
     With `monotone` (the default) an observed frontier that moves backwards after the first propagation is an error;
     without, any changes are followed, as by the query of 003. One that checks itself at every propagation is
-    `timely.theory.CheckedTracker`.
+    `pullstream.timely.theory.CheckedTracker`.
 
-    >>> from timely import GraphBuilder, Source, Target
+    >>> from pullstream.timely import GraphBuilder, Source, Target
     >>> builder = GraphBuilder()
     >>> numbers, show = builder.add_node("numbers", 0, 1), builder.add_node("show", 1, 0)
     >>> builder.add_edge(Source(numbers), Target(show))

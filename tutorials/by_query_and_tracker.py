@@ -9,8 +9,8 @@ sound, what may still come, what becomes of a time on the way. They begin from n
 tracker answers the second one while a program runs, from what has changed since. In the end both are held to the model
 of the chapter before.
 
-What we left out: how the tracker does it, which `timely.tracker` says at its top; and many processes, each with a
-tracker, to which the same updates come in some order. `tutorials/literature.md` says where to read 000 and 003.
+What we left out: how the tracker does it, which `pullstream.timely.tracker` says at its top; and many processes, each
+with a tracker, to which the same updates come in some order. `tutorials/literature.md` says where to read 000 and 003.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from timely import (
+from pullstream.timely import (
     ENTER,
     FEEDBACK,
     IDENTITY,
@@ -35,8 +35,8 @@ from timely import (
     Target,
     Tracker,
 )
-from timely.theory import find_cycles, frontier, model, summarize
-from timely.theory.queries import describe
+from pullstream.timely.theory import find_cycles, frontier, model, summarize
+from pullstream.timely.theory.queries import describe
 from tutorials.lesson import say, tell
 
 

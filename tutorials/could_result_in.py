@@ -15,9 +15,9 @@ node is what it does to times. And recursion, to which its §3.4 extends all thi
 to read 000 and 002.
 """
 
-from timely import Antichain, LoopSummary, LoopTime, NaiadSummary, SummaryError
-from timely.theory import compare_words, model
-from timely.theory.model import Pointstamp
+from pullstream.timely import Antichain, LoopSummary, LoopTime, NaiadSummary, SummaryError
+from pullstream.timely.theory import compare_words, model
+from pullstream.timely.theory.model import Pointstamp
 from tutorials.lesson import say, tell
 
 TIMES = (0, 1, 2)

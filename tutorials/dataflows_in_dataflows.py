@@ -16,9 +16,9 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, CapabilityError, MutableAntichain, Source, Target
-from timely.theory import Leaf, Operators, Progress, Subgraph
-from timely.theory.operate import check_contract
+from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, CapabilityError, MutableAntichain, Source, Target
+from pullstream.timely.theory import Leaf, Operators, Progress, Subgraph
+from pullstream.timely.theory.operate import check_contract
 from tutorials.lesson import say, tell
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pullstream as ps
 from pullstream.incremental import Collection, DivergenceError, explain, integrate, maintain, upserts
-from timely import GraphBuilder, Location, Source, Target, Tracker
-from timely.order import minimal
-from timely.summary import IDENTITY, Delay, Summary
+from pullstream.timely import GraphBuilder, Location, Source, Target, Tracker
+from pullstream.timely.order import minimal
+from pullstream.timely.summary import IDENTITY, Delay, Summary
 from tutorials.lesson import say, tell
 
 Edges = Collection[tuple[str, str]]

@@ -29,8 +29,8 @@ import trio
 from rich.console import Console
 
 import pullstream as ps
-from adapters import files
-from adapters.display import display
+from pullstream import files
+from pullstream.display import display
 from tutorials.lesson import say, tell
 
 RECEIPTS = {

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 import pullstream as ps
-from adapters import files, spark
+from pullstream import files, spark
 from tutorials.lesson import tell
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ you have read it, you can say of a node whether a completion may be relied upon 
 
 That a time is complete says something of the future: *no* message will come, in whichever order things happen from now
 on. No test that runs a program once can show it. 000 proves it instead, for a model; and of that this project has a
-program, `timely.theory.model`: small, slow, by the definitions, and without a line in common with what runs. It does
-two things for us. Of a small program it goes through everything that could happen; of a large one it judges what has.
+program, `pullstream.timely.theory.model`: small, slow, by the definitions, and without a line in common with what runs.
+It does two things for us. Of a small program it goes through everything that could happen; of a large one it judges
+what has.
 """
 
 import io
@@ -15,8 +16,7 @@ from collections.abc import AsyncIterator, Callable, Hashable
 from typing import Any, cast
 
 import pullstream as ps
-from pullstream.trace import Trace, judge
-from timely.theory.model import (
+from pullstream.timely.theory.model import (
     Awaited,
     Completed,
     CouldResultIn,
@@ -44,8 +44,9 @@ from timely.theory.model import (
     one_steps,
     replay,
 )
-from timely.theory.model.properties import Watched, theorem_2, watch, watched_steps
-from timely.theory.model.record import RunEvent
+from pullstream.timely.theory.model.properties import Watched, theorem_2, watch, watched_steps
+from pullstream.timely.theory.model.record import RunEvent
+from pullstream.trace import Trace, judge
 from tutorials.lesson import tell
 
 TIMES = (0, 1, 2)

@@ -5,12 +5,12 @@ Importing this loads no pyarrow; using it does (`package`). A column gives its v
 schema (`packing`).
 """
 
-from adapters.arrow.columns import by_column, in_utc, run_starts, values
-from adapters.arrow.exact import exact_array
-from adapters.arrow.package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
-from adapters.arrow.packing import Packing, Portion, SchemaError
-from adapters.arrow.schemas import schema_argument
-from adapters.arrow.shapes import As, NullTimeError, Shape, shape_argument
+from .columns import by_column, in_utc, run_starts, values
+from .exact import exact_array
+from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
+from .packing import Packing, Portion, SchemaError
+from .schemas import schema_argument
+from .shapes import As, NullTimeError, Shape, shape_argument
 
 __all__ = [
     "Array",

@@ -7,8 +7,9 @@ from typing import Any, Final, overload
 
 from typing_extensions import override
 
-from adapters.arrow.package import Array, DataType, RecordBatch, pyarrow
 from pullstream.authoring import ascending
+
+from .package import Array, DataType, RecordBatch, pyarrow
 
 
 def values(column: Array) -> list[Any]:

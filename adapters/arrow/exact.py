@@ -8,8 +8,8 @@ from itertools import chain, compress
 from numbers import Integral, Number
 from typing import Any, Final, TypeAlias, cast
 
-from adapters.arrow.package import Array, DataType, pyarrow
-from adapters.arrow.rows import blocks
+from .package import Array, DataType, pyarrow
+from .rows import blocks
 
 TROUBLE: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError)
 """Exceptions for a value that does not fit; pyarrow's own are among them."""

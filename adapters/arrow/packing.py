@@ -3,10 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from adapters.arrow.exact import TROUBLE, exact_array, first_misfit
-from adapters.arrow.package import Array, DataType, RecordBatch, Schema, pyarrow
-from adapters.arrow.rows import KINDS, RowBlock, blocks
 from pullstream import PullstreamError
+
+from .exact import TROUBLE, exact_array, first_misfit
+from .package import Array, DataType, RecordBatch, Schema, pyarrow
+from .rows import KINDS, RowBlock, blocks
 
 Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 """Values, and what fills the columns that they may leave out."""

@@ -6,7 +6,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 
-from adapters.arrow.package import Array, RecordBatch, pyarrow
+from .package import Array, RecordBatch, pyarrow
 
 KINDS: Final = "dicts, named tuples, tuples, or Arrow record batches"
 

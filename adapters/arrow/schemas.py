@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.arrow.package import Schema, pyarrow
 from pullstream import CompositionError
 from pullstream.authoring import Site
+
+from .package import Schema, pyarrow
 
 
 def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") -> Schema | None:

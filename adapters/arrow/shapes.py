@@ -9,11 +9,12 @@ from itertools import pairwise
 from keyword import iskeyword
 from typing import Any, Literal, TypeAlias, cast
 
-from adapters.arrow.columns import ColumnTimes, converted, goes_on, run_starts, values
-from adapters.arrow.package import Array, RecordBatch
-from adapters.arrow.rows import tuple_names
 from pullstream import Batch, CompositionError, PullstreamError, TimedBatch
 from pullstream.authoring import Ascending, Site
+
+from .columns import ColumnTimes, converted, goes_on, run_starts, values
+from .package import Array, RecordBatch
+from .rows import tuple_names
 
 As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
 """The form of a table's values: `"rows"` are named tuples, `"batches"` are Arrow record batches."""

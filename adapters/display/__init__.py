@@ -6,6 +6,6 @@ On a terminal it is live; in a pipe, or a log of CI, it is a line now and then; 
 cell. Either way the last state stays. Importing this loads no rich; `display()` does.
 """
 
-from adapters.display.task import DisplayMissing, display
+from .task import DisplayMissing, display
 
 __all__ = ["DisplayMissing", "display"]

@@ -7,12 +7,13 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from adapters.display.history import QUIET
 from pullstream.authoring import is_between
 
+from .history import QUIET
+
 if TYPE_CHECKING:
-    from adapters.display.history import History
-    from adapters.display.screens import Screen
+    from .history import History
+    from .screens import Screen
 
 LOOK = 1.0
 """Seconds from one look to the next."""

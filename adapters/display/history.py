@@ -10,9 +10,10 @@ import trio
 from typing_extensions import override
 
 import pullstream as ps
-from adapters.display.words import of_frontier
 from pullstream import Blocking
 from pullstream.timely import BEGINNING, Antichain, TimelyError
+
+from .words import of_frontier
 
 SPAN = 5.0
 """Seconds that rates are of."""

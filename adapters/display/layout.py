@@ -8,8 +8,8 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from adapters.display.history import History, Row
-from adapters.display.words import of_rate, of_seconds
+from .history import History, Row
+from .words import of_rate, of_seconds
 
 STYLES = {"running": "cyan", "finished": "green", "stopped": "yellow", "stalled": "bold red", "failed": "bold red"}
 

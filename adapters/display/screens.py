@@ -18,8 +18,8 @@ from rich.live import Live
 from rich.text import Text
 from typing_extensions import override
 
-from adapters.display.history import History
-from adapters.display.layout import headline, lines, quiet
+from .history import History
+from .layout import headline, lines, quiet
 
 WIDEST = 100
 """The most characters that a line may have."""

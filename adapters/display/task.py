@@ -9,15 +9,16 @@ import attrs
 import trio
 
 import pullstream as ps
-from adapters.display.blocked import Lookout
-from adapters.display.history import History
-from adapters.display.words import of_time
 from pullstream.authoring import Call, Count, Site, function, seconds
+
+from .blocked import Lookout
+from .history import History
+from .words import of_time
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from adapters.display.screens import Screen
+    from .screens import Screen
 
 REFRESH = 0.25
 """Seconds from one look to the next."""

@@ -1,7 +1,7 @@
 r"""Files: read as streams, and written one per completed time, whole or not at all.
 
 >>> import tempfile, pullstream as ps
->>> from adapters import files
+>>> from pullstream import files
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     days = ps.values([{"day": 1, "n": 5}, {"day": 2, "n": 7}], time=lambda row: row["day"])
 ...     paths = ps.run(ps.pipe(days, files.write_jsonl(f"{folder}/{{time}}.jsonl")))
@@ -9,20 +9,20 @@ r"""Files: read as streams, and written one per completed time, whole or not at 
 [('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
 
-from adapters.arrow import SchemaError
-from adapters.files.reading.csv import read_csv
-from adapters.files.reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
-from adapters.files.reading.jsonl import read_jsonl
-from adapters.files.reading.options import Options
-from adapters.files.reading.parquet import read_arrow, read_parquet
-from adapters.files.reading.text import read_bytes, read_text
-from adapters.files.reading.times import PathTime, name_time, path_time
-from adapters.files.urls import FsspecMissing
-from adapters.files.writing.composing import WriteOptions
-from adapters.files.writing.errors import FileBusyError, FileTargetError
-from adapters.files.writing.jsonl import write_jsonl
-from adapters.files.writing.tables import write_arrow, write_csv, write_parquet
-from adapters.files.writing.text import write_bytes, write_text
+from ..arrow import SchemaError
+from .reading.csv import read_csv
+from .reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
+from .reading.jsonl import read_jsonl
+from .reading.options import Options
+from .reading.parquet import read_arrow, read_parquet
+from .reading.text import read_bytes, read_text
+from .reading.times import PathTime, name_time, path_time
+from .urls import FsspecMissing
+from .writing.composing import WriteOptions
+from .writing.errors import FileBusyError, FileTargetError
+from .writing.jsonl import write_jsonl
+from .writing.tables import write_arrow, write_csv, write_parquet
+from .writing.text import write_bytes, write_text
 
 __all__ = [
     "FileBusyError",

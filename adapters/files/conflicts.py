@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import attrs
 
-from adapters.files.names import is_aside
-from adapters.files.urls import fsspec
 from pullstream import CompositionError
+
+from .names import is_aside
+from .urls import fsspec
 
 NAME: Final = "adapters.files"
 """The name under which modules of a run find each other."""

@@ -6,6 +6,6 @@ They go through OpenTelemetry's API, which sends them nowhere until the program 
 exporter. Importing this loads none of it; `metrics()` does.
 """
 
-from adapters.metrics.task import MetricsMissing, metrics
+from .task import MetricsMissing, metrics
 
 __all__ = ["MetricsMissing", "metrics"]

@@ -10,9 +10,10 @@ import attrs
 import trio
 
 import pullstream as ps
-from adapters.metrics.instruments import Instruments
 from pullstream.authoring import Call, function, seconds
 from pullstream.timely import Antichain
+
+from .instruments import Instruments
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter

@@ -14,8 +14,8 @@ listens there, too. The listener has a random token of its own, which travels wi
 not begin with it is closed, and a warning logged (logger `pullstream.spark`). What is sent is not encrypted.
 """
 
-from adapters.arrow import NullTimeError, SchemaError
-from adapters.spark.errors import (
+from ..arrow import NullTimeError, SchemaError
+from .errors import (
     CannotListen,
     JavaEnded,
     JavaNotFound,
@@ -26,21 +26,21 @@ from adapters.spark.errors import (
     SparkMissing,
     SparkStreamError,
 )
-from adapters.spark.executing.answers import RowError
-from adapters.spark.executing.combine import reduce_by_key
-from adapters.spark.executing.function import OnExecutors, on_executors
-from adapters.spark.executing.key_state import StateMismatch
-from adapters.spark.executing.shipping import send_packages
-from adapters.spark.reading.ordered import OrderedBatches
-from adapters.spark.reading.source import from_dataframe
-from adapters.spark.session import session
-from adapters.spark.streaming.source import from_streaming
-from adapters.spark.streaming.status import StreamStatus
-from adapters.spark.writing.filters import RowFilter
-from adapters.spark.writing.frame import RegisteredSource, register_source, to_dataframe
-from adapters.spark.writing.table import write_table
-from adapters.spark.writing.table_folder import TableTargetError
-from adapters.spark.writing.tape import ReplayTooLong
+from .executing.answers import RowError
+from .executing.combine import reduce_by_key
+from .executing.function import OnExecutors, on_executors
+from .executing.key_state import StateMismatch
+from .executing.shipping import send_packages
+from .reading.ordered import OrderedBatches
+from .reading.source import from_dataframe
+from .session import session
+from .streaming.source import from_streaming
+from .streaming.status import StreamStatus
+from .writing.filters import RowFilter
+from .writing.frame import RegisteredSource, register_source, to_dataframe
+from .writing.table import write_table
+from .writing.table_folder import TableTargetError
+from .writing.tape import ReplayTooLong
 
 __all__ = [
     "CannotListen",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypeVar
 
-from adapters.spark.failures import first_line, unlogged
-from adapters.spark.reading.jobs import is_connect
+from .failures import first_line, unlogged
+from .reading.jobs import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 from weakref import WeakKeyDictionary
 
-from adapters.spark.errors import JavaEnded
-from adapters.spark.failures import MORE_MEMORY
+from .errors import JavaEnded
+from .failures import MORE_MEMORY
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

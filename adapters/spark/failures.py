@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from adapters.spark.errors import SparkJobError, SparkStreamError
+from .errors import SparkJobError, SparkStreamError
 
 _LONGEST_CHAIN = 20
 

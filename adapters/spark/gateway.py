@@ -24,9 +24,10 @@ from weakref import ref
 
 from typing_extensions import override
 
-from adapters.spark.ended import DYING_SECONDS, again, java_ended
-from adapters.spark.errors import JavaEnded
 from pullstream.authoring import Interrupts
+
+from .ended import DYING_SECONDS, again, java_ended
+from .errors import JavaEnded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

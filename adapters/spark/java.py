@@ -18,7 +18,7 @@ from pathlib import Path
 
 import attrs
 
-from adapters.spark.errors import JavaNotFound
+from .errors import JavaNotFound
 
 LEAST = 17
 """The oldest Java release that Spark 4 runs on."""

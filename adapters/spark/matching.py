@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapters.spark.errors import SessionMismatch
+from .errors import SessionMismatch
 
 
 def match(found: Any, wanted: Mapping[str, str], differences: Sequence[str] = ()) -> None:

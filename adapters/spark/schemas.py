@@ -4,11 +4,12 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from adapters.arrow import pyarrow
-from adapters.spark.errors import SparkMissing
-from adapters.spark.failures import first_line
-from adapters.spark.refusals import distinct, refused
 from pullstream.authoring import Site
+
+from ..arrow import pyarrow
+from .errors import SparkMissing
+from .failures import first_line
+from .refusals import distinct, refused
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -11,18 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from adapters.spark.connect.session import connect_session, is_meant
-from adapters.spark.ended import java_ended
-from adapters.spark.errors import SparkJobError, SparkMissing
-from adapters.spark.failures import start_error
-from adapters.spark.gateway import guard
-from adapters.spark.java import java_home
-from adapters.spark.matching import match
-from adapters.spark.reading.jobs import is_connect, stands
-from adapters.spark.refusals import refused
-from adapters.spark.starting import Starting
 from pullstream import CompositionError
 from pullstream.authoring import Site
+
+from .connect.session import connect_session, is_meant
+from .ended import java_ended
+from .errors import SparkJobError, SparkMissing
+from .failures import start_error
+from .gateway import guard
+from .java import java_home
+from .matching import match
+from .reading.jobs import is_connect, stands
+from .refusals import refused
+from .starting import Starting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +98,7 @@ def session(
         SparkJobError: it cannot be started, with that master or these settings, or nobody answers there.
 
     ```python
-    from adapters import spark
+    from .. import spark
 
     flights = spark.session().read.csv("flights.csv", header=True)
     ```

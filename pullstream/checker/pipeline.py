@@ -20,7 +20,7 @@ from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import module_diagram
 from pullstream.protocol import DONE, Batch, Done, Event, TimedBatch
-from timely import Antichain
+from pullstream.timely import Antichain
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from pullstream.blueprint import Source
-from timely import Summary
+from pullstream.timely import Summary
 
 Lasting = Callable[[int, Any], Iterable[Hashable]]
 """For an input and a time that comes there: the last times at which it still matters below; empty for none."""
@@ -35,7 +35,7 @@ class Traits:
     A class of kernels has one value for all. Where a trait depends on arguments, `__init__` gives the module its own:
 
     >>> import attrs, pullstream as ps
-    >>> from timely import Delay
+    >>> from pullstream.timely import Delay
     >>> class Shift(ps.Kernel[int]):
     ...     traits = PROMPT
     ...     def __init__(self, step):

@@ -10,7 +10,7 @@ import pullstream as ps
 from pullstream.authoring import Carries, Key, Notified, Sync, Traits, opens
 from pullstream.errors import CapabilityError
 from pullstream.incremental.errors import MultiplicityError
-from timely import BEGINNING, less_equal
+from pullstream.timely import BEGINNING, less_equal
 
 A = TypeVar("A", bound=Hashable)
 K = TypeVar("K", bound=Hashable)

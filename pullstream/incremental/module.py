@@ -13,8 +13,8 @@ from pullstream.incremental.collection import Collection
 from pullstream.incremental.program import ONE, Dataflow, Program, inputs_of
 from pullstream.incremental.saving import Saved, Saving
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
-from timely import BEGINNING
-from timely.order import is_total
+from pullstream.timely import BEGINNING
+from pullstream.timely.order import is_total
 
 A = TypeVar("A", bound=Hashable)
 

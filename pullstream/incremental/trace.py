@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from timely import TimeDomainError, advance, join, less_equal
+from pullstream.timely import TimeDomainError, advance, join, less_equal
 
 Time = tuple[Any, ...]
 """A time of a place in a program: a coordinate for each loop around it, and maybe the program's own in front."""

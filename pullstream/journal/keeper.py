@@ -23,7 +23,7 @@ from pullstream.errors import JournalError
 from pullstream.journal.program import Program
 from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
 from pullstream.logger import LOG
-from timely import BEGINNING, Antichain
+from pullstream.timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2
 """At most this part of the time is spent on recording, unless somebody waits for it."""

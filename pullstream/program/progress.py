@@ -10,7 +10,7 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.waiting import Frontiers
 from pullstream.errors import Abandoned, PullstreamError
-from timely import Antichain
+from pullstream.timely import Antichain
 
 
 class Progress:

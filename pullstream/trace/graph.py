@@ -9,8 +9,8 @@ import attrs
 
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.timely import IDENTITY, Summary
 from pullstream.trace.times import Json, encode
-from timely import IDENTITY, Summary
 
 Row = Summary | Sequence[Summary]
 

@@ -9,11 +9,8 @@ from typing import Any, Final
 
 import attrs
 
-from pullstream.trace.edges import Edges
-from pullstream.trace.file import Trace
-from pullstream.trace.times import Json, NotInTrace, decode, encode
-from timely import TimelyError
-from timely.theory.model.record import (
+from pullstream.timely import TimelyError
+from pullstream.timely.theory.model.record import (
     Awaited,
     Change,
     Completed,
@@ -30,6 +27,9 @@ from timely.theory.model.record import (
     Together,
     same,
 )
+from pullstream.trace.edges import Edges
+from pullstream.trace.file import Trace
+from pullstream.trace.times import Json, NotInTrace, decode, encode
 
 AT_HAND: Final = 1_000
 

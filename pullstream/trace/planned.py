@@ -12,9 +12,9 @@ from pullstream.engine.run import Run
 from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.sidecar.location import Location
 from pullstream.protocol import DONE, Batch, Done
+from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
 from pullstream.trace.file import Trace
 from pullstream.trace.graph import graph_of
-from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
 
 
 def planned(blueprint: Blueprint) -> Trace:

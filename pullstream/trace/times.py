@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import attrs
 
-from timely import BEGINNING, Lexicographic, LoopTime, Product
+from pullstream.timely import BEGINNING, Lexicographic, LoopTime, Product
 
 Json: TypeAlias = Any
 """All that a line of JSON may hold."""

@@ -9,15 +9,15 @@
 - `model`: 000 itself, to check all of this against.
 """
 
-from timely.theory.calls import CallBody, CallTime
-from timely.theory.capability import Capability, CapabilitySet, Output
-from timely.theory.changes import ChangeBatch
-from timely.theory.invariants import CheckedTracker, InvariantError, check_invariants
-from timely.theory.nesting import Operators, Subgraph
-from timely.theory.notify import Notification, Notificator
-from timely.theory.operate import Leaf, Operate, Progress
-from timely.theory.queries import find_cycles, frontier, summarize
-from timely.theory.words import compare_words, loop_condition
+from .calls import CallBody, CallTime
+from .capability import Capability, CapabilitySet, Output
+from .changes import ChangeBatch
+from .invariants import CheckedTracker, InvariantError, check_invariants
+from .nesting import Operators, Subgraph
+from .notify import Notification, Notificator
+from .operate import Leaf, Operate, Progress
+from .queries import find_cycles, frontier, summarize
+from .words import compare_words, loop_condition
 
 __all__ = [
     "CallBody",

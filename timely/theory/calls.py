@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 
-from timely.cycles import components
-from timely.errors import CycleError, GraphError
-from timely.order import unlike
+from ..cycles import components
+from ..errors import CycleError, GraphError
+from ..order import unlike
 
 Stack = tuple[str, ...]
 

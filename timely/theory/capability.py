@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from timely.antichain import Antichain
-from timely.errors import CapabilityError
-from timely.location import Source
-from timely.order import BEGINNING, less_equal
-from timely.tracker import Tracker
+from ..antichain import Antichain
+from ..errors import CapabilityError
+from ..location import Source
+from ..order import BEGINNING, less_equal
+from ..tracker import Tracker
 
 Report = Callable[[Any, int], None]
 """Told (time, +1 or -1) for every capability that comes or goes."""

@@ -16,13 +16,13 @@ from typing import Any
 
 from typing_extensions import override
 
-from timely.antichain import Antichain
-from timely.counting import CountingGroup
-from timely.errors import CapabilityError, TimelyError
-from timely.order import BEGINNING
-from timely.plan import Spot
-from timely.theory.queries import describe, frontier
-from timely.tracker import Tracker
+from ..antichain import Antichain
+from ..counting import CountingGroup
+from ..errors import CapabilityError, TimelyError
+from ..order import BEGINNING
+from ..plan import Spot
+from ..tracker import Tracker
+from .queries import describe, frontier
 
 
 class InvariantError(TimelyError, AssertionError):

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from timely.antichain import Antichain
-from timely.counting import differences
-from timely.graph import GraphBuilder
-from timely.location import Source, Target
-from timely.mutable import MutableAntichain
-from timely.order import minimal
-from timely.summary import IDENTITY, Summary
-from timely.theory.changes import ChangeBatch
-from timely.theory.invariants import CheckedTracker
-from timely.theory.operate import Connectivity, Leaf, Operate, Progress, check_contract
-from timely.theory.paths import summaries_between
-from timely.tracker import Tracker
+from ..antichain import Antichain
+from ..counting import differences
+from ..graph import GraphBuilder
+from ..location import Source, Target
+from ..mutable import MutableAntichain
+from ..order import minimal
+from ..summary import IDENTITY, Summary
+from ..tracker import Tracker
+from .changes import ChangeBatch
+from .invariants import CheckedTracker
+from .operate import Connectivity, Leaf, Operate, Progress, check_contract
+from .paths import summaries_between
 
 
 class Operators:

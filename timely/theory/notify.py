@@ -11,10 +11,10 @@ from typing import Any
 
 import attrs
 
-from timely.antichain import Antichain
-from timely.errors import CapabilityError
-from timely.order import has_sort_key, less_equal, minimal, sort_key
-from timely.theory.capability import Capability
+from ..antichain import Antichain
+from ..errors import CapabilityError
+from ..order import has_sort_key, less_equal, minimal, sort_key
+from .capability import Capability
 
 
 @attrs.frozen(eq=False)

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import attrs
 
-from timely.errors import CapabilityError
-from timely.mutable import MutableAntichain
-from timely.order import less_equal
-from timely.summary import IDENTITY, Summary
-from timely.theory.changes import ChangeBatch
+from ..errors import CapabilityError
+from ..mutable import MutableAntichain
+from ..order import less_equal
+from ..summary import IDENTITY, Summary
+from .changes import ChangeBatch
 
 Connectivity = Mapping[tuple[int, int], tuple[Summary, ...]]
 

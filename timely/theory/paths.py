@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from heapq import heappop, heappush
 
-from timely.graph import Graph
-from timely.order import minimal
-from timely.plan import Spot, make_plan
-from timely.summary import IDENTITY, Summary
+from ..graph import Graph
+from ..order import minimal
+from ..plan import Spot, make_plan
+from ..summary import IDENTITY, Summary
 
 
 def summaries_between(

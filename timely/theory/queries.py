@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from timely.cycles import depths
-from timely.graph import Graph
-from timely.location import Location, Source, Target
-from timely.order import minimal
-from timely.summary import IDENTITY, Summary
+from ..cycles import depths
+from ..graph import Graph
+from ..location import Location, Source, Target
+from ..order import minimal
+from ..summary import IDENTITY, Summary
 
 Nodes: TypeAlias = set[tuple[Target, Source, Summary]]
 Edges: TypeAlias = set[tuple[Source, Target]]
@@ -36,7 +36,7 @@ def transitions(nodes: Nodes, edges: Edges) -> Transitions:
 def describe(graph: Graph) -> tuple[Nodes, Edges]:
     """A graph in the form the queries want.
 
-    >>> from timely import GraphBuilder
+    >>> from pullstream.timely import GraphBuilder
     >>> builder = GraphBuilder()
     >>> describe((builder.add_node("a", 1, 1), builder.build())[1])[0]
     {(Target(node=0, port=0), Source(node=0, port=0), Identity())}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from timely.errors import SummaryError
-from timely.loops import LoopSummary
+from ..errors import SummaryError
+from ..loops import LoopSummary
 
 
 def loop_condition(p: LoopSummary, q: LoopSummary) -> bool:

@@ -13,7 +13,7 @@ may go round at one time for ever, and no time after it is ever complete.
 paths between two places leave and enter so many loops that they end equally deep.
 """
 
-from timely import IDENTITY
+from pullstream.timely import IDENTITY
 
 
 def find_cycles(steps):

@@ -8,7 +8,8 @@ in the graph: how often something, a message or the right to send one, is at a p
 `frontier(steps, counts)` gives for each place that anything can reach the set of the least times that it may come with:
 those that none of the others is before. Times are partly ordered: LoopTime(0, (3,)) and LoopTime(1, (0,)) are both
 least. What there is counts for its own place, too. A count may be 0, or, while news of what happened is on its way,
-less than that: then nothing is there. Every cycle advances. `timely.order.minimal` gives the least of some times.
+less than that: then nothing is there. Every cycle advances. `pullstream.timely.order.minimal` gives the least of some
+times.
 """
 
 

@@ -12,7 +12,7 @@ the largest of the numbers that have come at it, once, when the time is complete
 through everything that could happen, and keeps many.
 """
 
-from timely.theory.model import Message, Notified, Reaction, Received  # noqa: F401 - for you to use
+from pullstream.timely.theory.model import Message, Notified, Reaction, Received  # noqa: F401 - for you to use
 
 START = ()
 

@@ -17,7 +17,7 @@ And what can be written, in the order in which it is true: `Sent(edge, t)`, `Tak
 `Released(node, t)`, `Awaited(edge, t)`, `Completed(edge, t)`, `Settled()`.
 """
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken  # noqa: F401 - for you to use
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken  # noqa: F401 - for you to use
 
 
 def record(moves):

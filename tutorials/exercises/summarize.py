@@ -9,7 +9,8 @@ those than which none of the others gives never a later time (`p <= q`, as in 9.
 itself it gives those of the paths that come in and go out again. A path ends as it comes outside for the first time:
 what is done there with what it brings is not the graph's.
 
-`first.followed_by(then)` puts paths together, and `timely.order.minimal` gives the least of some summaries, too.
+`first.followed_by(then)` puts paths together, and `pullstream.timely.order.minimal` gives the least of some summaries,
+too.
 """
 
 

@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 from rich.console import Console
 
 import pullstream as ps
-from adapters import spark
-from adapters.display import display
-from adapters.spark.failures import job_error, unlogged
+from pullstream import spark
+from pullstream.display import display
+from pullstream.spark.failures import job_error, unlogged
 from tutorials.flights import data, page, query
 from tutorials.flights.pipeline import daily_delays, day_by_day
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 import pullstream as ps
-from adapters import files, spark
+from pullstream import files, spark
 from tutorials.flights.summary import AirlineDay, Flight, airline_day, day_table
 
 

@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from timely import LoopSummary, LoopTime
-from timely.summary import Summary
-from timely.theory import find_cycles
+from pullstream.timely import LoopSummary, LoopTime
+from pullstream.timely.summary import Summary
+from pullstream.timely.theory import find_cycles
 
 Step: TypeAlias = tuple[str, str, Summary]
 

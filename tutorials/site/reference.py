@@ -12,14 +12,14 @@ PACKAGES: Final = {
     "pullstream.incremental": "from pullstream.incremental import",
     "pullstream.trace": "from pullstream.trace import",
     "pullstream.authoring": "from pullstream.authoring import",
-    "timely": "import timely",
-    "timely.theory": "from timely import theory",
-    "timely.theory.model": "from timely.theory import model",
-    "adapters.files": "from adapters import files",
-    "adapters.spark": "from adapters import spark",
-    "adapters.arrow": "from adapters import arrow",
-    "adapters.display": "from adapters.display import",
-    "adapters.metrics": "from adapters.metrics import",
+    "timely": "from pullstream import timely",
+    "timely.theory": "from pullstream.timely import theory",
+    "timely.theory.model": "from pullstream.timely.theory import model",
+    "adapters.files": "from pullstream import files",
+    "adapters.spark": "from pullstream import spark",
+    "adapters.arrow": "from pullstream import arrow",
+    "adapters.display": "from pullstream.display import",
+    "adapters.metrics": "from pullstream.metrics import",
 }
 """The packages that export names, and how a section of the reference begins that lists them."""
 

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.formats import Agreed, Bad, Piece, ReadFormat, Start, Values, problem_of
-from adapters.files.reading.listing import File
-from adapters.files.reading.streams import RawFile, Stream, compression_of, explained, transcoded
+from .errors import FileReadError
+from .formats import Agreed, Bad, Piece, ReadFormat, Start, Values, problem_of
+from .listing import File
+from .streams import RawFile, Stream, compression_of, explained, transcoded
 
 BLOCK = 4 << 20
 FIRST = 1 << 20

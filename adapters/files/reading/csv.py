@@ -10,16 +10,17 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, pyarrow
-from adapters.files.reading.blocks import BOM, Block, Overlong, blocks, opened, records
-from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.formats import Agreed, Piece, ReadFormat, Start, arrow_types, missing_columns, unique
-from adapters.files.reading.listing import File, Paths, checked_paths
-from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
-from adapters.files.reading.parsing import MOST, WIDTH, Sieve, settled, uncounted
-from adapters.files.reading.streams import CODECS, RawFile, transcoded
 from pullstream import CompositionError, Failed, Source
 from pullstream.authoring import OnError, Site
+
+from ...arrow import As, pyarrow
+from .blocks import BOM, Block, Overlong, blocks, opened, records
+from .errors import FileReadError
+from .formats import Agreed, Piece, ReadFormat, Start, arrow_types, missing_columns, unique
+from .listing import File, Paths, checked_paths
+from .options import Options, Tabular, encoding_argument, tabular_source
+from .parsing import MOST, WIDTH, Sieve, settled, uncounted
+from .streams import CODECS, RawFile, transcoded
 
 
 @attrs.frozen
@@ -249,7 +250,7 @@ def read_csv(
     r"""Read CSV files through pyarrow: every row a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
 
     >>> import tempfile, pathlib, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "delays.csv")
     ...     _ = path.write_text("day,carrier,delay\n2026-03-01,AA,2.5\n2026-03-02,UA,4\n2026-03-02,x,late\n")

@@ -5,7 +5,7 @@ import os
 import stat
 from typing import Final
 
-from adapters.files.reading.listing import File, is_local
+from .listing import File, is_local
 
 AT_AN_END: Final = 1 << 16
 """The number of bytes of each end; smaller files are looked at whole."""

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from adapters.arrow import RecordBatch, pyarrow
-from adapters.files.reading.errors import FileReadError, NoColumnError
-from adapters.files.reading.listing import File
-from adapters.files.reading.streams import RawFile
+from ...arrow import RecordBatch, pyarrow
+from .errors import FileReadError, NoColumnError
+from .listing import File
+from .streams import RawFile
 
 AT_A_TIME: Final = 1024
 """The number of values made at a time: those that live long enough for the collector to look at them cost twice."""

@@ -10,9 +10,9 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, Final
 
-from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.listing import File
-from adapters.files.reading.streams import RawFile
+from .errors import FileReadError
+from .listing import File
+from .streams import RawFile
 
 _PARQUET: Final = b"PAR1"
 _ARROW: Final = b"ARROW1"

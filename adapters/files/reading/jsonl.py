@@ -9,10 +9,13 @@ from typing import Any, Final, Literal, cast, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, pyarrow
-from adapters.files.reading.blocks import Block, LineByLine, blocks, one_by_one, opened
-from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.formats import (
+from pullstream import CompositionError, Failed, Source
+from pullstream.authoring import OnError, Site
+
+from ...arrow import As, pyarrow
+from .blocks import Block, LineByLine, blocks, one_by_one, opened
+from .errors import FileReadError
+from .formats import (
     AT_A_TIME,
     Agreed,
     Bad,
@@ -23,12 +26,10 @@ from adapters.files.reading.formats import (
     arrow_types,
     decoded,
 )
-from adapters.files.reading.listing import File, Paths
-from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
-from adapters.files.reading.parsing import MOST, Sieve, settled, uncounted
-from adapters.files.reading.streams import RawFile, transcoded
-from pullstream import CompositionError, Failed, Source
-from pullstream.authoring import OnError, Site
+from .listing import File, Paths
+from .options import Options, Tabular, encoding_argument, tabular_source
+from .parsing import MOST, Sieve, settled, uncounted
+from .streams import RawFile, transcoded
 
 _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
 """The scanner within `json.loads`, which spares each line the tests around it."""
@@ -221,7 +222,7 @@ def read_jsonl(
     r"""Read JSON Lines: a value each line, exactly as `json` reads it; empty lines are left out.
 
     >>> import tempfile, pathlib, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "flights.jsonl")
     ...     _ = path.write_text('{"day": 1, "carrier": "AA"}\n{"day": 2, "carrier": "UA", "note": [1, {"n": null}]}\n')

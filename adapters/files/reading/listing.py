@@ -10,13 +10,14 @@ from zipfile import is_zipfile
 
 import attrs
 
-from adapters.files.conflicts import ReadPaths
-from adapters.files.names import is_aside
-from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
-from adapters.files.reading.tree import Tree, no_file
-from adapters.files.urls import fsspec, url_argument
 from pullstream import CompositionError
 from pullstream.authoring import LOG, Site
+
+from ..conflicts import ReadPaths
+from ..names import is_aside
+from ..urls import fsspec, url_argument
+from .errors import FileChangedError, FileReadError, NoFilesError
+from .tree import Tree, no_file
 
 Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]

@@ -5,16 +5,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict, get_type_hints
 
-from adapters.arrow import As, schema_argument, shape_argument
-from adapters.files.reading.blocks import BLOCK
-from adapters.files.reading.formats import ReadFormat
-from adapters.files.reading.listing import Paths, checked_paths
-from adapters.files.reading.reader import ReadPlan
-from adapters.files.reading.source import FilesSource
-from adapters.files.reading.streams import CODECS
-from adapters.files.reading.times import PathTime, time_argument
 from pullstream import CompositionError, Source
 from pullstream.authoring import Call, Count, Module, Site, nearest, seconds, with_policy
+
+from ...arrow import As, schema_argument, shape_argument
+from .blocks import BLOCK
+from .formats import ReadFormat
+from .listing import Paths, checked_paths
+from .reader import ReadPlan
+from .source import FilesSource
+from .streams import CODECS
+from .times import PathTime, time_argument
 
 
 class Options(TypedDict, total=False):

@@ -7,16 +7,17 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, RecordBatch, pyarrow
-from adapters.files.reading.blocks import opened
-from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.formats import Agreed, Piece, ReadFormat, Start, Table, arrow_types, missing_columns, unique
-from adapters.files.reading.joined import refuse_joined_arrow, refuse_joined_parquet
-from adapters.files.reading.listing import File, Paths
-from adapters.files.reading.options import Options, Tabular, tabular_source
-from adapters.files.reading.streams import RawFile, compression_of, explained
 from pullstream import Failed, Source
 from pullstream.authoring import OnError
+
+from ...arrow import As, RecordBatch, pyarrow
+from .blocks import opened
+from .errors import FileReadError
+from .formats import Agreed, Piece, ReadFormat, Start, Table, arrow_types, missing_columns, unique
+from .joined import refuse_joined_arrow, refuse_joined_parquet
+from .listing import File, Paths
+from .options import Options, Tabular, tabular_source
+from .streams import RawFile, compression_of, explained
 
 ROWS = 65_536
 """The most rows that become values at a time."""
@@ -167,7 +168,7 @@ def read_parquet(
     """Read Parquet files: every row a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
 
     >>> import tempfile, pyarrow, pyarrow.parquet, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for day in (9, 10):
     ...         table = pyarrow.table({"carrier": ["AA", "UA"], "delay": [day, None]})
@@ -219,7 +220,7 @@ def read_arrow(
     """Read Arrow IPC files (Feather, too) and streams, whichever a file is; a stream may be compressed as a whole.
 
     >>> import tempfile, pyarrow, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     batch = pyarrow.record_batch({"day": [1, 1, 2]})
     ...     with pyarrow.ipc.new_file(f"{folder}/days.arrow", batch.schema) as writer:

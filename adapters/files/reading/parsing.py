@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import attrs
 
-from adapters.arrow import RecordBatch, pyarrow
-from adapters.files.reading.blocks import Block, Overlong, count_lines, records
-from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.formats import Agreed, Bad, Piece, Start, Table, problem_of
-from adapters.files.reading.listing import File
-from adapters.files.reading.streams import Stream
-from adapters.files.threads import start_in_thread
+from ...arrow import RecordBatch, pyarrow
+from ..threads import start_in_thread
+from .blocks import Block, Overlong, count_lines, records
+from .errors import FileReadError
+from .formats import Agreed, Bad, Piece, Start, Table, problem_of
+from .listing import File
+from .streams import Stream
 
 FEW: Final = 64
 """The number of rows among which the bad are looked for one by one."""

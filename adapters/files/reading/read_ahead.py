@@ -4,8 +4,8 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, wait
 from typing import Final, Self, cast
 
-from adapters.files.reading.formats import Piece
-from adapters.files.threads import start_in_thread
+from ..threads import start_in_thread
+from .formats import Piece
 
 _END: Final = object()
 

@@ -8,20 +8,21 @@ from typing import Any, Final
 
 import attrs
 
-from adapters.arrow import Shape
-from adapters.files.conflicts import RunFiles
-from adapters.files.reading.digests import ends_of
-from adapters.files.reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
-from adapters.files.reading.formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, Table
-from adapters.files.reading.listing import File, Listing
-from adapters.files.reading.read_ahead import ReadAhead
-from adapters.files.reading.resuming import EarlierRun, Position, Turn
-from adapters.files.reading.streams import RawFile, Stop, explained
-from adapters.files.reading.times import PathTime, Timing
-from adapters.files.reading.watch import Watch
 from pullstream import Batch, CapabilityError, TimedBatch
 from pullstream.authoring import caught
 from pullstream.timely import less_equal
+
+from ...arrow import Shape
+from ..conflicts import RunFiles
+from .digests import ends_of
+from .errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
+from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, Table
+from .listing import File, Listing
+from .read_ahead import ReadAhead
+from .resuming import EarlierRun, Position, Turn
+from .streams import RawFile, Stop, explained
+from .times import PathTime, Timing
+from .watch import Watch
 
 SCHEMA: Final = ("schema",)
 """The key at which a journal has the columns that files have agreed on."""

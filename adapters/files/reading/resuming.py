@@ -5,11 +5,12 @@ from typing import Any, NoReturn
 
 import attrs
 
-from adapters.files.reading.digests import ends_of
-from adapters.files.reading.formats import Start
-from adapters.files.reading.listing import File
-from adapters.files.reading.times import PathTime
 from pullstream import JournalError
+
+from .digests import ends_of
+from .formats import Start
+from .listing import File
+from .times import PathTime
 
 Identity = tuple[int | None, str | None]
 

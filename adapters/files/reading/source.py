@@ -8,8 +8,11 @@ from typing import Any, Final
 import trio
 from typing_extensions import TypeVar, override
 
-from adapters.files.conflicts import RunFiles
-from adapters.files.reading.reader import (
+from pullstream import DONE, Batch, Done, JournalError, Kernel
+from pullstream.authoring import Carries, Outside, Remainder, Traits, catches
+
+from ..conflicts import RunFiles
+from .reader import (
     END,
     SCHEMA,
     Decided,
@@ -21,9 +24,7 @@ from adapters.files.reading.reader import (
     Wait,
     check_over,
 )
-from adapters.files.reading.resuming import EarlierRun
-from pullstream import DONE, Batch, Done, JournalError, Kernel
-from pullstream.authoring import Carries, Outside, Remainder, Traits, catches
+from .resuming import EarlierRun
 
 T = TypeVar("T")
 

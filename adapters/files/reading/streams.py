@@ -12,9 +12,9 @@ from zipfile import BadZipFile
 from zlib import MAX_WBITS, decompressobj
 from zlib import error as ZlibError  # noqa: N812 - an exception's class, which is not written as one
 
-from adapters.files.reading.errors import FileChangedError, FileReadError, Stopped
-from adapters.files.reading.listing import File, is_local, vanished
-from adapters.files.reading.tree import no_file
+from .errors import FileChangedError, FileReadError, Stopped
+from .listing import File, is_local, vanished
+from .tree import no_file
 
 CODECS: Final = {
     ".gz": "gzip", ".bgz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli",

@@ -6,13 +6,14 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.files.reading.blocks import Block, LineByLine, one_by_one, opened
-from adapters.files.reading.formats import Agreed, Bad, Piece, ReadFormat, Start, Values, decoded
-from adapters.files.reading.listing import File, Paths
-from adapters.files.reading.options import Options, encoding_argument, files_source
-from adapters.files.reading.streams import RawFile
 from pullstream import Failed, Source
 from pullstream.authoring import OnError
+
+from .blocks import Block, LineByLine, one_by_one, opened
+from .formats import Agreed, Bad, Piece, ReadFormat, Start, Values, decoded
+from .listing import File, Paths
+from .options import Options, encoding_argument, files_source
+from .streams import RawFile
 
 
 @attrs.frozen
@@ -47,7 +48,7 @@ def read_text(
     r"""Read text files line by line; lines come without what ended them, which is `\n` or `\r\n`.
 
     >>> import tempfile, pathlib, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for day in (1, 2):
     ...         _ = pathlib.Path(f"{folder}/2026-03-0{day}.log").write_text(f"started\nday {day}\n")
@@ -112,7 +113,7 @@ def read_bytes(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Option
     r"""Read files as blocks of bytes, of `block_size` (by default 4 MiB), the last of a file shorter.
 
     >>> import tempfile, pathlib, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "numbers.bin")
     ...     _ = path.write_bytes(bytes(range(5)))

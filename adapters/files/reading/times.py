@@ -8,12 +8,13 @@ from typing import Any
 
 import attrs
 
-from adapters.arrow import Shape, pyarrow
-from adapters.files.reading.errors import FileReadError, NoColumnError
-from adapters.files.reading.formats import Bad, Table, Values, listed
-from adapters.files.reading.listing import File
 from pullstream import Batch, CompositionError, TimedBatch
 from pullstream.authoring import Ascending, Call, Site, Sync, ascending, stamped
+
+from ...arrow import Shape, pyarrow
+from .errors import FileReadError, NoColumnError
+from .formats import Bad, Table, Values, listed
+from .listing import File
 
 
 @attrs.frozen
@@ -62,7 +63,7 @@ def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTim
     `convert` makes a time of the match or, if the pattern has one, of its first group.
 
     >>> from datetime import date
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> files.name_time(r"\d{4}-\d\d-\d\d", date.fromisoformat).function("in/2026-03-01/log-2026-03-02.csv.gz")
     datetime.date(2026, 3, 2)
 
@@ -81,7 +82,7 @@ def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTim
 def path_time(function: Callable[[str], Hashable]) -> PathTime:
     """Take the time of what is read from a function of the file's path (text), as `time=` of what reads it.
 
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> files.path_time(lambda path: int(path.rpartition("=")[2].partition("/")[0])).function("t/day=7/part-0.parquet")
     7
     """

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import has_magic
 from typing import Any
 
-from adapters.files.names import is_aside
-from adapters.files.reading.errors import FileReadError
-from adapters.files.urls import fsspec
+from ..names import is_aside
+from ..urls import fsspec
+from .errors import FileReadError
 
 Info = Mapping[str, Any]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from adapters.files.reading.errors import FileChangedError
-from adapters.files.reading.listing import File, Listing, again
+from .errors import FileChangedError
+from .listing import File, Listing, again
 
 Identity = tuple[int | None, str | None]
 

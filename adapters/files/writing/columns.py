@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adapters.arrow import RecordBatch, Schema, exact_array, pyarrow
-from adapters.arrow.exact import TROUBLE
-from adapters.arrow.packing import Packing, SchemaError, batch_of, misfit, shown
-from adapters.arrow.rows import KINDS, RowBlock, blocks
+from ...arrow import RecordBatch, Schema, exact_array, pyarrow
+from ...arrow.exact import TROUBLE
+from ...arrow.packing import Packing, SchemaError, batch_of, misfit, shown
+from ...arrow.rows import KINDS, RowBlock, blocks
 
 _ADVICE = "give a schema=, or make the values alike with ps.map"
 

@@ -6,13 +6,14 @@ from typing import Any, TypedDict
 
 from typing_extensions import Unpack
 
-from adapters.files.urls import url_argument
-from adapters.files.writing.formats import WriteFormat
-from adapters.files.writing.keys import Key, key_argument
-from adapters.files.writing.sink import SinkBody, WritePlan
-from adapters.files.writing.target import Target, is_url
 from pullstream import CompositionError, Sink
 from pullstream.authoring import Call, Count, Module, Site, nearest
+
+from ..urls import url_argument
+from .formats import WriteFormat
+from .keys import Key, key_argument
+from .sink import SinkBody, WritePlan
+from .target import Target, is_url
 
 
 class WriteOptions(TypedDict, total=False):

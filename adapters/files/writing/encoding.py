@@ -11,11 +11,12 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from typing_extensions import Buffer, override
 
-from adapters.arrow import DataType, Schema, pyarrow
-from adapters.files.writing.disk import Out
-from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
 from pullstream.authoring import Site
+
+from ...arrow import DataType, Schema, pyarrow
+from .disk import Out
+from .target import suffixes
 
 Codec: TypeAlias = Literal["gzip", "zstd", "bz2", "xz"]
 Compression: TypeAlias = Literal["infer", "gzip", "zstd", "bz2", "xz"] | None

@@ -8,10 +8,10 @@ from typing import Any, cast
 import attrs
 from typing_extensions import Buffer, override
 
-from adapters.arrow import DataType, Schema, pyarrow
-from adapters.files.writing.columns import Columns
-from adapters.files.writing.disk import Disk, Out
-from adapters.files.writing.encoding import (
+from ...arrow import DataType, Schema, pyarrow
+from .columns import Columns
+from .disk import Disk, Out
+from .encoding import (
     ArrowEncoder,
     Codec,
     CsvEncoder,
@@ -22,7 +22,7 @@ from adapters.files.writing.encoding import (
     encoded,
     parquet_takes,
 )
-from adapters.files.writing.raw import Raw, RawBytes, RawRows
+from .raw import Raw, RawBytes, RawRows
 
 
 @attrs.frozen

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import attrs
 
-from adapters.arrow import SchemaError
-from adapters.files.writing.disk import Disk, Out
-from adapters.files.writing.encoding import encoded
-from adapters.files.writing.errors import FileTargetError
-from adapters.files.writing.formats import WriteFormat
-from adapters.files.writing.pending import PendingFile
-from adapters.files.writing.staging import StagingFolder
-from adapters.files.writing.store import Local
+from ...arrow import SchemaError
+from .disk import Disk, Out
+from .encoding import encoded
+from .errors import FileTargetError
+from .formats import WriteFormat
+from .pending import PendingFile
+from .staging import StagingFolder
+from .store import Local
 
 TAIL: Final = 1 << 12
 """The number of bytes of a file's end that are looked at."""

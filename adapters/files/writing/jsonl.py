@@ -9,9 +9,10 @@ from typing import Any, cast
 from typing_extensions import Unpack
 
 import pullstream as ps
-from adapters.files.writing.composing import WriteOptions, writer
-from adapters.files.writing.encoding import Compression, codec_argument
-from adapters.files.writing.formats import LinesFormat
+
+from .composing import WriteOptions, writer
+from .encoding import Compression, codec_argument
+from .formats import LinesFormat
 
 
 def write_jsonl(
@@ -20,7 +21,7 @@ def write_jsonl(
     r"""Write each value as a line of JSON, a file per time; a time's file appears when the time is complete.
 
     >>> import tempfile, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sales = ps.values([{"till": "a", "n": 5}, {"till": "b", "n": 7}])
     ...     write = files.write_jsonl(f"{folder}/{{time}}/{{key}}.jsonl", key="till")

@@ -6,10 +6,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from adapters.arrow import SchemaError, pyarrow
-from adapters.arrow.rows import tuple_names
 from pullstream import CompositionError
 from pullstream.authoring import Call, Site, Sync
+
+from ...arrow import SchemaError, pyarrow
+from ...arrow.rows import tuple_names
 
 Key: TypeAlias = str | Callable[[Any], Hashable] | None
 """A way to a value's key: a function, or the name of a column."""

@@ -8,8 +8,8 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from adapters.files.writing.disk import Disk
-from adapters.files.writing.errors import FileBusyError, FileTargetError
+from .disk import Disk
+from .errors import FileBusyError, FileTargetError
 
 Entry: TypeAlias = dict[str, Any]
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adapters.files.writing.disk import Disk, Out
-from adapters.files.writing.encoding import Encoder
-from adapters.files.writing.formats import WriteFormat
-from adapters.files.writing.write_behind import WriteBehind
+from .disk import Disk, Out
+from .encoding import Encoder
+from .formats import WriteFormat
+from .write_behind import WriteBehind
 
 
 class PendingFile:

@@ -12,9 +12,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from adapters.arrow import RecordBatch, pyarrow
-from adapters.files.writing.columns import Columns
-from adapters.files.writing.disk import BLOCK, Disk
+from ...arrow import RecordBatch, pyarrow
+from .columns import Columns
+from .disk import BLOCK, Disk
 
 LOOSE = 1024
 """The number of rows kept as Python's objects before they become a record batch."""

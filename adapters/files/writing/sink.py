@@ -8,22 +8,23 @@ from typing import Any, TypeAlias
 import attrs
 import trio
 
-from adapters.files.conflicts import RunFiles, WritePaths
-from adapters.files.urls import fsspec
-from adapters.files.writing.disk import Disk
-from adapters.files.writing.errors import FileTargetError
-from adapters.files.writing.formats import WriteFormat
-from adapters.files.writing.growing import GrowingFiles, Length
-from adapters.files.writing.keys import Key, by_key
-from adapters.files.writing.manifest import Entry, Manifest, plain
-from adapters.files.writing.pending import PendingFile
-from adapters.files.writing.refusals import explained
-from adapters.files.writing.staging import StagingFolder
-from adapters.files.writing.store import Local, Remote, Store
-from adapters.files.writing.target import Names, Target
-from adapters.files.writing.write_behind import WriteBehind
 from pullstream import Batch, Context, Reader
 from pullstream.authoring import LOG
+
+from ..conflicts import RunFiles, WritePaths
+from ..urls import fsspec
+from .disk import Disk
+from .errors import FileTargetError
+from .formats import WriteFormat
+from .growing import GrowingFiles, Length
+from .keys import Key, by_key
+from .manifest import Entry, Manifest, plain
+from .pending import PendingFile
+from .refusals import explained
+from .staging import StagingFolder
+from .store import Local, Remote, Store
+from .target import Names, Target
+from .write_behind import WriteBehind
 
 MEMORY = 64 << 20
 """Bytes that may wait in memory, in all targets together, before some of them go to the disk."""

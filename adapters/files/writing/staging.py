@@ -17,9 +17,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, Literal
 
-from adapters.files.writing.disk import PART, Disk
-from adapters.files.writing.errors import FileBusyError
-from adapters.files.writing.target import Target
+from .disk import PART, Disk
+from .errors import FileBusyError
+from .target import Target
 
 LOCK: Final = "pullstream.lock"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from adapters.files.urls import fsspec
-from adapters.files.writing.disk import PART, Disk
-from adapters.files.writing.errors import FileTargetError
-from adapters.files.writing.target import Target
+from ..urls import fsspec
+from .disk import PART, Disk
+from .errors import FileTargetError
+from .target import Target
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
 """Object stores: an object is there when all of it has been put, and a renaming would be a copy."""

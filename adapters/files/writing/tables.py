@@ -7,13 +7,14 @@ from typing import Any, Literal
 from typing_extensions import Unpack
 
 import pullstream as ps
-from adapters.arrow import Schema, pyarrow, schema_argument
-from adapters.files.writing.composing import WriteOptions, writer
-from adapters.files.writing.encoding import Compression, codec_argument
-from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable, TableFormat
-from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
 from pullstream.authoring import Call, Count, Site
+
+from ...arrow import Schema, pyarrow, schema_argument
+from .composing import WriteOptions, writer
+from .encoding import Compression, codec_argument
+from .formats import ArrowTable, CsvTable, ParquetTable, TableFormat
+from .target import suffixes
 
 _CSV_UNIT = 1 << 15
 """Rows of CSV encoded at once; by the first so many a file's columns are found."""
@@ -31,7 +32,7 @@ def write_csv(
     r"""Write rows as CSV, as pyarrow does: text always quoted, nulls empty (`""` in an only column); a file per time.
 
     >>> import tempfile, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = ps.values([{"name": "tea", "n": 5}, {"name": "rice", "n": None}])
     ...     [path.read_text() for path in ps.run(ps.pipe(rows, files.write_csv(f"{folder}/{{time}}.csv")))]
@@ -64,7 +65,7 @@ def write_parquet(
     """Write rows as Parquet, a file per time, in row groups of `row_group` rows.
 
     >>> import tempfile, pyarrow.parquet, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = ps.values([{"name": "tea", "n": 5}, {"name": "rice", "n": None}])
     ...     paths = ps.run(ps.pipe(rows, files.write_parquet(f"{folder}/{{time}}.parquet")))
@@ -119,7 +120,7 @@ def write_arrow(
     """Write rows as Arrow IPC files, one per time, in record batches of `batch` rows.
 
     >>> import tempfile, pyarrow.feather, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = ps.values([("tea", 5), ("rice", None)])
     ...     paths = ps.run(ps.pipe(rows, files.write_arrow(f"{folder}/{{time}}.arrow")))

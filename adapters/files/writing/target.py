@@ -11,10 +11,11 @@ from unicodedata import normalize
 import attrs
 from typing_extensions import override
 
-from adapters.files.names import UNFINISHED, is_aside, not_a_name, too_long
-from adapters.files.writing.errors import FileTargetError
 from pullstream import CompositionError
 from pullstream.authoring import Site
+
+from ..names import UNFINISHED, is_aside, not_a_name, too_long
+from .errors import FileTargetError
 
 _FIELDS = frozenset({"time", "key"})
 

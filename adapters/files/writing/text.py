@@ -8,11 +8,12 @@ from typing import Any
 from typing_extensions import Unpack
 
 import pullstream as ps
-from adapters.files.writing.composing import WriteOptions, writer
-from adapters.files.writing.encoding import Compression, codec_argument
-from adapters.files.writing.formats import LinesFormat
 from pullstream import CompositionError
 from pullstream.authoring import Site
+
+from .composing import WriteOptions, writer
+from .encoding import Compression, codec_argument
+from .formats import LinesFormat
 
 
 def write_text(
@@ -25,7 +26,7 @@ def write_text(
     r"""Write each value, a text, and `end` after it, in UTF-8; a time's file appears when the time is complete.
 
     >>> import tempfile, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     words = ps.values(["tea", "rice"], time=len)
     ...     paths = ps.run(ps.pipe(words, files.write_text(f"{folder}/{{time}}.txt")))
@@ -60,7 +61,7 @@ def write_bytes(
     """Write each value, bytes, with nothing between; a time's file appears when the time is complete.
 
     >>> import tempfile, pullstream as ps
-    >>> from adapters import files
+    >>> from pullstream import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write = files.write_bytes(f"{folder}/{{time}}.bin")
     ...     [path.read_bytes() for path in ps.run(ps.pipe(ps.values([b"ab", b"c"]), write))]

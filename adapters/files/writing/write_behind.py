@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import ParamSpec
 
-from adapters.files.threads import start_in_thread
+from ..threads import start_in_thread
 
 P = ParamSpec("P")
 

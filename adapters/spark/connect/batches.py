@@ -9,8 +9,8 @@ import threading
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adapters.arrow import RecordBatch
-from adapters.spark.reading.jobs import Jobs
+from ...arrow import RecordBatch
+from ..reading.jobs import Jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from adapters.spark.failures import first_line, unlogged
+from ..failures import first_line, unlogged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import trio
 
-from adapters.arrow import Packing, RecordBatch, pyarrow
-from adapters.spark.refusals import refused
-from adapters.spark.schemas import arrow_schema
 from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, TimedBatch, pipe, run, sink
 from pullstream.authoring import Site
+
+from ...arrow import Packing, RecordBatch, pyarrow
+from ..refusals import refused
+from ..schemas import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from adapters.arrow import Shape, in_utc
-from adapters.spark.connect.batches import ConnectBatches
-from adapters.spark.connect.gate import Gate
-from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
-from adapters.spark.failures import stream_error, unlogged
-from adapters.spark.reading.jobs import STOPPED, over
-from adapters.spark.streaming.checked import StreamingFrame
-from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
-from adapters.spark.streaming.query import COMMIT_SECONDS, stopped_elsewhere
-from adapters.spark.streaming.status import StreamStatus
+from ...arrow import Shape, in_utc
+from ..errors import JobCancelled, SparkJobError, SparkStreamError
+from ..failures import stream_error, unlogged
+from ..reading.jobs import STOPPED, over
+from ..streaming.checked import StreamingFrame
+from ..streaming.messages import Began, Broken, Message, Over, Read, Reply
+from ..streaming.query import COMMIT_SECONDS, stopped_elsewhere
+from ..streaming.status import StreamStatus
+from .batches import ConnectBatches
+from .gate import Gate
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

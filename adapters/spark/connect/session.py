@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from adapters.spark.errors import SessionMismatch, SparkJobError, SparkMissing
-from adapters.spark.matching import match
 from pullstream import CompositionError
+
+from ..errors import SessionMismatch, SparkJobError, SparkMissing
+from ..matching import match
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,10 +9,10 @@ from itertools import chain
 
 from typing_extensions import override
 
-from adapters.arrow import RecordBatch
-from adapters.spark.connect.local import MOST_BYTES, sent_inline
-from adapters.spark.writing.table_folder import TableTargetError, claim, release
-from adapters.spark.writing.table_partitions import Spool, TablePartitions
+from ...arrow import RecordBatch
+from ..writing.table_folder import TableTargetError, claim, release
+from ..writing.table_partitions import Spool, TablePartitions
+from .local import MOST_BYTES, sent_inline
 
 
 class ConnectTable(TablePartitions):

@@ -5,8 +5,9 @@ from typing import Any
 
 import attrs
 
-from adapters import arrow
 from pullstream import PullstreamError, TimedBatch
+
+from ... import arrow
 
 
 class RowError(PullstreamError, ValueError):

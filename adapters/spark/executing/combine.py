@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 from typing_extensions import TypeVar
 
-from adapters.arrow import As, shape_argument
-from adapters.spark.columns import column as column_of
-from adapters.spark.executing.function import on_executors, time_column
-from adapters.spark.reading.source import from_dataframe
-from adapters.spark.refusals import in_the_name_of, refused
 from pullstream import Blueprint, Fold, Source, Transformer, flat_map, map_batches
 from pullstream import reduce_by_key as reduced
 from pullstream.authoring import Call, Module, Sync, a_fold
+
+from ...arrow import As, shape_argument
+from ..columns import column as column_of
+from ..reading.source import from_dataframe
+from ..refusals import in_the_name_of, refused
+from .function import on_executors, time_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

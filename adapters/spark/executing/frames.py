@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from adapters.arrow import As, Schema
-from adapters.spark.columns import TIMES, column, looked_up
-from adapters.spark.errors import SparkMissing
-from adapters.spark.reading.jobs import STOPPED, stands
-from adapters.spark.refusals import no_frame, refused
 from pullstream import CompositionError
 from pullstream.authoring import Module, Site
+
+from ...arrow import As, Schema
+from ..columns import TIMES, column, looked_up
+from ..errors import SparkMissing
+from ..reading.jobs import STOPPED, stands
+from ..refusals import no_frame, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

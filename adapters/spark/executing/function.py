@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from adapters.arrow import As, Schema, shape_argument
-from adapters.spark.columns import TIMES
-from adapters.spark.executing.frames import KEYS, Asked, Frame
-from adapters.spark.executing.partition import PartitionPlan
-from adapters.spark.executing.shipping import pickled, shipped
-from adapters.spark.executing.streams import keyed_streams
-from adapters.spark.schemas import arrow_schema, spark_schema
 from pullstream import Blueprint, CompositionError, Transformer, pipe
 from pullstream.authoring import Module, Site, advice
+
+from ...arrow import As, Schema, shape_argument
+from ..columns import TIMES
+from ..schemas import arrow_schema, spark_schema
+from .frames import KEYS, Asked, Frame
+from .partition import PartitionPlan
+from .shipping import pickled, shipped
+from .streams import keyed_streams
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

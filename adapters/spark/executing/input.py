@@ -16,11 +16,12 @@ import attrs
 import trio
 from typing_extensions import override
 
-from adapters.arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
-from adapters.arrow import values as python_values
-from adapters.spark.executing.answers import Answer
 from pullstream import DONE, Batch, Done, Kernel, Source, TimedBatch
 from pullstream.authoring import PROMPT, Module, Remainder, Site, Traits, minimal
+
+from ...arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
+from ...arrow import values as python_values
+from .answers import Answer
 
 
 @attrs.define

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import attrs
 
-from adapters.arrow import NullTimeError, Packing, Shape, pyarrow
-from adapters.arrow import values as python_values
-from adapters.spark.executing.answers import Answer, RowError
-from adapters.spark.executing.beside import InstalmentsBeside
-from adapters.spark.executing.key_state import Cells, KeyState, KeyStates
-from adapters.spark.executing.partition import PartitionPlan, place
 from pullstream import Batch, TimedBatch
 from pullstream.authoring import InstalmentPlan, blame, users_frames
+
+from ...arrow import NullTimeError, Packing, Shape, pyarrow
+from ...arrow import values as python_values
+from .answers import Answer, RowError
+from .beside import InstalmentsBeside
+from .key_state import Cells, KeyState, KeyStates
+from .partition import PartitionPlan, place
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

@@ -17,11 +17,12 @@ from typing import Any, TypeAlias, cast
 import attrs
 import trio
 
-from adapters.arrow import As, Packing, RecordBatch
-from adapters.spark.executing.answers import Answer, RowError
-from adapters.spark.executing.input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
 from pullstream import Context, Reader, Sink, Source, flatten, pipe
 from pullstream.authoring import Module, Site, blame, users_frames
+
+from ...arrow import As, Packing, RecordBatch
+from .answers import Answer, RowError
+from .input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
 
 ROWS = 10_000
 """Rows that go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""

@@ -10,11 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.arrow import RecordBatch
-from adapters.spark.errors import SparkMissing
 from pullstream import CompositionError
 from pullstream.authoring import Module
 from pullstream.timely import Antichain
+
+from ...arrow import RecordBatch
+from ..errors import SparkMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

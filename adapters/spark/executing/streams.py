@@ -3,13 +3,14 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
-from adapters.spark.columns import TIMES, functions
-from adapters.spark.errors import SparkMissing
-from adapters.spark.executing.frames import KEYS, Asked, Frame, refusal
-from adapters.spark.executing.keyed import KeyedPlan
-from adapters.spark.executing.shipping import keyed, pickled
-from adapters.spark.schemas import arrow_schema
 from pullstream import CompositionError, JournalError
+
+from ..columns import TIMES, functions
+from ..errors import SparkMissing
+from ..schemas import arrow_schema
+from .frames import KEYS, Asked, Frame, refusal
+from .keyed import KeyedPlan
+from .shipping import keyed, pickled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

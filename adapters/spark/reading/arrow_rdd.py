@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from adapters.arrow import RecordBatch, Schema, pyarrow
-from adapters.spark.schemas import arrow_schema
+from ...arrow import RecordBatch, Schema, pyarrow
+from ..schemas import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

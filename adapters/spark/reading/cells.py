@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from adapters.arrow import RecordBatch, pyarrow
-from adapters.spark.reading.arrow_rdd import job_numbers
-from adapters.spark.reading.jobs import Jobs
-from adapters.spark.reading.reruns import Reruns, changed
+from ...arrow import RecordBatch, pyarrow
+from .arrow_rdd import job_numbers
+from .jobs import Jobs
+from .reruns import Reruns, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, Self
 import attrs
 from typing_extensions import override
 
-from adapters.arrow import As, RecordBatch, Shape, in_utc, pyarrow
-from adapters.spark.reading.timed import TimedFrame
 from pullstream import Batch
+
+from ...arrow import As, RecordBatch, Shape, in_utc, pyarrow
+from .timed import TimedFrame
 
 
 class Run(NamedTuple):

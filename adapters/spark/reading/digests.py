@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from adapters.arrow import Array, RecordBatch, pyarrow
+from ...arrow import Array, RecordBatch, pyarrow
 
 _BITS: Final = (1 << 64) - 1
 _STEP: Final = 0x9E3779B97F4A7C15

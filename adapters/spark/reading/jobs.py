@@ -6,11 +6,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
-from adapters.spark.ended import EXITING_SECONDS, again, java_ended
-from adapters.spark.errors import JavaEnded, JobCancelled, SparkJobError
-from adapters.spark.failures import job_error, unlogged
-from adapters.spark.reading.arrow_rdd import job_numbers
 from pullstream.authoring import chain
+
+from ..ended import EXITING_SECONDS, again, java_ended
+from ..errors import JavaEnded, JobCancelled, SparkJobError
+from ..failures import job_error, unlogged
+from .arrow_rdd import job_numbers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

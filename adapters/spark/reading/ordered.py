@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 from typing_extensions import override
 
-from adapters.arrow import As, RecordBatch
-from adapters.spark.connect.batches import ConnectBatches
-from adapters.spark.reading.arrow_rdd import offered
-from adapters.spark.reading.cells import Cells
-from adapters.spark.reading.cutting import Cutting
-from adapters.spark.reading.jobs import Jobs, is_connect, spark_errors
-from adapters.spark.reading.partitions import Partitions
-from adapters.spark.reading.timed import TimedFrame
-from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, Done, Kernel
 from pullstream.authoring import Remainder, Traits
+
+from ...arrow import As, RecordBatch
+from ..connect.batches import ConnectBatches
+from ..threads import in_thread
+from .arrow_rdd import offered
+from .cells import Cells
+from .cutting import Cutting
+from .jobs import Jobs, is_connect, spark_errors
+from .partitions import Partitions
+from .timed import TimedFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

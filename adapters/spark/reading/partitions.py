@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import attrs
 
-from adapters.arrow import RecordBatch
-from adapters.spark.reading.arrow_rdd import ArrowRdd, heap
-from adapters.spark.reading.digests import digest
-from adapters.spark.reading.jobs import Jobs
-from adapters.spark.reading.reruns import Reruns, changed
-from adapters.spark.reading.window import Spans, Window
+from ...arrow import RecordBatch
+from .arrow_rdd import ArrowRdd, heap
+from .digests import digest
+from .jobs import Jobs
+from .reruns import Reruns, changed
+from .window import Spans, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

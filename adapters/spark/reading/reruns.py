@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from adapters.spark.errors import ShuffleRerunError
-from adapters.spark.reading.arrow_rdd import job_numbers, map_stages
+from ..errors import ShuffleRerunError
+from .arrow_rdd import job_numbers, map_stages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

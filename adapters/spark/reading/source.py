@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import attrs
 
-from adapters.arrow import As, shape_argument
-from adapters.spark.reading.cutting import Run
-from adapters.spark.reading.ordered import OrderedSource
-from adapters.spark.reading.timed import TimedFrame, refusal, timed
 from pullstream import Sink, Source, Transformer, flat_map, pipe, stamp
 from pullstream.authoring import Module
+
+from ...arrow import As, shape_argument
+from .cutting import Run
+from .ordered import OrderedSource
+from .timed import TimedFrame, refusal, timed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
-from adapters.spark.columns import TIMES, column, functions, looked_up
-from adapters.spark.errors import SparkMissing
-from adapters.spark.reading.jobs import STOPPED, stands
-from adapters.spark.refusals import distinct, no_frame, refused
+from ..columns import TIMES, column, functions, looked_up
+from ..errors import SparkMissing
+from ..refusals import distinct, no_frame, refused
+from .jobs import STOPPED, stands
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import attrs
 
-from adapters.arrow import As, shape_argument
-from adapters.spark.connect.gate import trouble
-from adapters.spark.reading.jobs import STOPPED, is_connect, stands
-from adapters.spark.reading.timed import check_packages
-from adapters.spark.refusals import distinct, no_frame, refused
-from adapters.spark.streaming.status import StreamStatus
+from ...arrow import As, shape_argument
+from ..connect.gate import trouble
+from ..reading.jobs import STOPPED, is_connect, stands
+from ..reading.timed import check_packages
+from ..refusals import distinct, no_frame, refused
+from .status import StreamStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

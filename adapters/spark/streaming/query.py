@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from adapters.arrow import Shape, in_utc
-from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
-from adapters.spark.failures import stream_error, unlogged
-from adapters.spark.reading.jobs import STOPPED, ended, over
-from adapters.spark.reading.ordered import OrderedBatches
-from adapters.spark.streaming.checked import StreamingFrame
-from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
-from adapters.spark.streaming.status import StreamStatus
+from ...arrow import Shape, in_utc
+from ..errors import JobCancelled, SparkJobError, SparkStreamError
+from ..failures import stream_error, unlogged
+from ..reading.jobs import STOPPED, ended, over
+from ..reading.ordered import OrderedBatches
+from .checked import StreamingFrame
+from .messages import Began, Broken, Message, Over, Read, Reply
+from .status import StreamStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

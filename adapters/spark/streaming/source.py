@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import trio
 from typing_extensions import override
 
-from adapters.arrow import As
-from adapters.spark.connect.query import ConnectQuery
-from adapters.spark.reading.jobs import is_connect
-from adapters.spark.streaming.checked import StreamingFrame, streaming
-from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
-from adapters.spark.streaming.query import Query, stopped_elsewhere
-from adapters.spark.streaming.status import StreamStatus
-from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, CompositionError, Done, JournalError, Source
 from pullstream.authoring import Finishing, Module, Outside, Remainder, TaskKernel
+
+from ...arrow import As
+from ..connect.query import ConnectQuery
+from ..reading.jobs import is_connect
+from ..threads import in_thread
+from .checked import StreamingFrame, streaming
+from .messages import Began, Broken, Message, Over, Read, Reply
+from .query import Query, stopped_elsewhere
+from .status import StreamStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,7 +47,8 @@ def from_streaming(
 
     `trigger` is None (the next micro-batch begins when there is something for it), `"availableNow"` (what is there
     now, and then the stream ends), or an interval in Spark's words, `"10 seconds"`. `as_`, what a row is: see
-    `adapters.arrow.Shape`. `output_mode` and `query_name` are Spark's. `status` is kept up to date: see `StreamStatus`.
+    `pullstream.arrow.Shape`. `output_mode` and `query_name` are Spark's. `status` is kept up to date: see
+    `StreamStatus`.
 
     Through Spark Connect Spark calls a process beside its server for a micro-batch, which waits there until this
     program has read it and says that it is complete; they meet in global temporary views. A program that is killed is

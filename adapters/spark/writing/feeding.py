@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 
 import trio
 
-from adapters.arrow import Packing, RecordBatch, pyarrow
-from adapters.spark.writing import frames
 from pullstream import DONE, Batch, Context, Done, Reader, TimedBatch
 from pullstream.authoring import minimal
+
+from ...arrow import Packing, RecordBatch, pyarrow
+from . import frames
 
 ROWS = 10_000
 """The most rows of an Arrow batch: more are no faster."""

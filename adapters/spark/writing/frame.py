@@ -4,18 +4,19 @@ import itertools
 import os
 from typing import TYPE_CHECKING, Any, Self
 
-from adapters.arrow import Schema
-from adapters.spark.connect.local import local_dataframe
-from adapters.spark.reading.jobs import is_connect
-from adapters.spark.refusals import refused
-from adapters.spark.schemas import spark_schema
-from adapters.spark.session import active_session
-from adapters.spark.writing.filters import Prune
-from adapters.spark.writing.served import ServedSource, row_packing
-from adapters.spark.writing.server import SourceServer, server_for
-from adapters.spark.writing.source_log import Offsets
 from pullstream import CompositionError, Source
 from pullstream.authoring import READS, Call, Site
+
+from ...arrow import Schema
+from ..connect.local import local_dataframe
+from ..reading.jobs import is_connect
+from ..refusals import refused
+from ..schemas import spark_schema
+from ..session import active_session
+from .filters import Prune
+from .served import ServedSource, row_packing
+from .server import SourceServer, server_for
+from .source_log import Offsets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,7 +13,7 @@ from typing import Any
 
 import trio
 
-from adapters.arrow import RecordBatch, pyarrow
+from ...arrow import RecordBatch, pyarrow
 
 HEAD = struct.Struct("!cQ")
 HELLO = b"H"

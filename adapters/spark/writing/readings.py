@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from adapters.spark.failures import essence
+from ..failures import essence
 
 _WRAPPED = re.compile(r"\A[\w.]+PythonException: .*(?=Traceback)|\n *SQLSTATE: \w+\Z")
 """The text that Spark writes around what a Python worker raised."""

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from adapters.arrow import Packing, SchemaError
-from adapters.spark.schemas import arrow_schema
-from adapters.spark.threads import in_thread
-from adapters.spark.writing import frames
-from adapters.spark.writing.feeding import ROWS, Task
-from adapters.spark.writing.filters import Prune, RowFilter
-from adapters.spark.writing.readings import AGAIN, Reading
-from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
-from adapters.spark.writing.tape import Tape
-from adapters.spark.writing.variants import variants
 from pullstream import Abandoned, PullstreamError, Sink, Source, pipe
 from pullstream.authoring import READS, Call, Module, Site, without_cancelled
+
+from ...arrow import Packing, SchemaError
+from ..schemas import arrow_schema
+from ..threads import in_thread
+from . import frames
+from .feeding import ROWS, Task
+from .filters import Prune, RowFilter
+from .readings import AGAIN, Reading
+from .source_log import Offset, Offsets, SourceLog
+from .tape import Tape
+from .variants import variants
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

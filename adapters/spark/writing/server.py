@@ -15,11 +15,11 @@ from weakref import WeakSet
 
 import trio
 
-from adapters.spark.errors import CannotListen
-from adapters.spark.writing import frames
-from adapters.spark.writing.filters import RowFilter
-from adapters.spark.writing.readings import Reading
-from adapters.spark.writing.served import ServedSource, SourceRefused, failure_text
+from ..errors import CannotListen
+from . import frames
+from .filters import RowFilter
+from .readings import Reading
+from .served import ServedSource, SourceRefused, failure_text
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -84,7 +84,7 @@ class SourceServer:
             return
         cloudpickle: Any = import_module("pyspark.cloudpickle")
 
-        from adapters.spark.writing import remote  # noqa: PLC0415 - needs pyspark
+        from . import remote  # noqa: PLC0415 - needs pyspark
 
         address = (self._host, self._port, self._secret)
         cloudpickle.register_pickle_by_value(remote)

@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import trio
 
-from adapters.spark.threads import in_thread
 from pullstream import (
     DONE,
     Abandoned,
@@ -28,6 +27,8 @@ from pullstream import (
     transformer,
 )
 from pullstream.authoring import minimal, without_cancelled
+
+from ..threads import in_thread
 
 Offsets: TypeAlias = Literal["values", "times"]
 

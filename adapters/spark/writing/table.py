@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
-from adapters.files.writing.columns import Schema
-from adapters.spark.connect.table import ConnectTable
-from adapters.spark.reading.jobs import is_connect
-from adapters.spark.session import active_session
-from adapters.spark.threads import in_thread
-from adapters.spark.writing.table_partitions import Spool, TablePartitions, TablePlan, check_time
 from pullstream import Batch, Completed, CompositionError, Context, Reader, Sink
 from pullstream.authoring import Module, Site, without_cancelled
+
+from ...files.writing.columns import Schema
+from ..connect.table import ConnectTable
+from ..reading.jobs import is_connect
+from ..session import active_session
+from ..threads import in_thread
+from .table_partitions import Spool, TablePartitions, TablePlan, check_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

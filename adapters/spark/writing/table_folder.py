@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from adapters.files.writing.errors import FileBusyError
 from pullstream import PullstreamError
+
+from ...files.writing.errors import FileBusyError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from adapters.arrow import Packing, RecordBatch, pyarrow
-from adapters.spark.reading.jobs import Jobs
-from adapters.spark.refusals import refused
-from adapters.spark.schemas import arrow_schema, spark_schema
-from adapters.spark.writing.served import ServedSource, row_packing
-from adapters.spark.writing.server import server_for
-from adapters.spark.writing.table_folder import TableFolder, TableTargetError
 from pullstream import values
 from pullstream.authoring import Site
+
+from ...arrow import Packing, RecordBatch, pyarrow
+from ..reading.jobs import Jobs
+from ..refusals import refused
+from ..schemas import arrow_schema, spark_schema
+from .served import ServedSource, row_packing
+from .server import server_for
+from .table_folder import TableFolder, TableTargetError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriter, SparkSession

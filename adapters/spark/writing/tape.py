@@ -10,12 +10,13 @@ from typing import Any
 
 import trio
 
-from adapters.arrow import Packing
-from adapters.spark.threads import in_thread
-from adapters.spark.writing import frames
-from adapters.spark.writing.feeding import GONE_SECONDS, ROWS, Gather
 from pullstream import Abandoned, Context, PullstreamError, Reader, Sink, Source, pipe
 from pullstream.authoring import Module, Site, without_cancelled
+
+from ...arrow import Packing
+from ..threads import in_thread
+from . import frames
+from .feeding import GONE_SECONDS, ROWS, Gather
 
 
 class ReplayTooLong(PullstreamError):

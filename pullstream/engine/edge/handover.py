@@ -10,7 +10,7 @@ from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely.order import Ascending, ascending, in_one_order
+from pullstream.timely.order import Ascending, ascending, in_one_order
 
 T = TypeVar("T")
 

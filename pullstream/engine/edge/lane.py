@@ -12,7 +12,7 @@ from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
-from timely import Antichain
+from pullstream.timely import Antichain
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

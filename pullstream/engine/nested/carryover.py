@@ -7,7 +7,7 @@ import attrs
 
 from pullstream.engine.sidecar.cut import Frontiers
 from pullstream.engine.sidecar.memory import Changes
-from timely import BEGINNING, Antichain
+from pullstream.timely import BEGINNING, Antichain
 
 Contents = Mapping[int, Mapping[bytes, bytes]]
 """The memory of each module, keys and values pickled."""

@@ -17,7 +17,7 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely.order import Ascending
+from pullstream.timely.order import Ascending
 
 _END: Final = object()
 

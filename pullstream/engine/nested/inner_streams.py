@@ -18,7 +18,7 @@ from pullstream.engine.nested.inner_sinks import Sides
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.nesting import Mirrored
-from timely import Antichain
+from pullstream.timely import Antichain
 
 T = TypeVar("T")
 

@@ -36,8 +36,8 @@ from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
-from timely import Summary
-from timely.order import minimal
+from pullstream.timely import Summary
+from pullstream.timely.order import minimal
 
 
 @attrs.frozen

@@ -6,8 +6,8 @@ from typing import Any
 
 from pullstream.engine.parts.outbox import timed
 from pullstream.protocol import Batch
-from timely import less_equal
-from timely.order import Ascending
+from pullstream.timely import less_equal
+from pullstream.timely.order import Ascending
 
 
 class Batcher:

@@ -20,7 +20,7 @@ from pullstream.engine.sidecar.waiting import Requests
 from pullstream.errors import CapabilityError
 from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Reader
-from timely import less_equal
+from pullstream.timely import less_equal
 
 T = TypeVar("T")
 

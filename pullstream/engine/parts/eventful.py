@@ -22,7 +22,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
-from timely import less_equal, less_than
+from pullstream.timely import less_equal, less_than
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ from pullstream.engine.parts.outbox import Remainder, StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely import TimeDomainError, less_equal
+from pullstream.timely import TimeDomainError, less_equal
 
 
 class Input(Remainder, StreamEnd):

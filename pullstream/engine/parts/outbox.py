@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely.order import Ascending
+from pullstream.timely.order import Ascending
 
 
 class Located(Protocol):

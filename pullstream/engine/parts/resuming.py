@@ -9,7 +9,7 @@ from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
-from timely import Summary
+from pullstream.timely import Summary
 
 
 def refuse_lost(locations: Iterable[Location], where: str) -> None:

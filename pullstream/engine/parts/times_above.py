@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.sidecar.sidecar import Sidecar
-from timely.order import minimal
+from pullstream.timely.order import minimal
 
 MANY: Final = 64
 """From so many places on the tracker is asked, which looks only at those where something has changed."""

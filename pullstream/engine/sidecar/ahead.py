@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from timely import Antichain, TimelyError, Tracker
+from pullstream.timely import Antichain, TimelyError, Tracker
 
 Pointstamps = Sequence[tuple[int, Hashable]]
 

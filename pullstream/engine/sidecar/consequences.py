@@ -16,7 +16,7 @@ from pullstream.engine.sidecar.location import Ending, Location, reachable
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Carries
-from timely import Antichain, Summary, TimelyError
+from pullstream.timely import Antichain, Summary, TimelyError
 
 
 @final

@@ -5,7 +5,7 @@ from typing import Any
 
 from pullstream.engine.sidecar.consequences import Consequence, Consequences, may_come
 from pullstream.engine.sidecar.location import NOTHING, Location
-from timely import Antichain, TimelyError
+from pullstream.timely import Antichain, TimelyError
 
 Frontiers = Sequence[Antichain[Any]]
 """Accounts of what may still come at a sink: what one of them excludes does not."""

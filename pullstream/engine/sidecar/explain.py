@@ -6,7 +6,7 @@ import attrs
 
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from timely import Blocker, Source
+from pullstream.timely import Blocker, Source
 
 _ADVICE = (
     "Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time is "

@@ -11,7 +11,7 @@ from pullstream.engine.sidecar.counters import Meter
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
-from timely import BEGINNING, Antichain, Summary, less_equal
+from pullstream.timely import BEGINNING, Antichain, Summary, less_equal
 
 N = TypeVar("N")
 

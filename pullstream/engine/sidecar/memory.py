@@ -11,7 +11,7 @@ from typing_extensions import override
 from pullstream.blueprint import shortened
 from pullstream.engine.sidecar.location import Location
 from pullstream.errors import JournalError
-from timely import less_equal
+from pullstream.timely import less_equal
 
 Changes = dict[bytes, bytes | None]
 """Keys and their new values, both pickled; None for a key that is gone."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, cast
 
-from timely import less_equal
-from timely.order import Ascending, in_one_order
+from pullstream.timely import less_equal
+from pullstream.timely.order import Ascending, in_one_order
 
 
 class Minima:

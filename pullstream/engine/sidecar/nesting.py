@@ -23,7 +23,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 from pullstream.engine.sidecar.location import Ending, Location, Port, above
-from timely import Antichain
+from pullstream.timely import Antichain
 
 Mirrored = Callable[[], Iterable[Hashable]]
 """The times that a location is to hold, as of now."""

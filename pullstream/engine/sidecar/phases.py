@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from timely import BEGINNING, Antichain, Blocker, Graph, Tracker
+from pullstream.timely import BEGINNING, Antichain, Blocker, Graph, Tracker
 
 Stamps = Sequence[Mapping[Any, int]]
 """For each place, which pointstamps are there, and how often."""

@@ -31,7 +31,7 @@ from pullstream.engine.sidecar.phases import Phase, Stamps, Tracked, Untrackable
 from pullstream.engine.sidecar.waiting import Movement, Waiter
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.errors import Abandoned, PullstreamError, blame
-from timely import (
+from pullstream.timely import (
     BEGINNING,
     Antichain,
     Graph,

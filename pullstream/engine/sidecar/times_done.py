@@ -6,7 +6,7 @@ from typing import Any
 
 from pullstream.engine.sidecar.consequences import may_come
 from pullstream.engine.sidecar.location import FEW, Location, Stamp
-from timely import BEGINNING, Antichain
+from pullstream.timely import BEGINNING, Antichain
 
 
 class TimesDone:

@@ -12,8 +12,8 @@ from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.sidecar.location import FEW, Ending, Location
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.errors import Abandoned
-from timely import Antichain, less_equal
-from timely.order import is_total
+from pullstream.timely import Antichain, less_equal
+from pullstream.timely.order import is_total
 
 W = TypeVar("W")
 

@@ -11,7 +11,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import FanIn
 from pullstream.engine.traits import Carries, Traits
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely import join, less_equal
+from pullstream.timely import join, less_equal
 
 A = TypeVar("A")
 B = TypeVar("B")

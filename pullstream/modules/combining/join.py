@@ -22,8 +22,8 @@ from pullstream.logger import LOG
 from pullstream.modules.combining.join_state import Kept, KeptValue, Near
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely import BEGINNING, Antichain
-from timely.order import is_total
+from pullstream.timely import BEGINNING, Antichain
+from pullstream.timely.order import is_total
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -9,8 +9,8 @@ from typing import Any, Final
 import attrs
 from typing_extensions import override
 
-from timely import Antichain
-from timely.order import is_total
+from pullstream.timely import Antichain
+from pullstream.timely.order import is_total
 
 _TIME: Final = attrgetter("time")
 _REACH: Final = attrgetter("reach")

@@ -13,7 +13,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.errors import JournalError, LengthError
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely import join
+from pullstream.timely import join
 
 A = TypeVar("A")
 B = TypeVar("B")

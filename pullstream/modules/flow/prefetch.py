@@ -12,7 +12,7 @@ from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done, TimedBatch
-from timely.order import Ascending, in_one_order
+from pullstream.timely.order import Ascending, in_one_order
 
 A = TypeVar("A", default=Any)
 

@@ -16,7 +16,7 @@ from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.modules.folds.agg import count
 from pullstream.protocol import TimedBatch
-from timely.order import in_one_order
+from pullstream.timely.order import in_one_order
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)

@@ -19,7 +19,7 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.errors import blame
 from pullstream.failures import caught
 from pullstream.protocol import Batch, Done
-from timely import Antichain
+from pullstream.timely import Antichain
 
 A = TypeVar("A")
 B = TypeVar("B")

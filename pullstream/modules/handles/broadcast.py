@@ -12,7 +12,7 @@ from pullstream.engine.parts.outbox import Outbox, StreamEnd
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended
 from pullstream.protocol import DONE, Batch, Done
-from timely import BEGINNING, less_equal
+from pullstream.timely import BEGINNING, less_equal
 
 T = TypeVar("T")
 

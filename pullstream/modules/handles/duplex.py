@@ -19,7 +19,7 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
-from timely import BEGINNING
+from pullstream.timely import BEGINNING
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -15,7 +15,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
 from pullstream.protocol import DONE, Batch, Done
-from timely import BEGINNING
+from pullstream.timely import BEGINNING
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -14,7 +14,7 @@ from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits
 from pullstream.errors import Ended
 from pullstream.modules.combining.merge import Merge
-from timely import BEGINNING
+from pullstream.timely import BEGINNING
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely import BEGINNING, less_equal
+from pullstream.timely import BEGINNING, less_equal
 
 T = TypeVar("T")
 

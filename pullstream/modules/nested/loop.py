@@ -31,7 +31,7 @@ from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.protocol import DONE, Batch, Done
-from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, less_equal
+from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, less_equal
 
 A = TypeVar("A")
 B = TypeVar("B")

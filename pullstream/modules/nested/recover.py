@@ -26,7 +26,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
-from timely import BEGINNING, Antichain, TimeDomainError, less_equal
+from pullstream.timely import BEGINNING, Antichain, TimeDomainError, less_equal
 
 A = TypeVar("A", default=Any)
 B = TypeVar("B")

@@ -15,7 +15,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.fused import Kind, Stage, tried
 from pullstream.protocol import DONE, Reader
-from timely.order import is_total
+from pullstream.timely.order import is_total
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)

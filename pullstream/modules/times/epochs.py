@@ -17,7 +17,7 @@ from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import caught
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.protocol import DONE, Batch, Done
-from timely import BEGINNING
+from pullstream.timely import BEGINNING
 
 A = TypeVar("A", default=Any)
 

@@ -20,8 +20,8 @@ from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.reduce import PerTime
 from pullstream.protocol import TimedBatch
-from timely import BEGINNING, less_equal
-from timely.order import in_one_order
+from pullstream.timely import BEGINNING, less_equal
+from pullstream.timely.order import in_one_order
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)

@@ -16,7 +16,7 @@ from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import Batch, Done, TimedBatch
-from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
+from pullstream.timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
 A = TypeVar("A", default=Any)
 

@@ -26,7 +26,7 @@ from pullstream.errors import CapabilityError
 from pullstream.failures import caught
 from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch
-from timely import BEGINNING, TimelyError, less_equal
+from pullstream.timely import BEGINNING, TimelyError, less_equal
 
 A = TypeVar("A", default=Any)
 

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from pullstream.blueprint import Call
-from timely import TimeDomainError
+from pullstream.timely import TimeDomainError
 
 NUMBERS: Final = (int, float, Fraction, Decimal)
 

@@ -27,8 +27,8 @@ from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from pullstream.protocol import TimedBatch
-from timely import Delay, TimeDomainError
-from timely.order import in_one_order, is_total
+from pullstream.timely import Delay, TimeDomainError
+from pullstream.timely.order import in_one_order, is_total
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)

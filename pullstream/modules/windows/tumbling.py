@@ -22,8 +22,8 @@ from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import Grid, duration, of_one_kind
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from pullstream.protocol import TimedBatch
-from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
-from timely.order import in_one_order
+from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
+from pullstream.timely.order import in_one_order
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)

@@ -13,7 +13,7 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
 from pullstream.logger import LOG
-from timely import less_than
+from pullstream.timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)
 

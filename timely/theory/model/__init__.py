@@ -7,7 +7,7 @@ small finite worlds (`record` excepted, which takes times of any kind). Read in 
 `record` (a recorded run against the model).
 """
 
-from timely.theory.model.composition import (
+from .composition import (
     Composite,
     compose,
     compose_graphs,
@@ -15,7 +15,7 @@ from timely.theory.model.composition import (
     local_relations_closed,
     shared_edges,
 )
-from timely.theory.model.conditions import (
+from .conditions import (
     Request,
     condition_1,
     condition_2,
@@ -24,11 +24,11 @@ from timely.theory.model.conditions import (
     intransitive,
     new_requests,
 )
-from timely.theory.model.could_result_in import CouldResultIn, Pointstamp, Step, local_states, one_steps, proof_lengths
-from timely.theory.model.explore import Explorer, Transition, random_walk, stutter_free, visible_traces
-from timely.theory.model.graph import Edge, ModelError, ModelGraph
-from timely.theory.model.machine import Inp, Machine, Notify, Outp, Receive, State, acts, is_subsequence
-from timely.theory.model.nodes import (
+from .could_result_in import CouldResultIn, Pointstamp, Step, local_states, one_steps, proof_lengths
+from .explore import Explorer, Transition, random_walk, stutter_free, visible_traces
+from .graph import Edge, ModelError, ModelGraph
+from .machine import Inp, Machine, Notify, Outp, Receive, State, acts, is_subsequence
+from .nodes import (
     Event,
     History,
     Message,
@@ -41,7 +41,7 @@ from timely.theory.model.nodes import (
     g,
     relation_node,
 )
-from timely.theory.model.record import (
+from .record import (
     Awaited,
     Completed,
     Dismissed,
@@ -56,8 +56,8 @@ from timely.theory.model.record import (
     Violation,
     replay,
 )
-from timely.theory.model.recursion import Body, Point, Recursion, StackClass, first_difference, stacks_lead
-from timely.theory.model.times import SHAPES, Tagged, Time, minimal
+from .recursion import Body, Point, Recursion, StackClass, first_difference, stacks_lead
+from .times import SHAPES, Tagged, Time, minimal
 
 __all__ = [
     "SHAPES",

@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterator
 
 from attrs import evolve, field, frozen
 
-from timely.theory.model.could_result_in import CouldResultIn, Pointstamp
-from timely.theory.model.graph import Edge, ModelError, ModelGraph
-from timely.theory.model.machine import Action, Machine, State
-from timely.theory.model.nodes import Event, Node, Program, Reaction, Received, buffer
+from .could_result_in import CouldResultIn, Pointstamp
+from .graph import Edge, ModelError, ModelGraph
+from .machine import Action, Machine, State
+from .nodes import Event, Node, Program, Reaction, Received, buffer
 
 
 def insert_buffer(program: Program, edge: str) -> Program:
@@ -15,7 +15,7 @@ def insert_buffer(program: Program, edge: str) -> Program:
 
     The node behind goes on hearing of its messages under the edge's old name.
 
-    >>> from timely.theory.model import relation_node
+    >>> from pullstream.timely.theory.model import relation_node
     >>> program = Program(ModelGraph(("p",), (Edge("o", "p"),)), {"p": relation_node()}, (0,))
     >>> insert_buffer(program, "o").graph.locations
     ('p', 'o:buffer', 'o', 'o:after')

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from timely.theory.model.could_result_in import CouldResultIn, Pointstamp, bits, events_of, local_states
-from timely.theory.model.nodes import Program
-from timely.theory.model.times import Time
+from .could_result_in import CouldResultIn, Pointstamp, bits, events_of, local_states
+from .nodes import Program
+from .times import Time
 
 
 class Request(NamedTuple):

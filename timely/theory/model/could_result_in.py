@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from attrs import field, frozen
 
-from timely.theory.model.graph import ModelError, ModelGraph
-from timely.theory.model.nodes import Event, Node, Notified, Program, Received, Start, after_event
-from timely.theory.model.times import Time, up_masks
+from .graph import ModelError, ModelGraph
+from .nodes import Event, Node, Notified, Program, Received, Start, after_event
+from .times import Time, up_masks
 
 
 class Pointstamp(NamedTuple):
@@ -70,7 +70,7 @@ def local_states(program: Program, node: str, limit: int = 10_000) -> frozenset[
 def one_steps(program: Program) -> frozenset[Step]:
     """Find every one step of a program from what its nodes actually do (000, Def. 1).
 
-    >>> from timely.theory.model import Edge, ModelGraph, relation_node
+    >>> from pullstream.timely.theory.model import Edge, ModelGraph, relation_node
     >>> program = Program(ModelGraph(("p",), (Edge("a", "p"),)), {"p": relation_node({0: [("a", 1)]})}, (0, 1))
     >>> one_steps(program)
     frozenset({Step(node='p', time=0, edge='a', later=1)})
@@ -95,7 +95,7 @@ class CouldResultIn:
 
     Built from the one steps; a step whose edge does not leave its node, or with a time outside the world, is refused.
 
-    >>> from timely.theory.model import Edge
+    >>> from pullstream.timely.theory.model import Edge
     >>> graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
     >>> leads = CouldResultIn(graph, (0, 1), [Step("p", 1, "o", 1)])
     >>> leads(Pointstamp("i", 0), Pointstamp("o", 1)), leads(Pointstamp("i", 0), Pointstamp("o", 0))

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
-from timely.theory.model.could_result_in import CouldResultIn, Pointstamp
-from timely.theory.model.nodes import Event, Message, Notified, Program, Reaction, Received, after_event
-from timely.theory.model.times import Time
+from .could_result_in import CouldResultIn, Pointstamp
+from .nodes import Event, Message, Notified, Program, Reaction, Received, after_event
+from .times import Time
 
 Queue: TypeAlias = tuple[Message, ...]
 Closure: TypeAlias = Literal["fixpoint", "image"]
@@ -64,7 +64,7 @@ class Machine:
     messages that leave Clock within itself (the text's suggested constraint), or add any. An input queue never
     grows beyond `room` messages, and Inp adds and Outp removes one message at a time: several at once are a sequence.
 
-    >>> from timely.theory.model import Edge, ModelGraph, one_steps, relation_node
+    >>> from pullstream.timely.theory.model import Edge, ModelGraph, one_steps, relation_node
     >>> graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     >>> program = Program(graph, {"p": relation_node(initial_requests={0})}, (0,))
     >>> machine = Machine(program, CouldResultIn(graph, program.times, one_steps(program)))

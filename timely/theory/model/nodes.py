@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from attrs import Factory, field, frozen
 
-from timely.theory.model.graph import ModelError, ModelGraph
-from timely.theory.model.times import Time
+from .graph import ModelError, ModelGraph
+from .times import Time
 
 
 @frozen

@@ -9,11 +9,11 @@ happens without.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from timely.theory.model.conditions import condition_2, embedding, intransitive
-from timely.theory.model.could_result_in import CouldResultIn, Pointstamp, bits, proof_lengths
-from timely.theory.model.explore import Transition
-from timely.theory.model.machine import Action, Machine, Notify, Receive, State
-from timely.theory.model.nodes import History, g
+from .conditions import condition_2, embedding, intransitive
+from .could_result_in import CouldResultIn, Pointstamp, bits, proof_lengths
+from .explore import Transition
+from .machine import Action, Machine, Notify, Receive, State
+from .nodes import History, g
 
 
 def proposition_1_1(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:

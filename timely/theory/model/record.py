@@ -31,9 +31,9 @@ from typing import Final, TypeAlias
 
 from attrs import Factory, field, frozen
 
-from timely.theory.model.could_result_in import Pointstamp
-from timely.theory.model.graph import Edge, ModelError, ModelGraph
-from timely.theory.model.times import Time, minimal
+from .could_result_in import Pointstamp
+from .graph import Edge, ModelError, ModelGraph
+from .times import Time, minimal
 
 MOST_CLOCKS: Final = 1_000
 """The number of sets of pointstamps of which a replay keeps what may come of them."""

@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
-from timely.theory.model.conditions import intransitive
-from timely.theory.model.could_result_in import CouldResultIn, Pointstamp, Step
-from timely.theory.model.graph import Edge, ModelError, ModelGraph
-from timely.theory.model.times import Tagged
+from .conditions import intransitive
+from .could_result_in import CouldResultIn, Pointstamp, Step
+from .graph import Edge, ModelError, ModelGraph
+from .times import Tagged
 
 Stack: TypeAlias = tuple[str, ...]
 

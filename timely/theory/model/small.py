@@ -6,10 +6,10 @@ from itertools import combinations_with_replacement, product
 
 from attrs import frozen
 
-from timely.theory.model.could_result_in import CouldResultIn, Step
-from timely.theory.model.graph import Edge, ModelGraph
-from timely.theory.model.nodes import Event, Message, Node, Notified, Program, Reaction, Start
-from timely.theory.model.times import Time
+from .could_result_in import CouldResultIn, Step
+from .graph import Edge, ModelGraph
+from .nodes import Event, Message, Node, Notified, Program, Reaction, Start
+from .times import Time
 
 NAMES = "pqrs"
 Pairs = frozenset[tuple[Time, Time]]

@@ -4,9 +4,9 @@ from itertools import combinations_with_replacement, product
 
 import attrs
 
-from timely import IDENTITY, CapabilityError, MutableAntichain, Product
-from timely.theory import ChangeBatch, Progress
-from timely.theory.operate import check_contract
+from pullstream.timely import IDENTITY, CapabilityError, MutableAntichain, Product
+from pullstream.timely.theory import ChangeBatch, Progress
+from pullstream.timely.theory.operate import check_contract
 from tutorials.judging import Wrong
 
 HINTS = {

@@ -2,9 +2,9 @@
 
 import random
 
-from timely import LoopTime
-from timely.order import minimal
-from timely.theory import frontier
+from pullstream.timely import LoopTime
+from pullstream.timely.order import minimal
+from pullstream.timely.theory import frontier
 from tutorials.judging import Wrong
 from tutorials.judging.graphs import at_random, drawn, step, time_at
 

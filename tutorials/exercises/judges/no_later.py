@@ -3,7 +3,7 @@
 from functools import cache
 from itertools import product
 
-from timely import LoopSummary
+from pullstream.timely import LoopSummary
 from tutorials.judging import Wrong
 
 HINTS = {

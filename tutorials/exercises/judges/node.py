@@ -3,7 +3,7 @@
 from collections import defaultdict
 from itertools import product
 
-from timely.theory.model import (
+from pullstream.timely.theory.model import (
     CouldResultIn,
     Edge,
     Explorer,

@@ -2,7 +2,7 @@
 
 import random
 
-from timely.theory import model
+from pullstream.timely.theory import model
 from tutorials.judging import Wrong
 
 HINTS = {

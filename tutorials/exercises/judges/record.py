@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from timely.theory.model import Awaited, Completed, Edge, Plan, Sent, Settled, Taken
-from timely.theory.model.record import Replay
+from pullstream.timely.theory.model import Awaited, Completed, Edge, Plan, Sent, Settled, Taken
+from pullstream.timely.theory.model.record import Replay
 from tutorials.judging import Wrong
 
 HINTS = {

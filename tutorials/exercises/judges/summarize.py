@@ -2,8 +2,8 @@
 
 import random
 
-from timely import IDENTITY
-from timely.theory import summarize
+from pullstream.timely import IDENTITY
+from pullstream.timely.theory import summarize
 from tutorials.judging import Wrong
 from tutorials.judging.graphs import at_random, drawn, step
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from timely import Delay, GraphBuilder, NegativeCountError, Source, Target, Tracker
-from timely.theory import model
+from pullstream.timely import Delay, GraphBuilder, NegativeCountError, Source, Target, Tracker
+from pullstream.timely.theory import model
 from tutorials.judging import Wrong
 
 HAPPENED = (

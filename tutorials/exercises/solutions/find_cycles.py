@@ -1,6 +1,6 @@
 """10.1 Does every cycle advance? Of a path only its shape is kept, or there would be no end of paths."""
 
-from timely import LoopSummary
+from pullstream.timely import LoopSummary
 
 
 def find_cycles(steps):

@@ -1,6 +1,6 @@
 """10.2 What can still come? A step more until nothing changes, and of what came the least."""
 
-from timely.order import minimal
+from pullstream.timely.order import minimal
 
 
 def frontier(steps, counts):

@@ -1,6 +1,6 @@
 """13.1 The largest of each time, as a node of the model: a state is pairs of a time and its largest so far."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

@@ -1,6 +1,6 @@
 """13.2 A run, written down for the model: who gains a right does so before another lets go."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

@@ -1,7 +1,7 @@
 """10.3 A graph as one node: from the outside backwards, a step longer until nothing changes."""
 
-from timely import IDENTITY
-from timely.order import minimal
+from pullstream.timely import IDENTITY
+from pullstream.timely.order import minimal
 
 
 def summarize(steps):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from timely import Antichain
+from pullstream.timely import Antichain
 
 
 def within(held, outside, report):

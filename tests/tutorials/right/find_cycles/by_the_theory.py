@@ -1,6 +1,6 @@
 """The query of the theory wants to know of places only which are equal."""
 
-from timely import theory
+from pullstream.timely import theory
 
 
 def find_cycles(steps):

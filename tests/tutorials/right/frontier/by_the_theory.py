@@ -1,6 +1,6 @@
 """The query of the theory, of what is really there."""
 
-from timely import theory
+from pullstream.timely import theory
 
 
 def frontier(steps, counts):

@@ -1,6 +1,6 @@
 """An agenda of what comes where; what is not among the least there leads nowhere else than these do."""
 
-from timely import Antichain
+from pullstream.timely import Antichain
 
 
 def frontier(steps, counts):

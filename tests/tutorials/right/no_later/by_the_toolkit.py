@@ -1,6 +1,6 @@
 """The summaries of the theory are compared so."""
 
-from timely import LoopSummary
+from pullstream.timely import LoopSummary
 
 
 def less_equal(p, q):

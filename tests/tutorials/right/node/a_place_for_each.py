@@ -1,6 +1,6 @@
 """A tuple with a place for each time, 0 for none."""
 
-from timely.theory.model import Message, Notified, Reaction
+from pullstream.timely.theory.model import Message, Notified, Reaction
 
 START = (0, 0, 0)
 

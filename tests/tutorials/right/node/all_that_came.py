@@ -1,6 +1,6 @@
 """A set of what has come, of which the largest is found at the end."""
 
-from timely.theory.model import Message, Notified, Reaction
+from pullstream.timely.theory.model import Message, Notified, Reaction
 
 START = frozenset()
 

@@ -1,6 +1,6 @@
 """The model of the theory does it."""
 
-from timely.theory.model import CouldResultIn, Edge, ModelGraph, Step
+from pullstream.timely.theory.model import CouldResultIn, Edge, ModelGraph, Step
 
 
 def could_result_in(edges, steps, times):

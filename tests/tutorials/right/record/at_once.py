@@ -1,6 +1,6 @@
 """What changes as one is written as one, and a batch is sent before the source goes on."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken, Together
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken, Together
 
 
 def record(moves):

@@ -1,6 +1,6 @@
 """A function for each word, and what `numbers` is at in a list."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

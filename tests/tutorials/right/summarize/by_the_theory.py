@@ -1,6 +1,6 @@
 """The query of the theory, of a graph whose outside is where things come from, and another place where they go."""
 
-from timely import theory
+from pullstream.timely import theory
 
 
 def summarize(steps):

@@ -1,6 +1,6 @@
 """An agenda of paths from places to the outside; of two that could be one, the later goes no further."""
 
-from timely import Antichain
+from pullstream.timely import Antichain
 
 
 def summarize(steps):

@@ -1,7 +1,7 @@
 # wrong: lax strict
 """It compares with the least of what it holds, as if all times were in one order."""
 
-from timely import sort_key
+from pullstream.timely import sort_key
 
 
 def within(held, outside, report):

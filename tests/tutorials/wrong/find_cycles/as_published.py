@@ -1,7 +1,7 @@
 # wrong: values
 """It keeps the steps that do advance, where those that do not were wanted."""
 
-from timely import IDENTITY
+from pullstream.timely import IDENTITY
 
 
 def find_cycles(steps):

@@ -1,7 +1,7 @@
 # wrong: values
 """It takes what differs from the identity for what advances: in and out again is neither."""
 
-from timely import IDENTITY
+from pullstream.timely import IDENTITY
 
 
 def find_cycles(steps):

@@ -1,7 +1,7 @@
 # wrong: values
 """It forgets that one step can be a cycle."""
 
-from timely import LoopSummary
+from pullstream.timely import LoopSummary
 
 
 def find_cycles(steps):

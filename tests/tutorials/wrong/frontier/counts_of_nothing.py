@@ -1,7 +1,7 @@
 # wrong: values
 """It takes what was there for what is there."""
 
-from timely.order import minimal
+from pullstream.timely.order import minimal
 
 
 def frontier(steps, counts):

@@ -1,7 +1,7 @@
 # wrong: values
 """It gives what comes from elsewhere, and forgets what is there."""
 
-from timely.order import minimal
+from pullstream.timely.order import minimal
 
 
 def frontier(steps, counts):

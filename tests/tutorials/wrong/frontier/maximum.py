@@ -1,7 +1,7 @@
 # wrong: values
 """It gives the latest of what comes first: one time for each place, as if times were in one order."""
 
-from timely.order import sort_key
+from pullstream.timely.order import sort_key
 
 
 def frontier(steps, counts):

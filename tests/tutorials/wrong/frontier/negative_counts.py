@@ -1,7 +1,7 @@
 # wrong: values
 """It takes less than nothing for something."""
 
-from timely.order import minimal
+from pullstream.timely.order import minimal
 
 
 def frontier(steps, counts):

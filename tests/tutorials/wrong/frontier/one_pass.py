@@ -1,7 +1,7 @@
 # wrong: values
 """It goes one step, and no further."""
 
-from timely.order import minimal
+from pullstream.timely.order import minimal
 
 
 def frontier(steps, counts):

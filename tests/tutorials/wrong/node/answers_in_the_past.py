@@ -1,7 +1,7 @@
 # wrong: past
 """It answers at the first of all times: round a loop, that is Condition 2."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

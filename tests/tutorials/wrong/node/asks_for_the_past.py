@@ -1,7 +1,7 @@
 # wrong: past
 """It asks to be told of the time before: Condition 1."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

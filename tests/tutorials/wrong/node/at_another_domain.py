@@ -1,7 +1,7 @@
 # wrong: domain
 """It answers at a time of its own kind."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

@@ -1,7 +1,7 @@
 # wrong: bound
 """It keeps all that has ever come: there is no end of states."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = ()
 

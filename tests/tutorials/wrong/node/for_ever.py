@@ -1,7 +1,7 @@
 # wrong: bound
 """Whenever it is told, it asks to be told again."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

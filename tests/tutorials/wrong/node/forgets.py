@@ -1,7 +1,7 @@
 # wrong: values
 """It forgets what it knew of a time when something of another comes."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = (0, 0)
 

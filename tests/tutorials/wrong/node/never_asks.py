@@ -1,7 +1,7 @@
 # wrong: values
 """It waits to be told, and has not asked."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

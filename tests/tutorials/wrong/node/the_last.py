@@ -1,7 +1,7 @@
 # wrong: values
 """It keeps the last number of a time, and not the largest."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

@@ -1,7 +1,7 @@
 # wrong: early
 """It sends whenever there is a larger one."""
 
-from timely.theory.model import Message, Reaction, Received
+from pullstream.timely.theory.model import Message, Reaction, Received
 
 START = frozenset()
 

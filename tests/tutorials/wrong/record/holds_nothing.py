@@ -1,7 +1,7 @@
 # wrong: model
 """Who asks to be told holds the right to answer; this one has none."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

@@ -1,7 +1,7 @@
 # wrong: model record
 """The source holds its first time for ever."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

@@ -1,7 +1,7 @@
 # wrong: record
 """It does not say when nothing happens: who waits for ever is not found."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

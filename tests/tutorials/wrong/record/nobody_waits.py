@@ -1,7 +1,7 @@
 # wrong: record
 """It writes down that somebody was told, and not that he waited."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

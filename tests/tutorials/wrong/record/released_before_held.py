@@ -1,7 +1,7 @@
 # wrong: model
 """It lets go of one time before it has the next: in between it has none."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

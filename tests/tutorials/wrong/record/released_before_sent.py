@@ -1,7 +1,7 @@
 # wrong: model
 """The right to answer goes before the answer."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

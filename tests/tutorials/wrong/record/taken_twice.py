@@ -1,7 +1,7 @@
 # wrong: model
 """It takes a batch when it has it in its hands, and again when it is done with it."""
 
-from timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
+from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):

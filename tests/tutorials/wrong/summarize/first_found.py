@@ -1,7 +1,7 @@
 # wrong: values
 """It keeps the path of the fewest steps, which is not always the one that comes out first."""
 
-from timely import IDENTITY
+from pullstream.timely import IDENTITY
 
 
 def summarize(steps):

@@ -1,8 +1,8 @@
 # wrong: values
 """It goes forwards, and gives what becomes of a time on the way to each place."""
 
-from timely import IDENTITY
-from timely.order import minimal
+from pullstream.timely import IDENTITY
+from pullstream.timely.order import minimal
 
 
 def summarize(steps):

@@ -1,7 +1,7 @@
 # wrong: values
 """It keeps all paths, and gives up when it has gone round for a while."""
 
-from timely import IDENTITY
+from pullstream.timely import IDENTITY
 
 
 def summarize(steps):

@@ -1,8 +1,8 @@
 # wrong: values
 """It keeps one path for each place, where two may be least."""
 
-from timely import IDENTITY
-from timely.order import minimal
+from pullstream.timely import IDENTITY
+from pullstream.timely.order import minimal
 
 
 def summarize(steps):

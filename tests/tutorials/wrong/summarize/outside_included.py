@@ -1,8 +1,8 @@
 # wrong: values
 """It takes the outside for a place of the graph, which it is at already."""
 
-from timely import IDENTITY
-from timely.order import minimal
+from pullstream.timely import IDENTITY
+from pullstream.timely.order import minimal
 
 
 def summarize(steps):
