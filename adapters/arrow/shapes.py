@@ -1,6 +1,5 @@
 """From Arrow batches to the values of a stream: named tuples, tuples, dicts, or the batches themselves."""
 
-import gc
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 from pullstream import Batch, CompositionError, PullstreamError, TimedBatch
 from pullstream.authoring import Ascending, Site
 
+from .collector import between_its_rounds
 from .columns import ColumnTimes, converted, goes_on, run_starts, values
 from .package import Array, RecordBatch
 from .rows import tuple_names
@@ -76,17 +76,8 @@ class Shape:
         if self._as == "dicts" and batch.columns and not any(converted(column.type) for column in batch.columns):
             # Nearly twice as fast.
             return self._renamed(batch).to_pylist()
-        # Python's collector follows rows, as long as they may be in a circle. Made by the ten thousand, they survive so
-        # many of its rounds that it goes through all there is in the program, again and again, which cost more than
-        # twice what named tuples did. Made between two rounds, most are gone before it comes to them.
-        collects = gc.isenabled()
-        try:
-            gc.disable()
+        with between_its_rounds():
             return self._rows(batch)
-        finally:
-            # Of several threads in here the first one restores what it found.
-            if collects:
-                gc.enable()
 
     def _rows(self, batch: RecordBatch) -> list[Any]:
         lists = [values(column) for column in batch.columns]

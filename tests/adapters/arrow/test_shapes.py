@@ -3,6 +3,7 @@
 import datetime as dt
 import gc
 import pickle
+import threading
 from decimal import Decimal
 from itertools import groupby
 
@@ -238,6 +239,36 @@ def test_the_collector_is_left_as_it_was(on):
         with pytest.raises(pa.ArrowInvalid):
             Shape().of(batch)
         assert gc.isenabled() is on
+    finally:
+        gc.enable()
+
+
+def test_the_collector_is_left_as_it_was_by_two_threads(monkeypatch):
+    """One of them may come to its end just when the other has seen that the collector waits."""
+    begun, goes_on, ask = threading.Event(), threading.Event(), gc.isenabled
+
+    class Slow(Shape):
+        def _rows(self, batch):
+            begun.set()
+            goes_on.wait(20)
+            return super()._rows(batch)
+
+    def asked():
+        found = ask()
+        goes_on.set()
+        first.join(20)
+        return found
+
+    first = threading.Thread(target=Slow().of, args=(batch(n=[1]),))
+    first.start()
+    assert begun.wait(20)
+    monkeypatch.setattr(gc, "isenabled", asked)
+    try:
+        Shape().of(batch(n=[2]))
+        assert not goes_on.is_set() or ask()
+        goes_on.set()
+        first.join()
+        assert ask()
     finally:
         gc.enable()
 
