@@ -164,7 +164,11 @@ class RankedTrace(KeyedTrace):
         place = value, time
         before = place in self.updates.get(key, _NONE)
         super().add(key, value, time, diff)
-        after = place in self.updates.get(key, _NONE)
+        if key not in self.updates:
+            # Nobody may ever ask for this key again, and see that its index is of nothing.
+            del self._indexes[key]
+            return
+        after = place in self.updates[key]
         if after and not before:
             index.add(value, time)
         elif before and not after:

@@ -180,13 +180,17 @@ def test_what_an_index_keeps_follows_what_there_is_and_not_what_has_been(order):
     assert max(kept) < 200 * 6
 
 
-def test_an_index_is_left_when_the_group_is_gone():
-    """As is all else of it."""
-    flow = Dataflow(lambda pairs: pairs.min(), RoundOrder())
-    for diff in (1, -1):
-        flow.take("pairs", (), [((0, n), diff) for n in range(1_000)])
-        flow.run(())
-    inputs, outputs = flow.region.traces
+@pytest.mark.parametrize("order", [RoundOrder, LatticeOrder])
+def test_an_index_is_left_when_the_group_is_gone(order):
+    """As is all else of it; also where the first look for what is left finds that nothing is."""
+    order = order()
+    flow = Dataflow(GROUPS["min"], order)
+    for n, (values, diff) in enumerate([(range(1_000), 1), (range(900), -1), (range(900, 1_000), -1)]):
+        time = (Product(n, 0),) if order.compacts else ()
+        if order.compacts:
+            order.reach([Product(n, 0)])
+        flow.take("pairs", time, [((0, value), diff) for value in values])
+        flow.run(time)
+        assert flow.region.traces[0].has_index(0) is (n < 2)
+    inputs, _ = flow.region.traces
     assert not len(inputs)
-    assert not len(outputs)
-    assert not inputs.has_index(0)
