@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Module, OfOneRun
+from pullstream.blueprint import Blueprint, Module, OfOneRun, Sink
 from pullstream.engine.assembly import Assembly, named
 from pullstream.engine.edge.kernel import Kernel, traits_of
 from pullstream.engine.run import Run
@@ -84,10 +84,11 @@ class StandIn(Kernel[Any]):
 
 
 def _given(module: Module) -> Iterator[Blueprint]:
-    """The streams that a module was given, on its own or several at once."""
+    """The streams that a module was given, on its own or several at once, to open while it runs."""
     for argument in (*module.args, *(option for _, option in module.options)):
         for found in cast("tuple[object, ...]", argument) if isinstance(argument, tuple) else (argument,):
-            if isinstance(found, Blueprint):
+            # A sink, such as on_error=, is there from the start, and has a box.
+            if isinstance(found, Blueprint) and not isinstance(found, Sink):
                 yield found
 
 

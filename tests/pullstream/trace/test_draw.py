@@ -41,6 +41,17 @@ def test_streams_inside_a_module_are_told():
     assert "each: " not in drawn.mermaid.replace("each: scan", "")
 
 
+def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
+    """It is there from the start, once, and not for each value."""
+    refusing = ps.map(int, on_error=ps.first())
+    late = ps.stamp(len, lateness=1, late=ps.last())
+    drawn = ps.draw(ps.pipe(ps.values(["1"]), refusing, ps.map(str), late, ps.drain())).mermaid
+
+    assert "each: " not in drawn
+    assert '["first"]' in drawn
+    assert '["last"]' in drawn
+
+
 @pytest.mark.parametrize(
     "part",
     [ps.values([1]), ps.map(str), ps.pipe(ps.map(str), ps.prefetch(1)), ps.collect(), ps.pipe(ps.map(str), ps.first())],
