@@ -3,6 +3,7 @@
 import argparse
 import keyword
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -22,14 +23,18 @@ def add_new(commands: Any) -> None:
 
 
 def make_new(given: argparse.Namespace) -> int:
-    """Run the command; gives 2 where there is something already, or the name is none."""
+    """Run the command; gives 2 where there is something already, or the name is none or another's."""
     folder = Path(given.name)
     package = re.sub(r"[-.]+", "_", folder.name).lower()
-    if not package.isidentifier() or keyword.iskeyword(package) or package == "pullstream":
+    if not re.fullmatch(r"[A-Za-z]([\w.-]*[^\W_])?", folder.name, re.ASCII) or keyword.iskeyword(package):
         print(f"{folder.name!r} is no name for a package: letters, digits, - and _")  # noqa: T201 - a command says
         return 2
     if folder.exists():
         print(f"{folder} is there already: nothing was changed")  # noqa: T201
+        return 2
+    if package == "tests" or find_spec(package) is not None:
+        # Its tests would import one of the two in place of the other.
+        print(f"{package!r} is the name of another package already: nothing was changed")  # noqa: T201
         return 2
     for path in sorted(TEMPLATE.rglob("*")):
         if path.is_file():

@@ -48,10 +48,14 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("here", "is there already"), ("3rd", "no name for a package"), ("class", "no name"), ("pullstream", "no name")],
+    [
+        ("here", "is there already"),
+        *((name, "no name for a package") for name in ("3rd", "class", "_x", "x_", "café", "a b", "", ".")),
+        *((name, "of another package") for name in ("pullstream", "json", "trio", "tests")),
+    ],
 )
 def test_what_cannot_be_made_changes_nothing(name, said, tmp_path, monkeypatch, capsys):
-    """What is there stays, and a name that cannot be imported is refused."""
+    """What is there stays; a name that cannot be installed or imported, or is another's, is refused."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
 
