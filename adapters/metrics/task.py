@@ -42,11 +42,11 @@ def metrics(
     `pullstream.values.in`, `pullstream.values.out` and `pullstream.values.skipped`; `pullstream.busy`,
     `pullstream.waiting.upstream` and `pullstream.waiting.downstream`, in seconds, as `Counters` defines them; and of
     the run `pullstream.times.done`, the number of times that are complete at the sinks. Gauges:
-    `pullstream.times.open`, the times that a module may still answer or has under way; `pullstream.frontier.still`, the
-    seconds for which the least times that may come out of it have been the same, and with `behind`, a function from a
-    time to how far it is behind (`lambda day: (date.today() - day).days`), `pullstream.frontier.lag`, of the time that
-    is furthest behind; at the end both are 0. Frontiers are told of modules that have a name of their own in the run
-    (`named`).
+    `pullstream.times.open`, the times that a module, or any of its name, may still answer or has under way;
+    `pullstream.frontier.still`, the seconds for which the least times that may come out of it have been the same, and
+    with `behind`, a function from a time to how far it is behind (`lambda day: (date.today() - day).days`),
+    `pullstream.frontier.lag`, of the time that is furthest behind. At a good end all three are 0; what a run that
+    failed has left open stays told. Frontiers are told of modules that have a name of their own in the run (`named`).
 
     The `meter` is that of the program's global provider, named "pullstream", unless another is given. `attributes` are
     added to all figures: which pipeline it is, say. Changes are told `every` so many seconds and at the end, so that
