@@ -14,7 +14,7 @@ _found = False
 
 @contextmanager
 def between_its_rounds() -> Generator[None]:
-    """Have the collector wait, for one block or for several in threads: the last one of them restores what was.
+    """Keep the collector still in a block, or in several in threads: the last one to end restores what was.
 
     It follows rows, as long as they may be in a circle. Made by the ten thousand, they survive so many of its rounds
     that it goes through all there is in the program, again and again, which costs more than twice what named tuples do.
