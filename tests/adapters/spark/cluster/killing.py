@@ -1,4 +1,4 @@
-"""A program whose executors are killed in the middle: `killing.py MASTER ROUTE PIDS`; says how it ended."""
+"""A program whose executors are killed in the middle: `killing.py MASTER WAY PIDS`; says how it ended."""
 
 import json
 import os
@@ -53,20 +53,20 @@ def into(session, killer):
     return {"rows": spark.to_dataframe(given, "id BIGINT").count()}
 
 
-def main(master, route, pids):
+def main(master, way, pids):
     session = spark.session(
         master=master, config={"spark.executor.memory": "512m", "spark.cores.max": "2", "spark.task.maxFailures": "4"}
     )
     # Both executors are there before anything begins.
     session.range(1000).repartition(4).count()
-    killer = Killer(pids, every=route == "into")
+    killer = Killer(pids, every=way == "into")
     ways = {
         "sorted": lambda: read(session, killer, time="id"),
         "read": lambda: read(session, killer),
         "into": lambda: into(session, killer),
     }
     try:
-        outcome = ways[route]()
+        outcome = ways[way]()
     except Exception as exc:
         outcome = {"error": type(exc).__name__, "text": str(exc)}
     outcome["killed"] = killer.killed

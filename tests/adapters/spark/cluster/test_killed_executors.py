@@ -16,9 +16,9 @@ PROGRAM = Path(__file__).with_name("killing.py")
 def outcome(cluster, tmp_path):
     """How the program ends."""
 
-    def ran(route):
+    def ran(way):
         done = subprocess.run(
-            [sys.executable, str(PROGRAM), cluster.url, route, *map(str, cluster.pids)],
+            [sys.executable, str(PROGRAM), cluster.url, way, *map(str, cluster.pids)],
             capture_output=True,
             text=True,
             check=False,
