@@ -30,6 +30,10 @@ class _Gate(Kernel[Any]):
         self._capacity = 0 if isinstance(capacity, Quota) else capacity
         self.inside = 0
         self._room: Signal | None = None
+
+    @override
+    async def acquire(self) -> None:
+        # Not when it is made: it is, too, where somebody only looks at the pipeline, and the handle is a run's.
         if self._quota is not None:
             self._quota.grip.attach(self)
 
@@ -60,7 +64,7 @@ class _Gate(Kernel[Any]):
 
 
 class _Exit(PassOn):
-    """Counted the values that leave."""
+    """Lets the gate know of values that have left."""
 
     traits = Traits(waits=False, trusted=True)
 

@@ -76,8 +76,9 @@ async def test_what_belongs_to_one_run_is_left_to_it():
     source, sink = ps.pair()
     written, read = ps.pipe(ps.values("ab"), sink), ps.pipe(source, ps.collect())
     switched = ps.pipe(ps.values([1]), ps.abortable(), ps.pausable(), ps.collect())
+    limited = ps.pipe(ps.values([1]), ps.in_flight(ps.map(str), ps.Quota(2)), ps.collect())
 
-    for blueprint in (numbers, pushed, written, read, switched) * 2:
+    for blueprint in (numbers, pushed, written, read, switched, limited) * 2:
         assert ps.draw(blueprint).svg
 
     async with numbers.open() as running:
@@ -90,6 +91,8 @@ async def test_what_belongs_to_one_run_is_left_to_it():
         assert await running.result() == ["a", "b"]
     async with switched.open() as running:
         assert await running.result() == [1]
+    async with limited.open() as running:
+        assert await running.result() == ["1"]
 
 
 def test_nothing_is_called():
