@@ -1,8 +1,8 @@
 """By query, and by tracker: how a running program knows which times are complete.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.by_query_and_tracker`. It comes after
-`could_result_in` and needs no extra. When you have read it, you know what stands behind each `completed` of a run, you
-can ask it what it waits for, and you know in which order it has to be told what happens.
+A chapter after `could_result_in`: `python -m pullstream learn read 10`. It needs no extra. When you have read it, you
+know what stands behind each `completed` of a run, you can ask it what it waits for, and you know in which order it has
+to be told what happens.
 
 McSherry puts progress tracking into three queries (003), each a fixpoint over sets that fits on a page: is every cycle
 sound, what may still come, what becomes of a time on the way. They begin from nothing each time they are asked. The
@@ -115,7 +115,7 @@ def as_published() -> None:
     The text of 003 keeps the connections that differ from the identity, where its prose wants the others; then it drops
     steps that nothing leads to, and says of what is left that it lies on a cycle. Below are a sound loop, from a to b
     and back, an unsound one at c, and a step behind it. As published the query accuses the sound one alone. With the
-    other connections kept, d is accused as well, which is on no cycle. That of `timely` looks at cycles as a whole.
+    other connections kept, d is accused as well, which is on no cycle. The toolkit's own looks at cycles as a whole.
     """
     steps: set[Any] = {("a", "b", FEEDBACK), ("b", "a", FEEDBACK), ("c", "c", IDENTITY), ("c", "d", IDENTITY)}
     print(sorted(fed({(start, end) for start, end, summary in steps if summary != IDENTITY})))
@@ -251,9 +251,10 @@ def the_same() -> None:
     """9. Query and tracker agree.
 
     What the tracker keeps is what the query gives. After each of the seven moves every frontier is compared, at all ten
-    ports; the tests of `timely` do that with graphs and moves by chance. There is a third way as well: the queries are
+    ports; the project's tests do that with graphs and moves by chance. There is a third way as well: the queries are
     programs of collections, which `pullstream.incremental` keeps up to date while the graph is edited and pointstamps
-    come and go. Chapter 16 does it; there the program that knows what is done runs on what it knows.
+    come and go. Chapter 16 has all three, and runs the second; there the program that knows what is done runs on what
+    it knows.
     """
     graph, at = a_program()
     tracker = Tracker(graph)

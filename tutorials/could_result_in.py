@@ -1,8 +1,8 @@
 """Could-result-in: what a message may still lead to, and so which times are complete.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.could_result_in`. It comes after
-`when_is_it_done` and needs no extra. When you have read it, you can say of a small program, with a pencil, which times
-are complete where, and of two ways through loops which is the earlier one.
+A chapter after `when_is_it_done`: `python -m pullstream learn read 9`. It needs no extra. When you have read it, you
+can say of a small program, with a pencil, which times are complete where, and of two ways through loops which is the
+earlier one.
 
 The question is always: *something is here, at this time; can a message still come there, at that time?* If nothing
 anywhere can lead there any more, the time is complete there, and whoever waited for it may act: publish a day's sum,
@@ -126,12 +126,12 @@ def clock() -> None:
 def into_the_past() -> None:
     """4. Into the past.
 
-    All this stands on one condition: no node sends a message into the past of one that it was given (000, Condition
-    2). Let `again` send *back* in time, and follow an event at 1 at `body`: it leads to `again` at 1, and that leads to
-    `body` at 0; but `body` at 1 does not lead to `body` at 0, for a proof visits no place twice. So the relation is no
-    longer transitive, which is what Theorem 1 says: it is if, and only if, the condition holds. Whoever looks one proof
-    ahead would then announce completions that are taken back. That is why a module here may not send at a time that is
-    complete (R12), and why every loop counts.
+    All this stands on one condition: nothing that a node sends comes back to it, round a loop, in the past of what it
+    was given (000, Condition 2). Let `again` send *back* in time, and follow an event at 1 at `body`: it leads to
+    `again` at 1, and that leads to `body` at 0; but `body` at 1 does not lead to `body` at 0, for a proof visits no
+    place twice. So the relation is no longer transitive, which is what Theorem 1 says: it is if, and only if, the
+    condition holds. Whoever looks one proof ahead would then announce completions that are taken back. That is why a
+    module here may not send at a time that is complete (R12), and why every loop counts.
     """
     for advance in (1, -1):
         leads = could_result_in(advance)
@@ -179,7 +179,7 @@ def paths_are_words() -> None:
         fe = e    a counter that is dropped need not be counted
 
     What is left when neither applies is the *normal form*, and always looks like e...e f...f if..fif..f: up, feedback
-    at the top, down again. It does the same to every time.
+    at the top, down again. To every time it does what the whole path does.
     """
     for word in ("ie", "fe", "if", "iffe", "ieeiffieeif"):
         print(f"{word} = {getattr(LoopSummary.word(word), 'letters', 1)}")

@@ -1,13 +1,13 @@
 """Dataflows in dataflows: what a part of a program has to tell of itself, and what it may claim.
 
-A chapter after `when_is_it_done`: `python -m pullstream learn read 12`. It needs no extra. When you have read it, you
-can say of any part of a program what the rest must know of it, and whether what it tells may be believed.
+A chapter after `by_query_and_tracker`: `python -m pullstream learn read 12`. It needs no extra. When you have read it,
+you can say of any part of a program what the rest must know of it, and whether what it tells may be believed.
 
 Until now a program was flat: modules, and edges between them. A loop has modules inside, though, and so has every
-module that opens streams of its own; and whoever knows which times are complete cannot look into each of them. 004 says
-how little they have to tell: an *operator* is known by what becomes of times on the way through it, and by what it
-reports now and then. So a whole dataflow, with its loops, can be an operator of another one, which takes it for one
-module.
+module that opens streams of its own; and whoever knows which times are complete cannot look into each of them. McSherry
+(004; `tutorials/literature.md` says where to read it) shows how little they have to tell: an *operator* is known by
+what becomes of times on the way through it, and by what it reports now and then. So a whole dataflow, with its loops,
+can be an operator of another one, which takes it for one module.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -168,8 +168,8 @@ def echo() -> None:
 
     As long as the till may sell at 0, something may come out of `search` at 0. Should the subgraph say so? It would be
     true, and a mistake: the rest knows already, by the summary, and in a loop around it each would wait for the other
-    to let go. So what a subgraph reports comes of what is inside alone, which 003 has as its second bonus. And the
-    contract forbids it: what may still come from outside is no message that was taken, and gives no right.
+    to let go. So what a subgraph reports comes of what is inside alone (003 says the same of a graph in a graph). And
+    the contract forbids it: what may still come from outside is no message that was taken, and gives no right.
     """
     inner, _ = search()
     till = Leaf("till", 0, 1, initial=0)

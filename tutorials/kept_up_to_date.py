@@ -1,8 +1,8 @@
 """Kept up to date: what a program makes of its inputs, while these change.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.kept_up_to_date`. It comes after
-`when_is_it_done` and `by_query_and_tracker`. When you have read it, you can write a program of collections, also one
-that goes round in loops, have it follow what comes and what goes, and ask it why a record is there.
+A chapter after `when_is_it_done` and `by_query_and_tracker`: `python -m pullstream learn read 16`. When you have read
+it, you can write a program of collections, also one that goes round in loops, have it follow what comes and what goes,
+and ask it why a record is there.
 
 A count of words is easily kept while words come. It is harder when a text is withdrawn, and harder still when what is
 counted was joined with something that has changed since, or was found by going round in a graph of which an edge has
@@ -239,10 +239,11 @@ def turned(steps: Wires) -> Wires:
 def lesson_7() -> None:
     """7. The program that knows what is done, running on what it knows.
 
-    McSherry describes progress tracking (003) by three programs of collections. Here they run, on a system that runs on
-    progress tracking. A source, a step that adds 1 to each time, and a way back: while there is something at the source
-    at time 3 and in the loop at time 5, what can come to the loop? When the source lets go of its time, what is round
-    the loop is all there is; and where something is at a time the tracker of `timely` says the same.
+    McSherry describes progress tracking (003) by three programs of collections. They stand above, and the second runs
+    here, on a system that runs on progress tracking. A source, a step that adds 1 to each time, and a way back: while
+    there is something at the source at time 3 and in the loop at time 5, what can come to the loop? When the source
+    lets go of its time, what is round the loop is all there is; and where something is at a time the tracker says the
+    same.
     """
     builder = GraphBuilder()
     begin = builder.add_node("begin", inputs=0, outputs=1)

@@ -1,8 +1,7 @@
 r"""Killed and resumed: from a folder of files to a file a day, with nothing lost and nothing twice.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.killed_and_resumed`. It comes after
-`when_is_it_done`. When you have read it, you can write a job that reads files and writes files, kill it at any moment,
-start it again and have what you would have had without.
+A chapter after `when_is_it_done`: `python -m pullstream learn read 14`. When you have read it, you can write a job that
+reads files and writes files, kill it at any moment, start it again and have what you would have had without.
 
 Who processes a month of files for a night wants three things of a job that died at four in the morning: what is in the
 results' folder is right, it need not be done again, and what is missing comes. The first is a file's completion: a

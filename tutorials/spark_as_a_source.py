@@ -1,9 +1,9 @@
 """Spark as a source: what Spark computes, pulled; and a stream whose commits follow completion.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.spark_as_a_source`. It comes after
-`when_is_it_done`, and needs `pip install 'pullstream[spark]'`. When you have read it, you can take what Spark computes,
-a row or a day at a time, into a Python program; have Spark commit a micro-batch when your program is done with it, and
-not before; and kill that program at the worst moment without losing or doubling anything.
+A chapter after `when_is_it_done`: `python -m pullstream learn read 15`. It needs `pip install 'pullstream[spark]'`.
+When you have read it, you can take what Spark computes, a row or a day at a time, into a Python program; have Spark
+commit a micro-batch when your program is done with it, and not before; and kill that program at the worst moment
+without losing or doubling anything.
 
 Spark is good at what is large: reading, joining, sorting, adding up. Where its rows must meet Python, a clock and the
 outside world (a file for every day, a call for every order) people write `collect()`, which fetches everything, or

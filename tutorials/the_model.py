@@ -106,9 +106,9 @@ def a_machine() -> None:
 
     With its graph and its nodes a program is a machine: a state is what waits on each edge, the state of each node, and
     what each has asked for. From a state several steps may be possible. Here two messages wait, at 1 and at 0, and
-    either may be taken first. When both are taken, either time may be told. A message on its way out may be taken by
-    whoever is outside. A time is not told as long as *Clock* contains it, which is all that could still result from
-    what is there; a machine has no tracker, and looks at the definition each time.
+    either may be taken first (`Receive`). When both are taken, either time may be told (`Notify`). A message on its way
+    out may be taken by whoever is outside (`Outp`). A time is not told as long as *Clock* contains it, which is all
+    that could still result from what is there; a machine has no tracker, and looks at the definition each time.
     """
     machine = alone(bell)
     state = begin(machine, 1, 0)
@@ -234,8 +234,9 @@ def traces() -> None:
     You need not write it down yourself. `run(..., trace=PATH)` does, all of it, and has the model judge it; the verdict
     is the last line of the file, and `python -m pullstream view PATH` makes a page of it, to step through. A trace can
     be judged again by anybody, by what it says and nothing else. Below we let one tell twice that the same batch was
-    dealt with, and the event is found. The tests of this project have the model judge thousands of random programs, and
-    the runs of all these chapters.
+    dealt with, and the event is found. (It counts no completions, for nobody waits by `completed` here; `count` is told
+    by the frontier of its input, and every frontier in the trace is compared with the model's.) The tests of this
+    project have the model judge thousands of random programs, and the runs of all these chapters.
     """
     file = io.StringIO()
     sales = ps.values([(0, "tea"), (0, "rice"), (1, "tea")], time=lambda sale: sale[0])

@@ -1,8 +1,8 @@
 """What a pull is: ask, abort and error at one edge.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.what_a_pull_is`. When you have read
-it, you know everything that two neighbours in a stream may say to each other, and can read the drawings in which the
-rest of the project shows it.
+A chapter to read from top to bottom: `python -m pullstream learn read 1`. When you have read it, you know everything
+that two neighbours in a stream may say to each other, and can read the drawings in which the rest of the project shows
+it.
 
 In most stream libraries the producer pushes: it calls you when it has something, and if you are slow, something piles
 up. Here the consumer pulls. A source does nothing, not even open its file, until somebody asks it for a value. So

@@ -1,8 +1,8 @@
 """When is it done: times, frontiers, completion.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.when_is_it_done`. It comes after
-`what_a_pull_is`. When you have read it, you can give times to values, be told when everything at a time has come and
-has been dealt with, do something at that very moment, and find out why it has not come yet.
+Three chapters, after `what_a_pull_is`: `python -m pullstream learn read 7`, and 8 and 11, which are told of the same
+tea house. When you have read them, you can give times to values, be told when everything at a time has come and has
+been dealt with, do something at that very moment, and find out why it has not come yet.
 
 A pull says what is wanted, and nothing of when it is all there. To write Monday's total you must know that no sale of
 Monday's will come any more; and "none has come for a while", as every timeout says, is a guess. So every value has a

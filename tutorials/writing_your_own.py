@@ -1,7 +1,7 @@
 """Writing your own: a source, a transformer, and the ways to get the ending wrong.
 
-A chapter to read from top to bottom, and a program to run: `python -m tutorials.writing_your_own`. It comes after
-`what_a_pull_is`, whose words, rules (R1 to R12) and drawings it uses. Three questions:
+Two chapters, after `what_a_pull_is`, whose words, rules (R1 to R12) and drawings they use:
+`python -m pullstream learn read 3` tells of sources, and `read 4` of transformers and endings. Three questions:
 
 1. How do I write a module? There are three ways, and in each of them the edge keeps most of the rules for you.
 2. What do they save me from? We write modules by hand, as most streaming code in the world is written, make the
