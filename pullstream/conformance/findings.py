@@ -10,7 +10,7 @@ BESIDE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "batching": "what comes out depends neither on how many values are asked for at once nor on how they arrive",
         "times": "what is given at a time comes of the values of that time alone",
-        "early": "what belongs to a time is given, or done, when it is complete at the input, and before it is below",
+        "early": "what belongs to a time is done once that is complete at the input, and before it is complete below",
         "holding": "a time is held no longer than something at it is owed",
         "order": "what comes out does not depend on which task ran first",
         "state": "each run begins anew",

@@ -1,7 +1,8 @@
 """10.1 Does every cycle advance?
 
 A graph is a set of steps, `(start, end, summary)`: what is at `start` may lead to something at `end`, and the summary
-says what becomes of its time. `IDENTITY` does nothing; `ENTER`, `FEEDBACK` and `LEAVE` are i, f and e of chapter 9.
+says what becomes of its time. `IDENTITY` does nothing, and the judge writes it 1; `ENTER`, `FEEDBACK` and `LEAVE` are
+i, f and e of chapter 9.
 `first.followed_by(then)` is the summary of one path after another, in normal form; `summary.up` is how many loops a
 path leaves first, `summary.down` how many it enters after, and `summary.strict` whether there is an f between.
 

@@ -8,7 +8,7 @@ A time in loops is a tuple of counters, the outermost first. What a path, a word
 
 A time is less than or equal to another if each counter is. `less_equal(p, q)` says whether a path `p` never gives a
 later time than `q`: whether for every time, what comes out of `p` is less than or equal to what comes out of `q`. Both
-are in normal form and lie between the same places, so that they enter as many loops more than they leave, or fewer.
+are in normal form and lie between the same places, so that what comes out of them has equally many counters.
 Counters may be as large as they like; there are always enough of them for a path to leave.
 """
 

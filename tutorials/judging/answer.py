@@ -1,5 +1,6 @@
 """An answer: a file of the learner's, loaded, and what is in it."""
 
+import ast
 import importlib.util
 import inspect
 import sys
@@ -35,12 +36,19 @@ class Answer:
         except AttributeError:
             raise Unjudgeable(f"{self.path.name} has no {name!r}: keep the names that the template has") from None
         if self.first is None:
-            self.first = _line(found)
+            self.first = self._line(name)
         return found
 
     def site(self, name: str) -> Site:
-        """The line where something is defined; for what is only assigned, the first line."""
-        return Site(self.path.name, _line(self[name]))
+        """The line where something is defined, or assigned."""
+        return Site(self.path.name, self._line(name))
+
+    def _line(self, name: str) -> int:
+        try:
+            return inspect.getsourcelines(inspect.unwrap(getattr(self.module, name)))[1]
+        except (OSError, TypeError):
+            told = ast.parse(self.path.read_text(encoding="utf-8")).body
+            return next((statement.lineno for statement in told if name in _names(statement)), 1)
 
     def line(self, exc: BaseException) -> int | None:
         """The last line of the file that an exception has come through."""
@@ -49,11 +57,10 @@ class Answer:
         return lines[-1] if lines else None
 
 
-def _line(found: Any) -> int:
-    try:
-        return inspect.getsourcelines(inspect.unwrap(found))[1]
-    except (OSError, TypeError):
-        return 1
+def _names(statement: ast.stmt) -> set[str]:
+    """The names that a statement assigns."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _loaded(path: Path) -> ModuleType:

@@ -42,7 +42,7 @@ def told_simply(text: str) -> str:
     """A message without the names of what is inside the judge, or how to silence it."""
     for name, word in NAMES.items():
         text = text.replace(name, word)
-    text = re.sub(r", composed at \S+?:\d+", "", text)
+    text = re.sub(r", composed at \S+?:\d+(,(?= [a-z]+s ))?", "", text)
     return re.sub(r" ?\((absorbs|flushes|grows|batches)=True\b[^)]*\)|; if that is meant, say so.*$", "", text)
 
 

@@ -22,7 +22,7 @@ KINDS: Final[dict[str, str]] = {
     "drawing": "what the two say at the edge is what is drawn",
     "prediction": "what you say is what happens",
     "resumed": "a run that was killed and started again gives what an undisturbed one does",
-    "bound": "what goes round comes to its end",
+    "bound": "what goes round comes to its end, and nothing grows for ever",
     "lax": "what comes from nothing is not believed",
     "strict": "what is within the contract is believed",
     "past": "nothing is asked for, or sent, in the past of what was given (Conditions 1 and 2)",

@@ -3,7 +3,6 @@
 import random
 
 from pullstream.timely import LoopTime
-from pullstream.timely.order import minimal
 from pullstream.timely.theory import frontier
 from tutorials.judging import Wrong
 from tutorials.judging.graphs import at_random, drawn, step, time_at
@@ -64,8 +63,10 @@ def by_the_theory(steps, counts):
 
 
 def _why(mine, theirs):
-    more = sorted(mine - theirs, key=repr)
+    more, missing = (sorted(some, key=repr) for some in (mine - theirs, theirs - mine))
     told = f"{sorted(theirs, key=repr) or 'nothing'}"
-    if more and theirs and set(minimal(mine)) == theirs:
+    if missing:
+        return f"{told}: {missing[0]} is missing"
+    if any(time <= more[0] for time in theirs):
         return f"{told}: {more[0]} is after one of these"
-    return told
+    return f"{told}: nothing that is there leads to {more[0]}"

@@ -37,7 +37,7 @@ def pairs():
 
 
 def _why(p, q, want):
-    shown = f"comes out of {p or 1!r} as {{}}, and of {q or 1!r} as {{}}"
+    shown = f"comes out of {p!r} as {{}}, and of {q!r} as {{}}"
     for time in product((0, 9), repeat=3):
         mine, theirs = through(p, time), through(q, time)
         if not all(map(int.__le__, mine, theirs)):

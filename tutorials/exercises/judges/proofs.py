@@ -31,7 +31,8 @@ def judge(answer, seeds):
         if missing:
             here, there = min(missing, key=lambda pair: len(chain(edges, steps, *pair)))
             shown = ", ".join(chain(edges, steps, here, there))
-            raise Wrong("values", f"{said}{here} could result in {there}, and that is missing: {shown}")
+            waits = " and a wait" if here != there and here[0] == there[0] else ""
+            raise Wrong("values", f"{said}{here} could result in {there}, by the chain {shown}{waits}: that is missing")
         raise Wrong("values", f"{said}it has {more[0]}, and no chain that visits no place twice goes there")
 
 
