@@ -15,6 +15,7 @@ from pullstream.checker import RULES
 from tutorials.exercises import EXERCISES
 from tutorials.exercises.judges import hints
 from tutorials.judging.judge import judged
+from tutorials.judging.module import told_simply
 from tutorials.judging.process import judged_apart
 from tutorials.judging.verdict import KINDS
 
@@ -108,3 +109,16 @@ def test_every_kind_that_a_header_names_is_one():
     exceptions = {*dir(builtins), *dir(ps)}
     assert named - set(KINDS) - exceptions == set()
     assert set(RULES) <= set(KINDS)
+
+
+def test_a_mistake_in_a_table_is_at_the_table():
+    """What is assigned is nowhere defined: its line is that of the assignment, and not the file's first."""
+    (exercise,) = (exercise for exercise in EXERCISES if exercise.name == "updates")
+    path = HERE / "wrong" / "updates" / "forgotten.py"
+    assert path.read_text().splitlines()[judged(exercise, path).line - 1].startswith("MOVES =")
+
+
+def test_a_message_without_its_places_is_a_sentence():
+    """Who is named as composed somewhere is so for a user's file, and not for the judge's: the comma goes with it."""
+    assert told_simply("one, composed at a.py:7, keeps it: b") == "one keeps it: b"
+    assert told_simply("one, composed at a.py:7, and two, composed at b.py:1: hang") == "one, and two: hang"
