@@ -4,8 +4,10 @@ import subprocess
 import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from importlib.util import find_spec
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,6 +70,24 @@ def test_every_exported_name_is_described(pages):
     assert [name for name in ps.__all__ if f"::: pullstream.{name}\n" not in text] == []
 
 
+def test_names_are_described_under_the_name_they_are_imported_by(pages):
+    """A checkout's folders are nothing that users import."""
+    titles = [path.read_text().partition("\n")[0] for path in (pages / "reference").glob("*.md")]
+    assert [title for title in titles if title.startswith(("# adapters", "# timely"))] == []
+    assert "# pullstream.files" in titles
+
+
+def test_examples_of_docstrings_are_code(monkeypatch):
+    """Markdown would take what a Python prompt looks like for quotations."""
+    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(Extension=object))
+    fenced = import_module("tutorials.site.examples").fenced
+    example = ">>> for n in [1]:\n...     print(n)\n1\n>>> [2]\n[2]"
+
+    assert fenced(f"Say it.\n\n{example}\n\nMore.") == f"Say it.\n\n```pycon\n{example}\n```\n\nMore."
+    assert fenced("A: b\n    >>> 1\n    1\n") == "A: b\n    ```pycon\n    >>> 1\n    1\n    ```\n"
+    assert fenced("No example.") == "No example."
+
+
 def test_a_dead_link_is_refused(pages, tmp_path, monkeypatch):
     """Of a file, and of a heading."""
     wrong = tmp_path / "wrong.md"
@@ -109,6 +129,13 @@ def site(tmp_path_factory):
         Thread(target=server.serve_forever, daemon=True).start()
         yield folder / "html", f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+@pytest.mark.slow
+def test_no_example_is_a_quotation(site):
+    """Each is a block of code, brackets and all."""
+    folder, _ = site
+    assert [path.name for path in (folder / "reference").glob("*.html") if "<blockquote>" in path.read_text()] == []
 
 
 @pytest.fixture(scope="module")

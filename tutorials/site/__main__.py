@@ -32,8 +32,10 @@ def configuration() -> str:
     sections = [_table(title, f"[{', '.join(_table(*one) for one in pages)}]") for title, pages in _titles().items()]
     nav = f"nav = [{', '.join(sections)}]"
     written = (HERE / "zensical.toml").read_text(encoding="utf-8")
-    return written.replace("[project]\n", f"[project]\n{nav}\n", 1).replace(
-        "inventories = []", f"inventories = []\npaths = [{json.dumps(str(ROOT))}]"
+    return (
+        written.replace("[project]\n", f"[project]\n{nav}\n", 1)
+        .replace("inventories = []", f"inventories = []\npaths = [{json.dumps(str(ROOT))}]")
+        .replace("extensions = []", f"extensions = [{json.dumps(str(HERE / 'examples.py'))}]")
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from tutorials.contents import CHAPTERS, Chapter
-from tutorials.site.reference import PACKAGES
+from tutorials.site.reference import PACKAGES, door
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = Path(__file__).parent / "pages"
@@ -86,7 +86,7 @@ SECTIONS: Final[dict[str, Sequence[Page]]] = {
     "Reference": [
         _written("The modules", "modules.md"),
         Page("Every name", "reference/index.md", ROOT / "tutorials/reference.md"),
-        *(Page(package, f"reference/{package}.md", package=package) for package in PACKAGES),
+        *(Page(door(package), f"reference/{door(package)}.md", package=package) for package in PACKAGES),
     ],
     "About": [
         Page("Changes", "changes.md", ROOT / "CHANGELOG.md"),

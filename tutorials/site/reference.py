@@ -26,6 +26,16 @@ PACKAGES: Final = {
 NAMED: Final = re.compile(r"`(\w+)(?:\([^`]*\))?`")
 
 
+def door(package: str) -> str:
+    """The name by which users import a package.
+
+    >>> door("adapters.files"), door("timely.theory"), door("pullstream.trace")
+    ('pullstream.files', 'pullstream.timely.theory', 'pullstream.trace')
+    """
+    name = package.removeprefix("adapters.")
+    return name if name.startswith("pullstream") else f"pullstream.{name}"
+
+
 def names_of(package: str) -> list[str]:
     """The names that a package exports: functions, then classes and what else there is, then errors."""
     module = importlib.import_module(package)
@@ -41,7 +51,7 @@ def names_of(package: str) -> list[str]:
 def reference(package: str) -> str:
     """A page that has mkdocstrings describe a package, and every name that it exports."""
     own = f"::: {package}\n    options:\n      members: false\n      show_root_heading: false"
-    return "\n\n".join([f"# {package}", own, *(f"::: {package}.{name}" for name in names_of(package))]) + "\n"
+    return "\n\n".join([f"# {door(package)}", own, *(f"::: {package}.{name}" for name in names_of(package))]) + "\n"
 
 
 def linked(page: str) -> str:
