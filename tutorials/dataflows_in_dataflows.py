@@ -75,8 +75,9 @@ def nothing_from_nothing() -> None:
     The rest believes what it is told, and so there is a contract: nothing comes from nothing. A message that is sent,
     and a capability that is gained, is at or after a capability that the operator holds there already, or at or after
     what a message becomes that it has taken. In the program above, `count` may tell the number of day 0, since it kept
-    the right. When it has given that up, it may not tell another. The published text of 004 leaves out "or already
-    holds one": to the letter of it a till, which takes no messages, could never sell anything.
+    the right. When it has given that up, it may not tell another: the error says what it held, and what it took, a list
+    for each of its inputs. The published text of 004 leaves out "or already holds one": to the letter of it a till,
+    which takes no messages, could never sell anything.
     """
     shop, till, count, _ = a_day()
     till.send(0, 0)

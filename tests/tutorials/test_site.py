@@ -48,6 +48,9 @@ def test_every_chapter_is_a_page_with_code_and_output(pages):
         text = (pages / page.place).read_text()
         assert text.count('title="prints"') == len(chapter.pieces)
         assert all(exercise.number in text for exercise in chapter.exercises)
+    page = (pages / "learn/could_result_in.md").read_text()
+    assert "A chapter after [When is it done](when_is_it_done.md). It needs no extra." in page
+    assert "[the literature](../literature.md)" in page
     assert "['tea', 'and', 'rice', 'salt', 'tea']" in (pages / "learn/a_first_pipeline.md").read_text()
 
 

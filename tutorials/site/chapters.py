@@ -4,11 +4,14 @@ import importlib
 import inspect
 import re
 from itertools import groupby
+from typing import Final
 
 from pullstream.checker import RULES
-from tutorials.contents import Chapter
+from tutorials.contents import CHAPTERS, Chapter
 from tutorials.lesson import Part, code, number_of, parts_of, promised, used
 from tutorials.pictures import pictures_of
+
+COMMAND: Final = re.compile(r":\s+`python -m pullstream learn read \d+`\.")
 
 
 def page_of(chapter: Chapter, files: str) -> str:
@@ -17,14 +20,15 @@ def page_of(chapter: Chapter, files: str) -> str:
     if chapter.shown:
         parts = used([part for part in parts if part.piece and number_of(part.piece) in chapter.shown], parts)
     opening = inspect.cleandoc(importlib.import_module(chapter.module).__doc__ or "").partition("\n")[2]
-    told = [f"# {chapter.number}. {chapter.title}", _about(chapter), opening.strip()]
+    opening = COMMAND.sub(".", opening)  # it stands above, too
+    told = [f"# {chapter.number}. {chapter.title}", _about(chapter), _linked(opening.strip())]
     drawn: set[str] = set()
     for piece, group in groupby(parts, lambda part: part.piece):
         if piece is None:
             told.append(_folded(list(group)))
             continue
         line, _, prose = inspect.cleandoc(piece.__doc__ or "").partition("\n")
-        told += [f"## {line.removesuffix('.')}", prose.strip()]
+        told += [f"## {line.removesuffix('.')}", _linked(prose.strip())]
         told += [_fenced("python", code(piece)), _fenced("text", "\n".join(promised(piece)), 'title="prints"')]
         shown = pictures_of(chapter.module, piece.__name__)
         told += [f"![{each.title}]({files}/pictures/{each.file.name})\n\n*{each.title}.*" for each in shown]
@@ -33,6 +37,17 @@ def page_of(chapter: Chapter, files: str) -> str:
                 drawn.add(rule)
                 told.append(_card(rule, f"{files}/rules"))
     return "\n\n".join([*told, *_exercises(chapter)]) + "\n"
+
+
+def _linked(prose: str) -> str:
+    """Prose in which the chapters that it names, and the literature, are a link away."""
+    first = {chapter.name: chapter for chapter in reversed(CHAPTERS)}
+
+    def link(found: re.Match[str]) -> str:
+        chapter = first.get(found[1])
+        return found[0] if chapter is None else f"[{chapter.title}]({chapter.name}.md)"
+
+    return re.sub(r"`(\w+)`", link, prose).replace("`tutorials/literature.md`", "[the literature](../literature.md)")
 
 
 def _about(chapter: Chapter) -> str:

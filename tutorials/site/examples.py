@@ -23,3 +23,7 @@ class Examples(griffe.Extension):
         """Fence the examples of a docstring."""
         if not obj.is_alias and obj.docstring:
             obj.docstring.value = fenced(obj.docstring.value)
+
+    def on_package(self, *, pkg: Any, **_: Any) -> None:
+        """The same for a package, which is no member of anything."""
+        self.on_object(obj=pkg)
