@@ -59,6 +59,8 @@ class Dataflow:
     def run(self, time: Time) -> list[tuple[str, Any, int]]:
         """All that changes at a time, when it is complete."""
         self.region.run(time)
+        for trace in self.region.traces:
+            trace.compact_all()
         out, self._out = self._out, []
         return out
 

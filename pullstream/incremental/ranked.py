@@ -175,11 +175,9 @@ class RankedTrace(KeyedTrace):
             index.remove(value, time)
 
     @override
-    def compact(self, key: Hashable) -> bool:
-        compacted = super().compact(key)
-        if compacted:
-            self._indexes.pop(key, None)
-        return compacted
+    def compact_now(self, key: Hashable) -> None:
+        super().compact_now(key)
+        self._indexes.pop(key, None)
 
     @override
     def times(self, key: Hashable) -> Iterable[Time]:

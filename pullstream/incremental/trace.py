@@ -22,6 +22,12 @@ Updates = dict[tuple[Hashable, Time], int]
 
 _NONE: Final[Mapping[Any, Any]] = {}
 
+_RIPE: Final = 8
+"""The number of changes of a key from which on they are compacted, at the least."""
+
+_FEW: Final = 64
+"""The number of changes from which on a trace is gone through, at the least."""
+
 
 class Order(ABC):
     """The order of the times of a region."""
@@ -110,7 +116,7 @@ class KeyedTrace:
     ({5: 1}, {3: 1})
     """
 
-    __slots__ = ("_ripe", "changed", "order", "updates")
+    __slots__ = ("_kept", "_noted", "_ripe", "changed", "order", "updates")
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -119,13 +125,18 @@ class KeyedTrace:
         self.changed: Callable[[Hashable, tuple[Hashable, Time]], object] | None = None
         """Told of each change that has changed, by its key, and its value and time: for who saves them."""
         self._ripe: dict[Hashable, int] = {}
-        """From which number of updates on those of a key are compacted again; few need to be."""
+        """From which number of changes on those of a key are compacted again, where there are many."""
+        self._noted = 0
+        """The number of changes that were noted since all were compacted."""
+        self._kept = _FEW
+        """The number of changes that were left then, or few."""
 
     def add(self, key: Hashable, value: Hashable, time: Time, diff: int) -> None:
         """Note a change; changes that cancel leave nothing."""
         updates = self.updates.get(key)
         if updates is None:
             updates = self.updates[key] = {}
+        self._noted += 1
         place = value, time
         count = updates.get(place, 0) + diff
         if count:
@@ -158,16 +169,25 @@ class KeyedTrace:
                 counts[value] = counts.get(value, 0) + diff
         return {value: count for value, count in counts.items() if count}
 
-    def compact(self, key: Hashable) -> bool:
-        """Add up the changes of a key that nobody can tell apart any more, once there are twice as many as then.
+    def compact(self, key: Hashable) -> None:
+        """Add up the changes of a key that nobody can tell apart any more, once there are twice as many as then."""
+        if self.order.compacts and len(self.updates.get(key, _NONE)) >= self._ripe.get(key, _RIPE):
+            self.compact_now(key)
 
-        Say whether it was time for that.
+    def compact_all(self) -> None:
+        """Add up the changes of all keys, once as many were noted as had been left then.
+
+        So little is kept of a key that nobody comes back to, too; and each change pays for a few others.
         """
-        if not self.order.compacts:
-            return False
-        updates = self.updates.get(key)
-        if updates is None or len(updates) < self._ripe.get(key, 8):
-            return False
+        if not self.order.compacts or self._noted <= self._kept:
+            return
+        for key in [*self.updates]:
+            self.compact_now(key)
+        self._noted, self._kept = 0, max(_FEW, len(self))
+
+    def compact_now(self, key: Hashable) -> None:
+        """Add up the changes of a key, of which there are some."""
+        updates = self.updates[key]
         compact = self.order.compact
         kept: Updates = {}
         for (value, time), diff in updates.items():
@@ -176,11 +196,12 @@ class KeyedTrace:
         kept = {place: diff for place, diff in kept.items() if diff}
         if kept:
             self.updates[key] = kept
-            self._ripe[key] = 2 * len(kept)
         else:
             del self.updates[key]
+        if 2 * len(kept) > _RIPE:
+            self._ripe[key] = 2 * len(kept)
+        else:
             self._ripe.pop(key, None)
-        return True
 
     def __len__(self) -> int:
         """The number of changes that are kept."""
