@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pullstream as ps
+from tutorials.exercises import EXERCISES
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,18 +49,34 @@ def test_nothing_else_stands_at_the_top(site):
     assert not list(site.rglob("__pycache__"))
 
 
+def solution_of(site, name):
+    """The solution of an exercise, as it is installed."""
+    return site / "pullstream" / "lessons" / "tutorials" / "exercises" / "solutions" / f"{name}.py"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(exercise.name, marks=[pytest.mark.slow] * (exercise.name not in {"record", "updates"}))
+        for exercise in EXERCISES
+    ],
+)
+def test_solutions_are_right_where_the_theory_has_another_name(site, tmp_path, name):
+    """Judges know the model's events, and the tracker, as what they are, and not by the folder of a checkout."""
+    assert "right" in outside(site, tmp_path, "-m", "pullstream", "learn", "check", str(solution_of(site, name)))
+
+
 def test_chapters_exercises_and_their_judge(site, tmp_path):
     """The tutorials of the wheel are used, though a folder of the learner's is called so, too."""
     (tmp_path / "tutorials").mkdir()
     (tmp_path / "tutorials" / "__init__.py").write_text("raise ImportError('not this one')")
-    solution = (site / "pullstream" / "lessons" / "tutorials" / "exercises" / "solutions" / "take_while.py").read_text()
 
     def learn(*words):
         return outside(site, tmp_path, "-m", "pullstream", "learn", *words)
 
     assert "prints" in learn("read", "0.1")
     assert "answers" in learn("start")
-    (tmp_path / "answers" / "take_while.py").write_text(solution)
+    (tmp_path / "answers" / "take_while.py").write_text(solution_of(site, "take_while").read_text())
     assert "right" in learn("check", "take_while")
     assert "Others got it wrong" in learn("solution", "take_while")
 
