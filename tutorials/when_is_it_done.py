@@ -575,8 +575,8 @@ def converging() -> None:
     Nobody counts rounds, or asks whether the ranks still change. When too few are left at each page to go on, nothing
     goes round; so nothing at 0 is in the loop any more; so 0 is complete behind it, and `reduce_by_key` answers. To
     converge is to complete. The last line compares the ranks with those of `tutorials/graphs`, where the same is done
-    with a million edges, and with breadth-first search, connected components and, as a loop in a loop, core numbers:
-    `python -m tutorials.graphs`.
+    with larger graphs, and with breadth-first search, connected components and, as a loop in a loop, core numbers: in a
+    checkout, `python -m tutorials.graphs --edges 100000`.
     """
     links = {
         "home": ["menu", "news", "map"],

@@ -560,14 +560,15 @@ def in_every_way() -> None:
     So the last thing to do for a module of your own is one line of a test, `conformance(Lookup).check()`, which raises
     if any rule is broken (in pytest the fixture `conformance` does that: `def test_it(conformance):
     conformance(Lookup)`, with the marker `@pytest.mark.conformance(cells=500)` for its settings); or a line in the
-    shell, `python -m pullstream check tutorials.writing_your_own:Lookup`, which prints this table. Each way in which
-    neighbours may behave is a *cell*: 200 of them are tried, with `--full` all, some thousands. What is wrong is a
-    *finding*: it tells the simplest cell in words, the rule, the line, how to mend it, and the command that runs it
-    again. `python -m pullstream new NAME` makes a package of your own, with a module and such a test to begin with. The
-    kit does not know what your module is for; what may be expected of it you say, in Python or in the shell:
-    `flushes=True` (`--flushes`) of one that keeps values back until a time is complete, such as `best_seller` in
-    `when_is_it_done`, `batches=True` of one that looks at batches; `Subject` has them all. A module that uses threads
-    is not for the kit: its time is virtual, theirs is real, and so hangs are found that are none.
+    shell, which prints this table: `python -m pullstream check FILE.py:Lookup`, or, in a checkout,
+    `python -m pullstream check tutorials.writing_your_own:Lookup`. Each way in which neighbours may behave is a *cell*:
+    200 of them are tried, with `--full` all, some thousands. What is wrong is a *finding*: it tells the simplest cell
+    in words, the rule, the line, how to mend it, and the command that runs it again. `python -m pullstream new NAME`
+    makes a package of your own, with a module and such a test to begin with. The kit does not know what your module is
+    for; what may be expected of it you say, in Python or in the shell: `flushes=True` (`--flushes`) of one that keeps
+    values back until a time is complete, such as `best_seller` in `when_is_it_done`, `batches=True` of one that looks
+    at batches; `Subject` has them all. A module that uses threads is not for the kit: its time is virtual, theirs is
+    real, and so hangs are found that are none.
     """
     print(conformance(Lookup).check())
     # | module     cells  broken  rules
