@@ -59,8 +59,8 @@ class Trace:
             OSError: it cannot be read.
             TraceError: it is no trace.
         """
-        # Where what wrote it was killed, its last line may end in the middle of a letter.
-        with Path(path).open(encoding="utf-8", errors="replace") as lines:
+        # Where what wrote it was killed, its last line may end in the middle of a letter: the line is not whole then.
+        with Path(path).open(encoding="utf-8", errors="surrogateescape") as lines:
             return cls.of(lines)
 
     @classmethod
@@ -118,6 +118,7 @@ def _rows(lines: Iterable[str]) -> list[Any]:
         if broken is not None:
             raise broken
         try:
+            line.encode()  # bytes that are no letter are not taken for one
             rows.append(json.loads(line))
         except ValueError as exc:
             broken = TraceError(f"line {number} of the trace is not whole: {exc}")

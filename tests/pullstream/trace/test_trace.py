@@ -261,6 +261,15 @@ def test_a_line_that_is_cut_in_the_middle_of_a_trace_is_refused():
         Trace.of([*lines[:3], lines[3][:-1], *lines[4:]])
 
 
+def test_bytes_that_are_no_letter_are_refused(tmp_path):
+    """They are not shown as a value that never was."""
+    traced_bytes = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode()
+    file = tmp_path / "run.ndjson"
+    file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
+    with pytest.raises(TraceError, match="is not whole"):
+        Trace.read(file)
+
+
 def test_all_runs_of_a_block_are_traced():
     """Those that say nothing of a trace; and those outside of it are not."""
     own = io.StringIO()
