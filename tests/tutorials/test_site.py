@@ -4,10 +4,8 @@ import subprocess
 import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
 from importlib.util import find_spec
 from threading import Thread
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +14,7 @@ from pullstream.checker import RULES
 from tests.pullstream.trace.browser import CHROMIUM, Browser, Page
 from tutorials.contents import CHAPTERS
 from tutorials.site.contents import ALL, PAGES, ROOT
+from tutorials.site.examples import fenced
 from tutorials.site.links import dead_links
 from tutorials.site.tree import DeadLinkError, assemble, places_of
 
@@ -80,10 +79,8 @@ def test_names_are_described_under_the_name_they_are_imported_by(pages):
     assert "# pullstream.files" in titles
 
 
-def test_examples_of_docstrings_are_code(monkeypatch):
+def test_examples_of_docstrings_are_code():
     """Markdown would take what a Python prompt looks like for quotations."""
-    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(Extension=object))
-    fenced = import_module("tutorials.site.examples").fenced
     example = ">>> for n in [1]:\n...     print(n)\n1\n>>> [2]\n[2]"
 
     assert fenced(f"Say it.\n\n{example}\n\nMore.") == f"Say it.\n\n```pycon\n{example}\n```\n\nMore."

@@ -2,13 +2,14 @@
 
 import importlib
 import re
+from importlib.util import find_spec
 from typing import Any, Final
 
 EXAMPLE: Final = re.compile(r"^( *)>>> .*(?:\n *\S.*)*", re.MULTILINE)
 """An example: from its first line to an empty one."""
 
-# It is there where the site is built, and nowhere else.
-griffe: Any = importlib.import_module("griffe")
+# griffe is there where the site is built, and nowhere else.
+Extension: Any = importlib.import_module("griffe").Extension if find_spec("griffe") else object
 
 
 def fenced(docstring: str) -> str:
@@ -16,7 +17,7 @@ def fenced(docstring: str) -> str:
     return EXAMPLE.sub(lambda found: f"{found[1]}```pycon\n{found[0]}\n{found[1]}```", docstring)
 
 
-class Examples(griffe.Extension):
+class Examples(Extension):
     """What mkdocstrings' reader of sources does with the docstring of each thing that it has read."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
