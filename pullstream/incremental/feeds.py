@@ -22,8 +22,9 @@ def change_of(row: Any) -> tuple[tuple[Any, ...], int]:
     ((7, 'tea'), -1)
 
     What came, `insert` and `update_postimage`, is there once more, and what went, `delete` and `update_preimage`, once
-    less. The row says the names of its columns: one of `from_dataframe`'s, Spark's own, or a dict. A feed is in the
-    order of its commits, so with these for times what is maintained is right for each version of the table:
+    less. The row says the names of its columns: one of `from_dataframe`'s, Spark's own, or a dict. Columns stay in the
+    row's order, which has to be one for all rows: a dict in another order is another record. A feed is in the order of
+    its commits, so with these for times what is maintained is right for each version of the table:
 
         feed = session.read.option("readChangeFeed", "true").option("startingVersion", 0).table("orders")
         changes = ps.pipe(spark.from_dataframe(feed, time="_commit_version"), ps.map(change_of), maintain(program))
