@@ -5,7 +5,7 @@ from typing import cast
 
 import trio
 
-from pullstream.frames import value_at
+from pullstream.frames import shown, value_at
 
 
 class PullstreamError(Exception):
@@ -161,11 +161,19 @@ def raised_when_cancelled(exc: BaseException, cancelled: type[BaseException] = t
 
 def blame(exc: BaseException, module: str) -> None:
     """Note on a user's exception at which value, and in which module, it was raised; once, however often it is."""
-    note, value = f"raised in {module}", None if isinstance(exc, PullstreamError) else value_at(exc)
+    note, found = f"raised in {module}", () if isinstance(exc, PullstreamError) else value_at(exc)
     if any(known == note or known.startswith(f"{note}, at the value") for known in getattr(exc, "__notes__", ())):
         return
     if isinstance(exc, (RuntimeError, TypeError)) and ("running event loop" in str(exc) or "asyncio" in str(exc)):
         exc.add_note(
             "asyncio's code goes into from_asyncio(f), as a source, or into map_async(asyncio_call(f), concurrency)"
         )
-    exc.add_note(note if value is None else f"{note}, at the value {value}")
+    value: object
+    for value in found:
+        columns = getattr(type(value), "_fields", None)
+        if columns and isinstance(exc, TypeError) and str(exc).startswith("tuple indices must be"):
+            exc.add_note(f"a row is a named tuple: its columns are attributes, as row.{columns[0]}, or places, row[0]")
+        text = shown(value)
+        if text not in str(exc):
+            note = f"{note}, at the value {text}"
+    exc.add_note(note)

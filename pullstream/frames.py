@@ -32,8 +32,8 @@ def shown(value: object) -> str:
     return _SHOWN.repr(value)
 
 
-def value_at(exc: BaseException) -> str | None:
-    """The value that a user's function was called with when it raised, for a message; None where that is not known.
+def value_at(exc: BaseException) -> tuple[Any, ...]:
+    """The value that a user's function was called with when it raised, alone; nothing where that is not known.
 
     It is the last argument of the first frame below the toolkit's own. A function that is not written in Python has no
     frame: then it is what the toolkit's frame calls `value`.
@@ -50,17 +50,16 @@ def value_at(exc: BaseException) -> str | None:
             users = frame
         traceback = traceback.tb_next
     if ours is None:
-        return None
+        return ()
     if users is None:
         names = ours.f_locals
         found = (names["value"],) if "value" in names else ()
     else:
         found = _arguments(users)
-    if not found or any(is_ours(type(argument).__module__) for argument in found):
-        # A module's own code, which is called with its reader or context.
-        return None
-    text = shown(found[-1])
-    return None if text in str(exc) else text
+    if any(is_ours(type(argument).__module__) and not isinstance(argument, tuple) for argument in found):
+        # A module's own code, which is called with its reader or context; a row of a table's is a value.
+        return ()
+    return found[-1:]
 
 
 def _arguments(frame: FrameType) -> tuple[Any, ...]:

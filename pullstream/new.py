@@ -26,8 +26,8 @@ def make_new(given: argparse.Namespace) -> int:
     """Run the command; gives 2 where there is something already, or the name is none or another's."""
     folder = Path(given.name)
     package = re.sub(r"[-.]+", "_", folder.name).lower()
-    if not re.fullmatch(r"[A-Za-z]([\w.-]*[^\W_])?", folder.name, re.ASCII) or keyword.iskeyword(package):
-        print(f"{folder.name!r} is no name for a package: letters, digits, - and _")  # noqa: T201 - a command says
+    if wrong := _wrong(folder.name, package):
+        print(f"{folder.name!r} is no name for a package: {wrong}")  # noqa: T201 - a command says
         return 2
     if folder.exists():
         print(f"{folder} is there already: nothing was changed")  # noqa: T201
@@ -43,5 +43,17 @@ def make_new(given: argparse.Namespace) -> int:
             made = made.with_name(made.name.removesuffix(".txt"))
             made.parent.mkdir(parents=True, exist_ok=True)
             made.write_text(Template(path.read_text("utf-8")).substitute(project=folder.name, package=package), "utf-8")
-    print(f"{folder} is made; its tests: cd {folder} && python -m pytest")  # noqa: T201
+    tests = f"cd {folder} && python -m pip install -e '.[test]' && python -m pytest"
+    print(f"{folder} is made; its tests: {tests}")  # noqa: T201
     return 0
+
+
+def _wrong(name: str, package: str) -> str:
+    """The reason why a name cannot be installed or imported; nothing if it can."""
+    if keyword.iskeyword(package):
+        return "it is a word of Python's"
+    if not name[:1].isalpha():
+        return "it does not begin with a letter"
+    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+        return "it has other signs than letters, digits, - and _"
+    return "" if name[-1].isalnum() else "it does not end in a letter or a digit"

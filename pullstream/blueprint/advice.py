@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable, Callable, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 from os import PathLike
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, MethodDescriptorType
 from typing import Any, Final, cast
 
 from pullstream.blueprint.modules import Blueprint
@@ -56,14 +56,20 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
 
 
 def _advice_on_callable(value: Callable[..., object]) -> str:
-    name = getattr(value, "__name__", repr(value))
+    name = getattr(value, "__qualname__" if isinstance(value, MethodDescriptorType) else "__name__", repr(value))
     module = f"a module is called, {name}()"
     plain = f"a plain function goes into map({name}), or tap({name}) if it gives nothing back"
+    if instead := getattr(type(value), "instead_of_a_module", ""):
+        return f"; {instead}"
     if is_ours(getattr(value, "__module__", "")):
         return f"; {module}"
     if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):
         return f"; {_advice_on_async(value, name)}"
-    return f"; {plain}" if isinstance(value, BuiltinFunctionType) or name == "<lambda>" else f"; {module}, and {plain}"
+    # A function of the user's may make a module, which a class of values and what is not written in Python do not.
+    makes_values = isinstance(value, type) and not hasattr(value, "produce")
+    if makes_values or isinstance(value, (BuiltinFunctionType, MethodDescriptorType)) or name == "<lambda>":
+        return f"; {plain}"
+    return f"; {module}, and {plain}"
 
 
 def _advice_on_async(value: Callable[..., object], name: str) -> str:

@@ -12,6 +12,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from pullstream import files
 from pullstream.authoring import Notified
 from timely import TimelyError
 
@@ -384,6 +385,29 @@ def test_a_key_that_has_no_hash_is_named(module):
     with pytest.raises(TypeError, match="unhashable") as caught:
         ps.run(ps.pipe(ps.values(RECORDS), module, ps.drain()))
     assert caught.value.__notes__[0].endswith(f"at the value {RECORDS[0]!r}")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """A table, whose rows have a class of the toolkit's own."""
+    (tmp_path / "a.csv").write_text("item,count\ntea,0\n")
+    return files.read_csv(tmp_path / "a.csv")
+
+
+def test_a_failure_names_the_row_it_struck_at(rows):
+    """As it does any other value."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        ps.run(ps.pipe(rows, ps.map(lambda row: 1 / row.count), ps.drain()))
+    assert caught.value.__notes__[0].endswith("at the value Row(item='tea', count=0)")
+
+
+def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
+    """Python speaks of a tuple's indices there."""
+    with pytest.raises(TypeError, match="tuple indices") as caught:
+        ps.run(ps.pipe(rows, ps.map(lambda row: row["item"]), ps.drain()))
+    hint, note = caught.value.__notes__
+    assert hint == "a row is a named tuple: its columns are attributes, as row.item, or places, row[0]"
+    assert note.endswith("at the value Row(item='tea', count=0)")
 
 
 def test_a_text_is_no_list_of_values():

@@ -31,7 +31,7 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
 
     assert main(["new", "shop-streams"]) == 0
 
-    assert "cd shop-streams" in capsys.readouterr().out
+    assert "cd shop-streams && python -m pip install -e '.[test]' && python -m pytest" in capsys.readouterr().out
     made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert made == {
         "shop-streams/README.md",
@@ -50,7 +50,10 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
     ("name", "said"),
     [
         ("here", "is there already"),
-        *((name, "no name for a package") for name in ("3rd", "class", "_x", "x_", "café", "a b", "", ".")),
+        *((name, "not begin with a letter") for name in ("3rd", "3-x", "_x", "", ".")),
+        *((name, "other signs than letters, digits, - and _") for name in ("café", "a b")),
+        ("x_", "not end in a letter or a digit"),
+        ("class", "a word of Python's"),
         *((name, "of another package") for name in ("pullstream", "json", "trio", "tests")),
     ],
 )

@@ -88,6 +88,8 @@ def test_the_table_of_compositions(parts, kind):
             lambda: ps.pipe(SOURCE, lambda n: n, SINK),
             r"not a module; a plain function goes into map\(<lambda>\), or",
         ),
+        (lambda: ps.pipe(SOURCE, str, SINK), r"not a module; a plain function goes into map\(str\), or"),
+        (lambda: ps.pipe(SOURCE, str.upper, SINK), r"not a module; a plain function goes into map\(str.upper\), or"),
         (lambda: ps.pipe(SOURCE, not_a_generator), r"function .* goes into map_async\(not_a_generator, concurrency\)$"),
         (lambda: ps.pipe(SOURCE, ps.asyncio_call(not_a_generator)), r"into map_async\(not_a_generator, concurrency\)$"),
         (lambda: ps.pipe(forgotten_source), r"@ps.source above it .*module.*, which is then called, forgotten_source"),

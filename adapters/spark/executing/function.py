@@ -1,12 +1,12 @@
 """`on_executors`: transformers as a function of a DataFrame."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
 
 from pullstream import Blueprint, CompositionError, Transformer, pipe
-from pullstream.authoring import Module, Site, advice
+from pullstream.authoring import Module, Site, advice, checked
 
 from ...arrow import As, Schema, shape_argument
 from ..columns import TIMES
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 @attrs.frozen(eq=False, repr=False)
 class OnExecutors(Asked):
     """A function of a DataFrame, made by `on_executors`; for `DataFrame.transform`."""
+
+    instead_of_a_module: ClassVar = "it is a function of a DataFrame: a source is from_dataframe(df.transform(...))"
 
     def __repr__(self) -> str:
         return f"on_executors({', '.join(map(str, self.modules))})"
@@ -59,6 +61,7 @@ class OnExecutors(Asked):
         return cast("Any", arranged).mapInArrow(shipped(pickled(self.modules, plan)), schema)
 
 
+@checked
 def on_executors(
     *transformers: Transformer[Any, Any],
     schema: "str | StructType | Schema",

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import attrs
 
-from pullstream.blueprint import DRAWN_BY, Blueprint
+from pullstream.blueprint import DRAWN_BY, Blueprint, Site, advice
+from pullstream.errors import CompositionError
 from pullstream.trace.drawing.graph import draw_graph, mermaid
 from pullstream.trace.planned import planned
 
@@ -20,9 +21,19 @@ class Picture:
         return self.mermaid
 
     def save(self, path: Path | str) -> Path:
-        """Write it to a file: SVG, or Mermaid if the name does not end as `.svg`."""
+        """Write it to a file, as its name ends: SVG as `.svg`, Mermaid as `.mmd`.
+
+        Raises:
+            CompositionError: it ends otherwise.
+        """
         path = Path(path)
-        path.write_text(self.svg if path.suffix == ".svg" else self.mermaid, encoding="utf-8")
+        written = {".svg": self.svg, ".mmd": self.mermaid}.get(path.suffix.lower())
+        if written is None:
+            raise CompositionError(
+                f"save() at {Site.here()} got {str(path)!r}: a picture is written as SVG, to a name that ends as .svg, "
+                f"or as Mermaid, .mmd"
+            )
+        path.write_text(written, encoding="utf-8")
         return path
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
@@ -51,7 +62,15 @@ def draw(blueprint: Blueprint) -> Picture:
     In the boxes stand what becomes of times there, and the streams that a module makes while it runs. Nothing is
     acquired, called or asked for, and handles and iterators are left for the run. In a notebook a pipeline shows itself
     so; `draw(pipeline).save("pipeline.svg")` keeps it.
+
+    Raises:
+        CompositionError: it is no module, nor several that `pipe` has put together.
     """
+    if not isinstance(blueprint, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
+        raise CompositionError(
+            f"draw() at {Site.here()} needs a pipeline or a part of one, and got {blueprint!r}, which is not a "
+            f"module{advice('pipe', blueprint, source=True)}"
+        )
     plan = planned(blueprint)
     return Picture(mermaid(plan), draw_graph(plan))
 

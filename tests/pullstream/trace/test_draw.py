@@ -139,6 +139,24 @@ def test_it_is_saved(tmp_path):
     assert picture.save(tmp_path / "a.mmd").read_text() == str(picture) == picture.mermaid
 
 
+@pytest.mark.parametrize("name", ["p.png", "p.pdf", "p.html", "p"])
+def test_a_picture_of_another_kind_is_refused(name, tmp_path):
+    """Text in a file that is called a picture is found out when somebody opens it."""
+    with pytest.raises(ps.CompositionError, match=rf"test_draw.py:\d+ got '.*{name}'.* \.svg, or as Mermaid, \.mmd"):
+        ps.draw(ps.values([1])).save(tmp_path / name)
+
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"), [([1], r"values\(\.\.\.\) makes a source of it"), (ps.map, r"a module is called, map\(\)")]
+)
+def test_what_is_no_module_is_not_drawn(given, advice):
+    """The hint is the one that `pipe` gives."""
+    with pytest.raises(ps.CompositionError, match=rf"draw\(\) at .*test_draw.py:\d+ .* is not a module; {advice}"):
+        ps.draw(given)
+
+
 def test_a_source_stands_right_above_what_asks_it():
     """Not at the top, from where its line would cross what stands between."""
     long = ps.pipe(ps.count(), ps.prefetch(1), ps.prefetch(1))

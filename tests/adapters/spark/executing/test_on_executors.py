@@ -256,6 +256,11 @@ class TestRefusals:
                 lambda: spark.on_executors(lambda row: row, schema="a long"),
                 r"is no module; a plain function goes into map\(<lambda>\)",
             ),
+            (
+                lambda: ps.pipe(ps.values([1]), spark.on_executors(ps.map(len), schema="a long"), ps.collect()),
+                r"not a module; it is a function of a DataFrame: a source is from_dataframe\(df.transform\(",
+            ),
+            (lambda: spark.on_executors(ps.map(len)), "missing a required .*'schema'"),
             (lambda: spark.on_executors(ps.map(len), schema="a long", as_="table"), "got as_='table'"),
             (lambda: spark.on_executors(ps.map(len), schema="a long")([1]), r"needs a Spark DataFrame, and got \[1\]"),
         ],
