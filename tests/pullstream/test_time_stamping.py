@@ -1,6 +1,7 @@
 """`stamp`, `epochs`, `restamp`, `delay`: which times, when they complete, and what goes wrong."""
 
 import datetime as dt
+import math
 
 import pytest
 import trio
@@ -128,6 +129,37 @@ async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clo
     source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [3]), 1, ps.Batch(0, [2]), 1, ps.Batch(0, [5]), 1)
     stamped = ps.stamp(lambda n: n, lateness=2)
     assert await completions(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}
+
+
+def test_a_ready_source_that_is_not_sorted_names_the_value():
+    """What a module of one's own might do is for those who have one."""
+    with pytest.raises(ps.CapabilityError, match=r"answered 'b', at 1, after .* Sort it, or .* below \(R12\)\n"):
+        ps.run(ps.pipe(ps.values(["ccc", "b", "aa"], time=len), ps.drain()))
+
+    @ps.source
+    async def own(ctx):
+        yield ps.Batch(3, ["ccc"])
+        yield ps.Batch(1, ["b"])
+
+    with pytest.raises(ps.CapabilityError, match=r"answered 'b', at 1, .*can take ctx\.hold\(1\) before"):
+        ps.run(ps.pipe(own(), ps.drain()))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ps.values([3.0, math.nan, 5.0], time=lambda n: n),
+        ps.values([math.nan, 5.0], time=lambda n: n),
+        ps.pipe(ps.values([3.0, math.nan]), ps.stamp(lambda n: n)),
+        ps.pipe(ps.values([3.0, math.nan]), ps.stamp(lambda n: n, lateness=1)),
+    ],
+)
+def test_a_time_that_is_no_number_has_no_place_in_an_order(source):
+    """To sort such values, or to wait for them, would help nobody."""
+    with pytest.raises(ps.CapabilityError, match="NaN has no place in an order") as caught:
+        ps.run(ps.pipe(source, ps.drain()))
+    assert "Sort" not in str(caught.value)
+    assert "lateness, or" not in str(caught.value)
 
 
 def test_a_second_time_is_refused_with_a_way_out():

@@ -191,7 +191,7 @@ class Edge(Generic[T]):
                         answer = handover.hand_over(answer, end, limit)
                     else:
                         if self.origin:
-                            self.location.advance(answer.time)
+                            self.location.advance(answer.time, answer.values)
                         elif not self._trusted:
                             handover.check_right(answer.time)
                         end.stamp(answer.time)

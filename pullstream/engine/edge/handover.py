@@ -51,7 +51,7 @@ class Handover(Generic[T]):
             if not drops(answer.time):
                 return answer
             if self._origin:
-                self._location.advance(answer.time)
+                self._location.advance(answer.time, answer.values)
             return DONE
         if self._origin:
             # A time may not go back, whether it is dropped or not, and what is before one that does is answered.
@@ -100,7 +100,7 @@ class Handover(Generic[T]):
         times: Sequence[Any] = answer.times
         if self._origin and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
             # Nothing is between the first and the last of them that would be refused.
-            self._location.advance(times[0])
+            self._location.advance(times[0], answer.values)
             self._location.advance(times[-1])
             return answer
         last: Any = None
@@ -109,7 +109,7 @@ class Handover(Generic[T]):
                 continue
             try:
                 if self._origin:
-                    self._location.advance(time)
+                    self._location.advance(time, answer.values[position : position + 1])
                 else:
                     self.check_right(time)
             except BaseException as exc:

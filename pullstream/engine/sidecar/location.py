@@ -11,6 +11,7 @@ from pullstream.engine.sidecar.counters import Meter
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
+from pullstream.frames import shown
 from pullstream.timely import BEGINNING, Antichain, Summary, less_equal
 
 N = TypeVar("N")
@@ -25,6 +26,13 @@ NOTHING: Final = _Nothing.NOTHING
 
 FEW: Final = 64
 """The number of times that are kept before it is worth a look which of them are over."""
+
+
+def no_place_in_an_order(*times: Hashable) -> str:
+    """The advice where a time is NaN, which is neither before nor after any other; nothing if none is."""
+    if all(time == time for time in times):  # noqa: PLR0124 - NaN alone is not equal to itself
+        return ""
+    return "NaN has no place in an order: give its value another time, or leave the value out"
 
 
 class Counts(ABC):
@@ -291,8 +299,11 @@ class Location:
             time,
         )
 
-    def advance(self, time: Hashable) -> None:
-        """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come."""
+    def advance(self, time: Hashable, values: Sequence[object] = ()) -> None:
+        """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come.
+
+        `values`, which it answers there, are for the message if it may not.
+        """
         capability = self._capability
         if capability is time or capability == time:
             return
@@ -303,10 +314,13 @@ class Location:
         elif not self.holds(time):
             if capability is NOTHING:
                 raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)", time)
+            advice = "Sort it, or leave its times to ps.stamp(..., lateness=...) below"
+            if not self.traits.trusted:
+                advice += f"; a module of one's own can take ctx.hold({time!r}) before going on"
+            answered = f"{shown(values[0])}, at {time!r}," if len(values) else f"at {time!r}"
             raise CapabilityError(
-                f"{self}, went back in time: it answered at {time!r} after it had said that nothing before "
-                f"{capability!r} would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below; a "
-                f"module of one's own can take ctx.hold({time!r}) before going on (R12)",
+                f"{self}, went back in time: it answered {answered} after it had said that nothing before "
+                f"{capability!r} would come. {no_place_in_an_order(capability, time) or advice} (R12)",
                 time,
             )
 

@@ -20,7 +20,7 @@ from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.consequences import LAST
-from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
@@ -88,7 +88,10 @@ class _InOrder(Clock):
         if not less_equal(self.hold, time):
             raise CapabilityError(
                 f"{self.location}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. "
-                f"Sort the values, or say by how much they may be out of order: stamp(..., lateness=...)"
+                + (
+                    no_place_in_an_order(self.hold, time)
+                    or "Sort the values, or say by how much they may be out of order: stamp(..., lateness=...)"
+                )
             )
         self.hold = time
 
@@ -145,8 +148,11 @@ class _WithLateness(Clock):
         if self._late == "error":
             raise CapabilityError(
                 f"{self._location}, got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
-                f"come, and may be at most {self._lateness!r} behind. Allow for more lateness, or say "
-                f'where such values go: late="drop", or late= a sink'
+                f"come, and may be at most {self._lateness!r} behind. "
+                + (
+                    no_place_in_an_order(time)
+                    or 'Allow for more lateness, or say where such values go: late="drop", or late= a sink'
+                )
             )
         if self._late == "drop":
             self._location.meter.skipped += 1
