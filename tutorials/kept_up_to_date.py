@@ -86,8 +86,39 @@ def lesson_2() -> None:
     # | day 3: (7, 'tea') 1
 
 
+def best(offers: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+    """The two highest offers for each thing."""
+    return offers.top(2)
+
+
 def lesson_3() -> None:
-    """3. From what is so now, and back to it.
+    """3. The best two, and who moves up.
+
+    Records that are pairs have a key, and `min`, `max`, `sum`, `top` and `reduce` work for each key by itself. Of the
+    offers for a lamp the two highest are kept. On day 2 a higher one comes, and the lower of the two has to go; on day
+    3 it is withdrawn, and the one that had to go is back: it was not shown any more, but it was not forgotten.
+    """
+    told(
+        maintain(best),
+        [
+            (1, (("lamp", 30), 1)),
+            (1, (("lamp", 40), 1)),
+            (1, (("desk", 90), 1)),
+            (2, (("lamp", 50), 1)),
+            (3, (("lamp", 50), -1)),
+        ],
+    )
+    # | day 1: ('lamp', 40) 1
+    # | day 1: ('lamp', 30) 1
+    # | day 1: ('desk', 90) 1
+    # | day 2: ('lamp', 30) -1
+    # | day 2: ('lamp', 50) 1
+    # | day 3: ('lamp', 50) -1
+    # | day 3: ('lamp', 30) 1
+
+
+def lesson_4() -> None:
+    """4. From what is so now, and back to it.
 
     Most of what comes in from elsewhere says how something is now, and not what has changed. `upserts` makes changes of
     that: a price takes the place of the one before. `integrate` is the other way: all that is there after each time.
@@ -122,8 +153,8 @@ ROADS: Steps = [
 ]
 
 
-def lesson_4() -> None:
-    """4. Round and round, and a road that is closed.
+def lesson_5() -> None:
+    """5. Round and round, and a road that is closed.
 
     `iterate` gives its body what the body has given before, until that stays as it is. The steps to each place are the
     least of those to a neighbour and one more. On day 2 a shorter road is opened; on day 3 one is closed that nobody
@@ -145,8 +176,8 @@ def lesson_4() -> None:
     # | day 4: ('d', 2) -1
 
 
-def lesson_5() -> None:
-    """5. A loop without an end.
+def lesson_6() -> None:
+    """6. A loop without an end.
 
     Without `min` each place would have one more number of steps with every round: a circle has no end. Whoever forgets
     that is told, with the loop's line and a record that still changes.
@@ -168,8 +199,8 @@ def lesson_5() -> None:
     # |   as by min() or distinct(), or allow more: rounds=
 
 
-def lesson_6() -> None:
-    """6. Why is this here?
+def lesson_7() -> None:
+    """7. Why is this here?
 
     A record of the output stands on records of the input. `explain` finds some that are enough, and of which none can
     be left out: of the roads, the three that make d three steps away.
@@ -236,8 +267,8 @@ def turned(steps: Wires) -> Wires:
     return both.filter(lambda step: step[2]).map(lambda step: (step[0], step[1]))
 
 
-def lesson_7() -> None:
-    """7. The program that knows what is done, running on what it knows.
+def lesson_8() -> None:
+    """8. The program that knows what is done, running on what it knows.
 
     McSherry describes progress tracking (003) by three programs of collections. They stand above, and the second runs
     here, on a system that runs on progress tracking. A source, a step that adds 1 to each time, and a way back: while
