@@ -20,7 +20,7 @@ from pullstream.incremental.operators import (
     Together,
     records,
 )
-from pullstream.incremental.parts import Changes, Listener, Parts, noted, pairs, whole
+from pullstream.incremental.parts import Changes, Listener, Parts, called_with, noted, pairs, whole
 from pullstream.incremental.ranked import Foremost
 from pullstream.incremental.region import Iteration, Region
 from pullstream.incremental.trace import KeyedTrace, Time
@@ -95,6 +95,7 @@ class Collection(Generic[A_co]):
     ) -> "Collection[B]":
         """A record for each two of one key: `(key, (value, value of other))`, or what `make` makes of the three."""
         region = _deepest((self, other), "join")
+        called_with("join", make, "the key", "the value", "the value of other")
         left, right = self.enter(region), other.enter(region)
         made = Collection[B](region, left, right)
         in_join = partial(noted, "join", Site.here())
@@ -119,6 +120,7 @@ class Collection(Generic[A_co]):
         grows as the group does, then; `min`, `max`, `top`, `sum`, `count` and `distinct` find what they give without
         looking through it.
         """
+        called_with("reduce", f, "the key", "how often each value is there")
 
         def compute(key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
             made: dict[Any, int] = {}
@@ -172,6 +174,7 @@ class Collection(Generic[A_co]):
 
     def threshold(self, f: Callable[[A_co, int], int]) -> "Collection[A_co]":
         """Each record as often as `f` says of it and of how often it is there."""
+        called_with("threshold", f, "the record", "how often it is there")
 
         def compute(record: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
             count = index(f(record, counts[ITSELF]))

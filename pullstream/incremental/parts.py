@@ -1,5 +1,6 @@
 """Changes, how they are taken apart by key, and in which verb of a program a failure came up."""
 
+import inspect
 from collections.abc import Callable, Hashable, Iterable
 from operator import index
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from typing_extensions import TypeVar
 
 from pullstream.authoring import Site
+from pullstream.blueprint import shown_callable
+from pullstream.errors import CompositionError
 from pullstream.incremental.trace import Time
 
 P = TypeVar("P")
@@ -63,6 +66,23 @@ def noted(verb: str, site: Site, take: Callable[[Time, P], None]) -> Callable[[T
             raise
 
     return noting
+
+
+def called_with(verb: str, function: Callable[..., Any], *arguments: str) -> None:
+    """Refuse, when composing, a function that cannot be called with so many arguments."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return  # one that is not written in Python, and does not say
+    except TypeError:
+        raise CompositionError(f"{verb}() at {Site.here()} needs a function, and got {function!r}") from None
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        raise CompositionError(
+            f"{verb}() at {Site.here()} calls its function with {' and '.join(arguments)}, and "
+            f"{shown_callable(function)} takes {signature}"
+        ) from None
 
 
 def remedy(exc: Exception) -> str:

@@ -35,10 +35,21 @@ class Dataflow:
         self.region = Region(order)
         self.inputs: Mapping[str, Collection[Any]] = {name: Collection[Any](self.region) for name in inputs_of(program)}
         self._out: list[tuple[str, Any, int]] = []
-        made = outputs_of(program(**self.inputs), self.region)
+        made = outputs_of(self._made(program), self.region)
         self.outputs: Sequence[str] = list(made)
         for name, collection in made.items():
             collection.listen(Together(self.region, Site.here(), self._noting(name)).take)
+
+    def _made(self, program: Program) -> Any:
+        try:
+            return program(**self.inputs)
+        except TypeError as exc:
+            if Collection.__name__ in str(exc):
+                exc.add_note(
+                    "a collection has no records yet when the program is called: its verbs, such as map(), filter(), "
+                    "join() and reduce(), are given functions for when there are some"
+                )
+            raise
 
     def _noting(self, name: str) -> Callable[[Time, Changes], None]:
         return lambda _, changes: self._out.extend((name, record, diff) for record, diff in changes)
@@ -72,8 +83,8 @@ def inputs_of(program: Program) -> list[str]:
     wanted = [each for each in parameters if each.default is each.empty]
     if not wanted or any(each.kind not in _NAMED for each in wanted):
         raise CompositionError(
-            f"a program is a function with a parameter for each collection that goes in, and {program!r} has "
-            f"({', '.join(map(str, parameters))}): def program(edges, roots): ..."
+            f"at {Site.here()}: a program is a function with a parameter for each collection that goes in, and "
+            f"{program!r} has ({', '.join(map(str, parameters))}): def program(edges, roots): ..."
         )
     return [each.name for each in wanted]
 
@@ -86,5 +97,8 @@ def outputs_of(made: Any, region: Region) -> dict[str, Collection[Any]]:
     named = {ONE: cast("object", made)} if isinstance(made, Collection) else made
     found = cast("dict[Any, Any]", named if isinstance(named, dict) else {})
     if not found or not all(isinstance(each, Collection) for each in found.values()):
-        raise CompositionError(f"a program gives a collection, or a dict of collections by name, and not {made!r}")
+        raise CompositionError(
+            f"at {Site.here()}: a program gives a collection, or a dict of collections by name, and not {made!r}"
+            + ("; let it return one" if made is None else "")
+        )
     return {name: collection.enter(region) for name, collection in found.items()}

@@ -85,6 +85,10 @@ async def _awaited(opened: Callable[[], Running[R]]) -> R:
     return await _AwaitedRun(running, loop).ended()
 
 
+# Python says by this name which coroutine was never awaited.
+_awaited.__name__ = _awaited.__qualname__ = arun.__name__
+
+
 class _AwaitedRun(Generic[R]):
     """A trio program in a thread, which an asyncio task awaits."""
 

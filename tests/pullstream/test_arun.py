@@ -43,6 +43,14 @@ def threads():
     return [thread for thread in threading.enumerate() if thread.name == "pullstream arun"]
 
 
+def test_what_was_never_awaited_is_called_as_the_user_called_it():
+    """Python's warning, "was never awaited", has the coroutine's name."""
+    coroutine = ps.arun(ps.pipe(ps.values("ab"), ps.collect()))
+
+    assert coroutine.__qualname__ == "arun"
+    coroutine.close()
+
+
 def test_the_loop_goes_on_meanwhile():
     """Several are awaited at once, beside what else the program does."""
 

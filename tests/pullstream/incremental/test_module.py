@@ -238,11 +238,22 @@ def test_a_function_that_raises_is_told_with_its_verb_and_line():
     ("program", "words"),
     [
         (7, "maintain() at * needs a program, a function from collections to collections, and got 7"),
-        (lambda: None, "a program is a function with a parameter for each collection that goes in"),
+        (
+            lambda: None,
+            "at *test_module.py:*: a program is a function with a parameter for each collection that goes in",
+        ),
         (lambda *several: several[0], "a program is a function with a parameter for each collection that goes in"),
+        (lambda edges: None, "at *test_module.py:*: a program gives a collection*, and not None; let it return one"),
         (lambda edges: 7, "a program gives a collection, or a dict of collections by name, and not 7"),
         (lambda edges: {}, "a program gives a collection, or a dict of collections by name, and not {}"),
         (lambda edges: edges.concat(7), "concat() at * needs collections, and got 7"),
+        (
+            lambda edges: edges.join(edges, lambda key, value: key),
+            "join() at *test_module.py:* the key and the value and the value of other, and <lambda> takes (key, value)",
+        ),
+        (lambda edges: edges.join(edges, 7), "join() at * needs a function, and got 7"),
+        (lambda edges: edges.reduce(lambda values: []), "reduce() at * calls its function with the key and how often"),
+        (lambda edges: edges.threshold(abs), "threshold() at * calls its function with the record and how often"),
         (lambda edges: edges.top(0), "top() at * needs a number of at least 1, and got 0"),
         (lambda edges: edges.iterate(lambda n: 7), "the body of iterate() at * is to give collections, and gave 7"),
         (
@@ -255,6 +266,16 @@ def test_what_is_no_program_is_refused_when_composing(program, words):
     """Not in the middle of a run."""
     with pytest.raises(CompositionError, match=re.escape(words).replace(r"\*", ".*")):
         maintain(program)
+
+
+@pytest.mark.parametrize(
+    "use", [lambda edges: [*edges], lambda edges: len(edges) > 1, lambda edges: edges[0], lambda edges: edges + edges]
+)
+def test_a_collection_that_is_taken_for_its_records_says_what_it_is(use):
+    """There are none yet."""
+    with pytest.raises(TypeError, match="Collection") as caught:
+        maintain(use)
+    assert "a collection has no records yet when the program is called" in caught.value.__notes__[0]
 
 
 def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
