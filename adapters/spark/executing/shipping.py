@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _PACKAGES = dict.fromkeys(made.partition(".")[0] for made in (Module.__module__, Antichain.__module__, __name__))
 """The packages of the toolkit: one where it is installed, three in a checkout."""
 
+_CHECKOUT = str(Path(__file__).parents[3]) if len(_PACKAGES) > 1 else None
+"""The folder of the checkout, if this is one."""
+
 
 def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
     """The function that executors run; an inner one, because those travel by value and need no install there."""
@@ -66,12 +69,16 @@ def keyed(pickled: bytes) -> Any:
 
 def _beginning() -> Callable[..., Any]:
     """A function that calls one of ours on an executor, or says what is missing there."""
-    here, packages = __package__, tuple(_PACKAGES)
+    here, packages, checkout = __package__, tuple(_PACKAGES), _CHECKOUT
 
     def begin(module: str, name: str, *given: object) -> Any:
         import sys  # noqa: PLC0415 - a function that travels by value has no module
         from importlib import import_module  # noqa: PLC0415
+        from importlib.util import find_spec  # noqa: PLC0415
 
+        if checkout is not None and any(find_spec(name) is None for name in packages):
+            # Workers on this machine may find what is installed beside the checkout, which has one name only.
+            sys.path.insert(0, checkout)
         try:
             return getattr(import_module(f"{here}.{module}"), name)(*given)
         except ModuleNotFoundError as exc:

@@ -1,11 +1,15 @@
 """What travels to the executors, and what is said where it cannot arrive."""
 
+import os
 import subprocess
 import sys
 import textwrap
 import types
+from pathlib import Path
 
+import pyspark
 import pytest
+from pyspark import cloudpickle
 
 import pullstream as ps
 from adapters.spark.executing.shipping import pickled, shipped
@@ -43,6 +47,25 @@ def test_executors_of_their_own_run_the_packages_that_were_sent(tmp_path):
         "2 {'./pullstream_packages.zip/pullstream/__init__.py'} True",
         "[(0, 334), (1, 333), (2, 333)]",
     ], done.stderr
+
+
+def test_workers_beside_a_checkout_find_it(tmp_path):
+    """A Python that finds what is installed alone, which has one name, as README's commands leave it."""
+    (tmp_path / "pullstream").mkdir()
+    (tmp_path / "pullstream" / "__init__.py").write_text("raise ImportError('what is installed')")
+    luggage = tmp_path / "luggage"
+    luggage.write_bytes(cloudpickle.dumps(shipped(b"")))
+    begin = f"import pickle; next(pickle.load(open({str(luggage)!r}, 'rb'))(iter(())))"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys; sys.path.append({str(Path(pyspark.__file__).parents[1])!r}); {begin}",
+    ]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    # It has come as far as the work itself, which is empty.
+    assert "EOFError" in done.stderr, done.stderr
 
 
 def test_an_executor_without_the_toolkit_says_what_to_do(monkeypatch):

@@ -70,13 +70,14 @@ class TestContents:
         ]
 
     def test_a_word_is_a_folder(self, session):
-        """As for the writers of files; Spark's catalog knows nothing of it."""
+        """As for the writers of files, but seen from where Java was started; Spark's catalog knows nothing of it."""
+        folder = Path(session._jvm.System.getProperty("user.dir")) / "sales_in_a_folder"
         try:
             ps.run(ps.pipe(sales(20), spark.write_table("sales_in_a_folder", SCHEMA, session=session)))
-            assert found(session, Path("sales_in_a_folder").absolute()) == expected(20)
+            assert found(session, folder) == expected(20)
             assert not session.catalog.tableExists("sales_in_a_folder")
         finally:
-            shutil.rmtree("sales_in_a_folder", ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def test_a_table_by_name(self, session):
         """It is made if it is not there, and its new partitions are found by its name."""
