@@ -25,9 +25,11 @@ def visible(folder):
 def left_behind():
     """Descriptors and threads of this process, to be compared with those of before.
 
-    Sockets are left out: writing files opens none, and those of a Spark session that other tests keep come and go.
+    Sockets are left out: writing files opens none, and those of a Spark session that other tests keep come and go; so
+    are pools of threads, of which the same is true.
     """
-    threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith("Trio thread")}
+    names_of_others = ("Trio thread", "ThreadPoolExecutor-")
+    threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith(names_of_others)}
     names = list(Path("/proc/self/fd").iterdir())
     # The one by which they are listed is gone.
     opened = [os.readlink(name) for name in names if os.path.lexists(name)]  # noqa: PTH115 - pipes, too
