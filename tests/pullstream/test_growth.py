@@ -123,7 +123,7 @@ def test_no_entry_stays_for_a_time(name, beside, kept):
 @pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
 @pytest.mark.parametrize("name", ["map", "count_by_key", "group_by a fold"])
 def test_a_million_times(name, beside):
-    """Memory is flat after the first half: not one block for a hundred times more."""
+    """Memory is flat after the first half: not one block for ten times more, besides a few batches on their way."""
     blocks = []
 
     def look():
@@ -131,7 +131,8 @@ def test_a_million_times(name, beside):
         blocks.append(sys.getallocatedblocks())
 
     soak(SHAPES[name], 1_000_000, look, beside=beside)
-    assert blocks[1] - blocks[0] < 10_000
+    # How many values are on their way follows the pace: at most some 4,096, of a few blocks each.
+    assert blocks[1] - blocks[0] < 40_000
 
 
 async def test_no_task_that_has_ended_is_kept(kept, autojump_clock):
