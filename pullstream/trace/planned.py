@@ -58,8 +58,8 @@ class Planning(Assembly):
 
     @override
     def made(self, module: Module) -> Any:
-        given = (*module.args, *(option for _, option in module.options))
-        return StandIn() if any(isinstance(argument, OfOneRun) for argument in given) else module.made()
+        given = any(isinstance(argument, OfOneRun) for argument in _arguments(module))
+        return StandIn() if given else module.made()
 
     @override
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
@@ -83,9 +83,14 @@ class StandIn(Kernel[Any]):
         """Stand in for a sink, too."""
 
 
+def _arguments(module: Module) -> tuple[object, ...]:
+    """All that a module was given."""
+    return (*module.args, *(option for _, option in module.options))
+
+
 def _given(module: Module) -> Iterator[Blueprint]:
     """The streams that a module was given, on its own or several at once, to open while it runs."""
-    for argument in (*module.args, *(option for _, option in module.options)):
+    for argument in _arguments(module):
         for found in cast("tuple[object, ...]", argument) if isinstance(argument, tuple) else (argument,):
             # A sink, such as on_error=, is there from the start, and has a box.
             if isinstance(found, Blueprint) and not isinstance(found, Sink):
