@@ -23,11 +23,13 @@ class ProtocolError(PullstreamError):
 class CapabilityError(PullstreamError):
     """A module spoke, or asked to be told, at a time that it has no right to: it never had it, or let go of it (R12).
 
-    `time` is that time, where it is one. What gives the right is called a hold here, and a capability in the theory.
+    `time` is that time, where it is one, and `fault` the message without what to do about it. What gives the right is
+    called a hold here, and a capability in the theory.
     """
 
-    def __init__(self, message: str, time: Hashable = None) -> None:
-        super().__init__(message)
+    def __init__(self, fault: str, time: Hashable = None, advice: str = "") -> None:
+        super().__init__(f"{fault} {advice}" if advice else fault)
+        self.fault = fault
         self.time = time
 
 

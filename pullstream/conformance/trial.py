@@ -287,7 +287,7 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
     match = re.match(r"(R\d+): ", str(rest))
     if isinstance(rest, CapabilityError):
         # What to do about it is the finding's to say, once.
-        return Trouble("R12", str(rest).partition(" To answer at ")[0], place, _right(rest.time, driver))
+        return Trouble("R12", rest.fault, place, _right(rest.time, driver))
     if isinstance(rest, (ReleaseTimeout, StalledError)):
         return Trouble("R6" if isinstance(rest, ReleaseTimeout) else "hang", str(rest), place)
     if isinstance(rest, PullstreamError) and match:

@@ -291,12 +291,12 @@ class Location:
         asked = "works on no batch (asking again acknowledges the one before)"
         batch = f"the batch that it works on is at {current}" if current else asked
         return CapabilityError(
-            f"{self}, {what}: it holds {self.held or 'nothing'}, and {batch}. To answer at {time!r} later, keep the "
-            f"right while a batch at it, or before it, is the current one: ctx.notify_at(time), and answer when "
-            f"ctx.events(upstream) gives its Completed(time), not after; or a ctx.hold(time) that is entered then and "
-            f"left after the answer (by a `with` in the body of an `async for` it is left before the next batch); in a "
-            f"kernel, self.location.hold(time), and drop(time) (R12)",
+            f"{self}, {what}: it holds {self.held or 'nothing'}, and {batch}.",
             time,
+            f"To answer at {time!r} later, keep the right while a batch at it, or before it, is the current one: "
+            f"ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not after; or a "
+            f"ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an `async for` "
+            f"it is left before the next batch); in a kernel, self.location.hold(time), and drop(time) (R12)",
         )
 
     def advance(self, time: Hashable, values: Sequence[object] = ()) -> None:
