@@ -38,9 +38,9 @@ def test_every_folder_has_its_door():
     assert {f"pullstream.{name}" for name in adapters} | {"pullstream.timely"} <= DOORS.keys()
 
 
-@pytest.mark.parametrize(("name", "program"), [("timely", "pullstream"), ("adapters", "pullstream.files")])
+@pytest.mark.parametrize(("name", "program"), [("timely", "pullstream.program.pipe"), ("adapters", "pullstream.files")])
 def test_what_hides_a_folder_is_named(name, program, tmp_path):
-    """A file or folder of the user's that a checkout cannot do with: at once, and with what to do."""
+    """A file or folder of the user's that a checkout cannot do with: where it is first needed, and with what to do."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("raise SyntaxError('this is not ours')")
 

@@ -16,7 +16,6 @@ from pullstream.blueprint.checks import (
 )
 from pullstream.blueprint.factory import Call, checked, together
 from pullstream.blueprint.modules import (
-    DRAWN_BY,
     Blueprint,
     Module,
     OfOneRun,
@@ -30,7 +29,6 @@ from pullstream.blueprint.shown import shortened, shown_callable
 from pullstream.blueprint.site import Site
 
 __all__ = [
-    "DRAWN_BY",
     "READS",
     "Blueprint",
     "Call",

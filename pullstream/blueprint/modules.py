@@ -5,7 +5,8 @@ A blueprint can be opened any number of times; composing concatenates the tuples
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, Self, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -86,10 +87,6 @@ class OneShot(OfOneRun, Generic[T]):
         raise TypeError(f"a module over {self._shown} cannot be pickled: it can be read only once, here")
 
 
-DRAWN_BY: Final[list[Callable[["Blueprint"], str]]] = []
-"""The function that draws a blueprint as SVG; it comes here by itself, for nothing here knows what runs."""
-
-
 @attrs.frozen
 class Blueprint:
     """A composition of modules, as `pipe()` gives it; see `Source`, `Transformer`, `Sink` and `pullstream.Pipeline`."""
@@ -115,10 +112,10 @@ class Blueprint:
         """Show it in a notebook: as its picture, and as text where there are none."""
         del include, exclude
         shown = {"text/plain": repr(self)}
-        for draw in DRAWN_BY:
-            # To show something is no time to complain of it: a run will.
-            with suppress(Exception):
-                shown["image/svg+xml"] = draw(self)
+        # To show something is no time to complain of it: a run will.
+        with suppress(Exception):
+            # By its name, and not before it is wanted: it knows of runs, and nothing here does.
+            shown["image/svg+xml"] = import_module("pullstream.trace").draw(self).svg
         return shown
 
     def __iter__(self) -> Iterator[NoReturn]:

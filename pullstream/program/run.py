@@ -3,21 +3,21 @@
 import builtins
 import warnings
 from os import PathLike
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.checker.pipeline import Check
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.engine.runtime.signals import borrowed_wakeups
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
-from pullstream.journal.store import Journal
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Beside, Running
-from pullstream.trace.tracer import TraceTo
+
+if TYPE_CHECKING:
+    from pullstream.program.wanted import Check, Journal, TraceTo
 
 R = TypeVar("R")
 
@@ -32,10 +32,10 @@ def run(
     *,
     limit: int = 4096,
     release_timeout: float = 5.0,
-    check: Check = False,
+    check: "Check" = False,
     beside: Beside | None = None,
     journal: "str | PathLike[str] | Journal | None" = None,
-    trace: TraceTo | None = None,
+    trace: "TraceTo | None" = None,
 ) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 

@@ -4,13 +4,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Seque
 from contextlib import ExitStack, asynccontextmanager, suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Generic, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, refuse_sharing
-from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope, running_program
@@ -30,13 +29,14 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.frames import cut
-from pullstream.journal.keeper import Keeper
-from pullstream.journal.store import Journal
+from pullstream.program import wanted
 from pullstream.program.endings import contains, instead_of, together
 from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
 from pullstream.trace.every import trace_of_a_run
-from pullstream.trace.tracer import Tracer, TraceTo
+
+if TYPE_CHECKING:
+    from pullstream.program.wanted import Check, Checker, Journal, Keeper, TraceTo
 
 R = TypeVar("R")
 
@@ -62,19 +62,19 @@ class Running(Generic[R]):
         *,
         limit: int,
         release_timeout: float,
-        check: Check = False,
+        check: "Check" = False,
         beside: Beside | None = None,
         journal: "str | PathLike[str] | Journal | None" = None,
-        trace: TraceTo | None = None,
+        trace: "TraceTo | None" = None,
     ) -> None:
         if beside is not None:
             looker_argument(beside)
         refuse_sharing(pipeline)
         self._pipeline = pipeline
         self._beside = beside
-        self._checker = checker_for(check)
+        self._checker = None if check is False else wanted.checker_for(check)
         trace = trace_of_a_run() if trace is None else trace
-        self._tracer = None if trace is None else Tracer(trace, limit=limit, checker=self._checker)
+        self._tracer = None if trace is None else wanted.Tracer(trace, limit=limit, checker=self._checker)
         self._run = Run(
             limit=limit,
             release_timeout=release_timeout,
@@ -83,7 +83,7 @@ class Running(Generic[R]):
             sidecar=Sidecar if self._tracer is None else self._tracer.sidecar,
         )
         self._progress = Progress(self._run.scope.sidecar)
-        self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
+        self._keeper = None if journal is None else wanted.Keeper(journal, pipeline, self._run)
         self._manager = self._open()
         # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
         self._scope = own_scope(shield=True)
@@ -434,11 +434,11 @@ class Running(Generic[R]):
             self._stray = trouble
             self._scope.cancel()
 
-    async def _end_at_a_violation(self, checker: Checker) -> None:
+    async def _end_at_a_violation(self, checker: "Checker") -> None:
         await checker.tripped.wait()
         self._scope.cancel()
 
-    async def _keep(self, keeper: Keeper) -> None:
+    async def _keep(self, keeper: "Keeper") -> None:
         """Let the journal be kept; a run whose completions cannot be recorded ends."""
         try:
             await keeper.keep()

@@ -8,14 +8,33 @@ page of it, in which each step is shown. The same program writes the same bytes 
 clock and seeded tasks.
 """
 
-from pullstream.trace.drawing.edge import draw_edge
-from pullstream.trace.drawing.graph import draw_graph, mermaid
-from pullstream.trace.drawing.pipeline import Picture, draw
-from pullstream.trace.every import traced_runs
-from pullstream.trace.file import Trace, TraceError
-from pullstream.trace.judge import Objection, Verdict, judge
-from pullstream.trace.planned import planned
-from pullstream.trace.view import page_of
+from typing import TYPE_CHECKING
+
+from pullstream.late import late
+
+if TYPE_CHECKING:
+    from pullstream.trace.drawing.edge import draw_edge
+    from pullstream.trace.drawing.graph import draw_graph, mermaid
+    from pullstream.trace.drawing.pipeline import Picture, draw
+    from pullstream.trace.every import traced_runs
+    from pullstream.trace.file import Trace, TraceError
+    from pullstream.trace.plan import planned
+    from pullstream.trace.verdict import Objection, Verdict, judge
+    from pullstream.trace.view import page_of
+else:
+    __getattr__, __dir__ = late(
+        __name__,
+        {
+            "pullstream.trace.drawing.edge": "draw_edge",
+            "pullstream.trace.drawing.graph": "draw_graph mermaid",
+            "pullstream.trace.drawing.pipeline": "Picture draw",
+            "pullstream.trace.every": "traced_runs",
+            "pullstream.trace.file": "Trace TraceError",
+            "pullstream.trace.verdict": "Objection Verdict judge",
+            "pullstream.trace.plan": "planned",
+            "pullstream.trace.view": "page_of",
+        },
+    )
 
 __all__ = [
     "Objection",

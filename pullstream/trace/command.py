@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pullstream.trace.file import Trace, TraceError
-from pullstream.trace.judge import judge
+from pullstream.trace.verdict import judge
 from pullstream.trace.view import page_of
 
 

@@ -24,10 +24,10 @@ from pullstream.errors import PullstreamError
 from pullstream.history.events import Act, Batched, Times
 from pullstream.protocol import Batch, TimedBatch
 from pullstream.trace.graph import graph_of, sends_of
-from pullstream.trace.judge import Judge, Table, Verdict
 from pullstream.trace.lanes import SeenEdge, SeenLane, seen_lane
 from pullstream.trace.sidecar import SeenSidecar
 from pullstream.trace.times import Json, encode, shown
+from pullstream.trace.verdict import Judge, Table, Verdict
 
 TraceTo: TypeAlias = str | PathLike[str] | TextIO
 """The place of a trace: the path of a file, or an open text file."""

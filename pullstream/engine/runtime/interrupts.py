@@ -11,19 +11,21 @@ Such a block is opened and closed by one call of `signal.signal`. What strikes b
 has begun, what strikes after the second where nothing is left, and what strikes in between is kept, whichever it is.
 """
 
-import asyncio
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from typing_extensions import override
 
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import Abandoned
 from pullstream.frames import OURS
+
+if TYPE_CHECKING:
+    import asyncio
 
 UNDERNEATH: Final = frozenset({"trio", "outcome", "attr", "attrs", "sniffio", "sortedcontainers"})
 
@@ -183,7 +185,11 @@ def _package(frame: FrameType) -> str:
 
 def current_task() -> "asyncio.Task[object] | None":
     """The task of asyncio's that runs in this thread, if one does."""
+    # Nothing of asyncio's runs where nobody has imported it; and it takes as long to import as trio's own core.
+    current: Callable[[], asyncio.Task[object] | None] | None = getattr(
+        sys.modules.get("asyncio"), "current_task", None
+    )
     try:
-        return asyncio.current_task()
+        return None if current is None else current()
     except RuntimeError:
         return None

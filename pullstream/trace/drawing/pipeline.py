@@ -4,10 +4,10 @@ from pathlib import Path
 
 import attrs
 
-from pullstream.blueprint import DRAWN_BY, Blueprint, Site, advice
+from pullstream.blueprint import Blueprint, Site, advice
 from pullstream.errors import CompositionError
 from pullstream.trace.drawing.graph import draw_graph, mermaid
-from pullstream.trace.planned import planned
+from pullstream.trace.plan import planned
 
 
 @attrs.frozen
@@ -73,11 +73,3 @@ def draw(blueprint: Blueprint) -> Picture:
         )
     plan = planned(blueprint)
     return Picture(mermaid(plan), draw_graph(plan))
-
-
-def _shown(blueprint: Blueprint) -> str:
-    return draw(blueprint).svg
-
-
-# Blueprints know nothing of runs, so they are told how they look.
-DRAWN_BY.append(_shown)

@@ -126,7 +126,7 @@ def test_a_notebook_shows_the_picture():
 
 def test_what_cannot_be_drawn_is_shown_as_text(monkeypatch):
     """To look at something raises nothing."""
-    monkeypatch.setattr("pullstream.blueprint.modules.DRAWN_BY", [lambda _: 1 / 0])
+    monkeypatch.setattr("pullstream.trace.draw", lambda _: 1 / 0)
 
     assert set(ps.values([1])._repr_mimebundle_()) == {"text/plain"}
 

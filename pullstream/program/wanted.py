@@ -1,0 +1,23 @@
+"""Parts of a run that few want, by `check=`, `journal=` or `trace=`: they are loaded by those runs alone."""
+
+from typing import TYPE_CHECKING
+
+from pullstream.late import late
+
+if TYPE_CHECKING:
+    from pullstream.checker.pipeline import Check, Checker, checker_for
+    from pullstream.journal.keeper import Keeper
+    from pullstream.journal.store import Journal
+    from pullstream.trace.tracer import Tracer, TraceTo
+else:
+    __getattr__, __dir__ = late(
+        __name__,
+        {
+            "pullstream.checker.pipeline": "Check Checker checker_for",
+            "pullstream.journal.keeper": "Keeper",
+            "pullstream.journal.store": "Journal",
+            "pullstream.trace.tracer": "Tracer TraceTo",
+        },
+    )
+
+__all__ = ["Check", "Checker", "Journal", "Keeper", "TraceTo", "Tracer", "checker_for"]

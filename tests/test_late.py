@@ -1,0 +1,88 @@
+"""Names that are loaded when they are asked for: their tables say what the imports beside them say."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LATE = [
+    path.relative_to(ROOT)
+    for path in sorted((ROOT / "pullstream").rglob("*.py"))
+    if "= late(" in path.read_text() and path.name != "late.py"
+]
+
+SELDOM = ("asyncio", "multiprocessing", "adapters", "timely.theory")
+SELDOM += tuple(f"pullstream.{name}" for name in ("trace.tracer", "trace.verdict", "journal", "checker", "history"))
+"""What a plain program never uses."""
+
+
+def read(path):
+    """What a file imports for type checkers, by file, and its table for Python."""
+    (branch,) = [node for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.If)]
+    found = {}
+    for node in branch.body:
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            itself = (ROOT / whole.replace(".", "/")).is_dir() or (ROOT / f"{whole.replace('.', '/')}.py").is_file()
+            found.setdefault(whole if itself else node.module, []).append(alias.name)
+    (made,) = branch.orelse
+    table = {file: names.split() for file, names in ast.literal_eval(made.value.args[1]).items()}
+    return found, table
+
+
+@pytest.mark.parametrize("path", LATE, ids=str)
+def test_a_table_says_what_type_checkers_read(path):
+    """Each name comes from the same file to both, and all of them are published."""
+    checked, loaded = read(path)
+    names = [name for row in loaded.values() for name in row]
+
+    assert loaded == checked
+    assert sorted(names) == sorted(importlib.import_module(module(path)).__all__)
+
+
+@pytest.mark.parametrize("path", LATE, ids=str)
+def test_no_file_takes_the_place_of_a_name(path):
+    """What is imported from a package becomes an attribute of it: a file by the name of what it publishes would."""
+    if path.name != "__init__.py":
+        return
+    beside = {file.stem for file in (ROOT / path).parent.iterdir()}
+    _, loaded = read(path)
+
+    taken = {name for file, names in loaded.items() for name in names if file != f"{module(path)}.{name}"}
+    assert not taken & beside
+
+
+@pytest.mark.parametrize("path", LATE, ids=str)
+def test_names_are_seen_before_they_are_loaded(path):
+    """`dir` has them all, each can be had, and no others."""
+    late = importlib.import_module(module(path))
+
+    assert set(late.__all__) <= set(dir(late))
+    assert [name for name in late.__all__ if not hasattr(late, name)] == []
+    with pytest.raises(AttributeError, match=f"module '{module(path)}' has no attribute 'nothing'"):
+        late.nothing  # noqa: B018
+
+
+def module(path):
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_a_plain_program_loads_what_it_uses():
+    """Neither what watches runs, nor the theory, nor another event loop."""
+    program = """
+import sys
+import pullstream as ps
+assert "trio" not in sys.modules
+assert ps.run(ps.pipe(ps.values(range(3)), ps.map(lambda n: n + 1), ps.collect())) == [1, 2, 3]
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+
+    assert "pullstream.program.run" in loaded
+    assert [name for name in loaded if any(f"{name}.".startswith(f"{seldom}.") for seldom in SELDOM)] == []
