@@ -240,9 +240,8 @@ class Signal:
 
     def set(self) -> None:
         """Wake the one who waits; from now on nobody waits."""
-        if self.task is not None:
-            # At once, not when it runs: it can move from now on.
-            self._detector.leave(self.task)
+        # At once, not when it runs: it can move from now on.
+        self._leave()
         self._event.set()
 
     def is_set(self) -> bool:
@@ -259,5 +258,9 @@ class Signal:
         try:
             await self._event.wait()
         finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        task, self.task = self.task, None
+        if task is not None:
             self._detector.leave(task)
-            self.task = None
