@@ -180,3 +180,44 @@ async def test_a_call_that_resists_is_given_so_long(  # noqa: PLR0917 - fixtures
             # Once more for a task of a module below, which waits for the same answer.
             assert 3 <= trio.current_time() - start <= 6
             assert probe.balanced
+
+
+@pytest.fixture
+def hand(monkeypatch):
+    """The clock by which calls are found to be long, moved by hand."""
+    hand = types.SimpleNamespace(now=0.0)
+    monkeypatch.setattr("pullstream.modules.values.map_async.perf_counter", lambda: hand.now)
+    return hand
+
+
+@pytest.mark.parametrize("quick", [0, 1, 16, 40])
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_calls_that_keep_everything_waiting_are_remarked(concurrency, quick, hand, caplog):
+    """Once, whether they do so from the first one on or only later."""
+
+    async def compute(n):
+        hand.now += 0.1 if n >= quick else 0.0001
+        await trio.lowlevel.checkpoint()
+
+    ps.run(ps.pipe(ps.values(range(quick + 100)), ps.map_async(compute, concurrency), ps.drain()))
+    (message,) = caplog.messages
+    assert "map_async" in message
+    assert "has kept everything else waiting" in message
+
+
+async def test_what_others_take_is_not_remarked(hand, caplog):
+    """A call that only passes checkpoints while another task of the program computes has kept nobody waiting."""
+
+    async def compute():
+        while True:
+            hand.now += 0.1
+            await trio.lowlevel.checkpoint()
+
+    async def call(_):
+        await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(compute)
+        await ps.arun(ps.pipe(ps.values(range(200)), ps.map_async(call, 4), ps.drain()))
+        nursery.cancel_scope.cancel()
+    assert not caplog.messages

@@ -1,7 +1,8 @@
 """`map_async`: an async function over several values at a time."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from operator import length_hint
 from time import perf_counter
 from types import coroutine
 from typing import Annotated, Any, Final, Literal, overload
@@ -31,9 +32,10 @@ PENDING: Final = object()
 CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - to see what it yields
 """The checkpoint that lets other tasks have a turn, and waits for nothing."""
 
-PASSES: Final = 128
 MOMENT: Final = 0.001
-"""The checkpoints that a call may pass, and the seconds it may take, before what is there is answered."""
+"""The seconds for which calls may pass checkpoints before what is there is answered."""
+UNSEEN: Final = 15
+"""The checkpoints that are passed, while calls are quick, before it is looked how long they took."""
 
 LONG: Final = 0.05
 """Seconds for which a call may keep everything else waiting before anybody would notice."""
@@ -44,15 +46,24 @@ TOO_LONG: Final = 0.5
 class Calls:
     """The values of one batch at one time, from their arrival until the last of their results is answered."""
 
-    __slots__ = ("begun", "failures", "given", "results", "time", "values")
+    __slots__ = ("count", "failures", "given", "left", "results", "time", "to_begin")
 
     def __init__(self, batch: Batch[Any], *, ordered: bool) -> None:
+        values = batch.values if isinstance(batch.values, list) else list(batch.values)
         self.time: Hashable = batch.time
-        self.values: Sequence[Any] = batch.values
-        self.results: list[Any] = [PENDING] * len(batch.values) if ordered else []
+        self.count = len(values)
+        self.left = iter(values)
+        """The values that no call has begun with; of a list's iterator it is known how many are left."""
+        self.to_begin = enumerate(self.left)
+        """These, each with its place, to be gone through by all workers together."""
+        self.results: list[Any] = [PENDING] * len(values) if ordered else []
         self.failures: dict[int, BaseException] = {}
-        self.begun = 0
         self.given = 0
+
+    @property
+    def unbegun(self) -> int:
+        """The number of values that no call has begun with."""
+        return length_hint(self.left)
 
     @property
     def ready(self) -> bool:
@@ -87,9 +98,9 @@ class MapAsync(TaskKernel[Any]):
         self._groups: deque[Calls] = deque()
         self._waiting: deque[Calls] = deque()
         self._unanswered = 0
-        self._unbegun = 0
-        self._serving = False
         self._stopped = False
+        self._calling = False
+        """Whether calls may begin: an ask is being served, and nothing has ended."""
         self._failure: BaseException | None = None
         self._outer = StreamEnd()
         self._workers = 0
@@ -101,7 +112,7 @@ class MapAsync(TaskKernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if limit == 1 and not self._groups and self._outer.ending is None and not self.asking(self.upstream):
             return await self._one()
-        self._serving = True
+        self._calling = not self._stopped
         while True:
             if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
                 # With nothing under way there is nothing to ask beside.
@@ -109,7 +120,7 @@ class MapAsync(TaskKernel[Any]):
             self._begin(limit)
             batch = self._ready(limit)
             if batch is not None:
-                self._serving = False
+                self._calling = False
                 return batch
             if not self._groups and self._outer.reached():
                 return DONE
@@ -135,7 +146,7 @@ class MapAsync(TaskKernel[Any]):
     @override
     def halt(self) -> None:
         # A worker that was woken in this very step still runs once more, and must call nothing.
-        self._stopped = True
+        self._stopped, self._calling = True, False
         super().halt()
 
     def _begin(self, limit: int) -> None:
@@ -143,12 +154,17 @@ class MapAsync(TaskKernel[Any]):
         if self._stopped or self.ended:
             # An answer that came in the very step in which the stream ended is not worked on.
             return
-        wake = min(self._unbegun, self._idle)
+        unbegun = 0
+        for group in self._waiting:
+            unbegun += group.unbegun
+            if unbegun >= self._concurrency:
+                break
+        wake = min(unbegun, self._idle)
         if wake:
             self._idle -= wake
             for _ in range(wake):
                 self._parked.pop().set()
-        for _ in range(min(self._unbegun - wake, self._concurrency - self._workers)):
+        for _ in range(min(unbegun - wake, self._concurrency - self._workers)):
             self._workers += 1
             self.start(self._attentive, self._work())
         busy = self._workers - self._idle
@@ -165,14 +181,14 @@ class MapAsync(TaskKernel[Any]):
         """The times of the results, but for the last ones, all at one time."""
         failure = self._failure
         for group in list(self._groups):
-            if not group.begun:
+            if group.unbegun == group.count:
                 break
             if group.ready:
                 if results and group.time is not time and group.time != time:
                     times += [time] * (len(results) - len(times))
                 time = group.time
                 results += group.take(limit - len(results))
-            if group.given == len(group.values):
+            if group.given == group.count:
                 self._groups.remove(group)
                 self.location.drop(group.time)
             elif self._ordered:
@@ -191,37 +207,42 @@ class MapAsync(TaskKernel[Any]):
         return None
 
     async def _work(self) -> None:
-        function, ordered, waiting = self._function, self._ordered, self._waiting
+        waiting = self._waiting
         while True:
-            while waiting and self._serving and not self._stopped:
+            while waiting and self._calling:
                 group = waiting[0]
-                number, values = group.begun, group.values
-                group.begun = number + 1
-                self._unbegun -= 1
-                if number + 1 == len(values):
+                await self._calls(group)
+                if not group.unbegun and waiting and waiting[0] is group:
                     waiting.popleft()
-                awaitable: Any = PENDING
-                try:
-                    awaitable = function(values[number])
-                    result = await awaitable
-                except BaseException as exc:
-                    rest = without_cancelled(exc)
-                    if rest is None or self.ended:
-                        raise
-                    self._fail(group, number, _explained(rest, awaitable))
-                    break
-                if ordered:
-                    group.results[number] = result
-                else:
-                    group.results.append(result)
             self._idle += 1
             self.changed()
             parked = self.run.signal()
             self._parked.append(parked)
             await parked.wait()
 
+    async def _calls(self, group: Calls) -> None:
+        """Make calls with the values of a group, while there are any that no call has begun with."""
+        function, ordered, results = self._function, self._ordered, group.results
+        for number, value in group.to_begin:
+            awaitable: Any = PENDING
+            try:
+                awaitable = function(value)
+                result = await awaitable
+            except BaseException as exc:
+                rest = without_cancelled(exc)
+                if rest is None or self.ended:
+                    raise
+                self._fail(group, number, _explained(rest, awaitable))
+                return
+            if ordered:
+                results[number] = result
+            else:
+                results.append(result)
+            if not self._calling:
+                return
+
     def _fail(self, group: Calls, number: int, failure: BaseException) -> None:
-        self._stopped = True
+        self._stopped, self._calling = True, False
         group.failures[number] = failure
         self._failure = self._failure or failure
 
@@ -230,27 +251,34 @@ class MapAsync(TaskKernel[Any]):
         """Run a worker, and have what is there answered as soon as a call waits for anything.
 
         While calls only pass checkpoints, results gather for a moment: answering each by itself would cost more than
-        such calls do.
+        such calls do. So does looking at the clock: it is done now and then, unless that has found a call too long.
         """
         step = send = task.send
         value: Any = None
-        passed, since = 0, perf_counter()
-        went_on = since
+        unseen = most = 0
+        since = went_on = perf_counter()
         while True:
             trap = step(value)
-            passed += 1
-            if trap is not CHECKPOINT or (passed & 15 == 0 and (passed >= PASSES or perf_counter() - since > MOMENT)):
-                passed, since = 0, perf_counter()
-                if since - went_on > LONG:
-                    self._remark(since - went_on)
-                if self._groups and (not self._ordered or self._groups[0].ready):
-                    self.changed()
             step = send
+            if unseen and trap is CHECKPOINT:
+                unseen -= 1
+            else:
+                now = perf_counter()
+                spent = now - went_on
+                if spent > LONG and unseen == most:
+                    self._remark(spent)
+                # Else others had their turns meanwhile: whose it was is to be seen from now on.
+                unseen = most = UNSEEN if spent <= LONG else 0
+                if trap is not CHECKPOINT or now - since > MOMENT:
+                    since = now
+                    if self._groups and (not self._ordered or self._groups[0].ready):
+                        self.changed()
             try:
                 value = yield trap
             except BaseException as exc:  # noqa: BLE001 - trio's complaint about what was awaited: the call's to raise
                 value, step = exc, task.throw
-            went_on = perf_counter()
+            if unseen == most:
+                went_on = perf_counter()
 
     def _remark(self, seconds: float) -> None:
         """Say once, of calls that never wait, that nothing else goes on meanwhile."""
@@ -274,7 +302,6 @@ class MapAsync(TaskKernel[Any]):
                 self._groups.append(group)
                 self._waiting.append(group)
             self._unanswered += len(answer.values)
-            self._unbegun += len(answer.values)
             lane.ack()
         else:
             self._outer.end(answer)
