@@ -10,6 +10,7 @@ import attrs
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.timely import IDENTITY, Summary
+from pullstream.trace.domains import loops_of
 from pullstream.trace.times import Json, encode
 
 Row = Summary | Sequence[Summary]
@@ -55,6 +56,7 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
         "places": places,
         "edges": list(edges),
         "sinks": sinks,
+        "frames": loops_of(sidecar.locations),
         "plan": {"steps": steps, "initial": initial},
     }
     return RunGraph(header, summaries)

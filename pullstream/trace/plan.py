@@ -1,12 +1,12 @@
 """The graph of a pipeline that does not run."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, OfOneRun, Sink
-from pullstream.engine.assembly import Assembly, named
+from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.kernel import Kernel, traits_of
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.busy import BusyClock
@@ -15,6 +15,10 @@ from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
 from pullstream.trace.file import Trace
 from pullstream.trace.graph import graph_of
+from pullstream.trace.times import Json
+
+UPSTREAM: Final = "upstream"
+"""The name of what stands in the place of the modules above a part."""
 
 
 def planned(blueprint: Blueprint) -> Trace:
@@ -33,19 +37,60 @@ def planned(blueprint: Blueprint) -> Trace:
     Its modules are made, as a run makes them, and nothing is acquired, called or asked for. What belongs to one run, a
     handle or an iterator, is left to it. A source, a transformer or a sink alone has its neighbours left out.
     """
+    return Trace(_header(blueprint), [])
+
+
+def _header(blueprint: Blueprint) -> dict[str, Json]:
     run = Run(limit=1, release_timeout=0, on_failure=_nobody)
     run.clock = BusyClock()
     planning = Planning(run.scope)
-    above = None if blueprint.kind in {"source", "pipeline"} else planning.install(StandIn(), ["upstream"], None, [])
+    above = None if blueprint.kind in {"source", "pipeline"} else planning.install(StandIn(), [UPSTREAM], None, [])
     if blueprint.kind in {"sink", "pipeline"}:
         planning.sink(blueprint, above)
     else:
         planning.stream(blueprint.modules, above)
     header = graph_of(run.scope.sidecar, [], limit=1).header
-    locations = {location.node: location for location in run.scope.sidecar.locations}
-    for module in header["modules"]:
-        module["notes"] = [*planning.inside.get(module["id"], ()), *_times(locations[module["id"]])]
-    return Trace(header, [])
+    header["plan"]["initial"] = []
+    for module, location in zip(header["modules"], run.scope.sidecar.locations, strict=True):
+        module["notes"] = _times(location)
+    for node, found in planning.inside:
+        _nest(header, _header(found), node)
+    return header
+
+
+def _nest(header: dict[str, Json], inner: dict[str, Json], node: int) -> None:
+    """Put the graph of a stream in a frame beside the module that opens it while it runs."""
+    frames = len(header["frames"]) + 1
+    # What stands for what is above it is the module itself.
+    left_out = inner["modules"][0]["name"] == UPSTREAM
+    modules, places = (1 + max(one["id"] for one in header[part]) - left_out for part in ("modules", "places"))
+    shown = inner["modules"][left_out:]
+    ids = {module["id"] for module in shown}
+    ports = {place["id"] for place in inner["places"] if place["module"] in ids}
+    header["modules"] += [{**module, "id": module["id"] + modules} for module in shown]
+    header["places"] += [
+        {**place, "id": place["id"] + places, "module": place["module"] + modules}
+        for place in inner["places"]
+        if place["id"] in ports
+    ]
+    header["plan"]["steps"] += [
+        [start + places, end + places, words] for start, end, words in inner["plan"]["steps"] if start in ports
+    ]
+    (name,) = (module["name"] for module in header["modules"] if module["id"] == node)
+    within = next((number for number, frame in enumerate(header["frames"]) if node in frame["modules"]), None)
+    framed = {node for frame in inner["frames"] for node in frame["modules"]}
+    alone = [node + modules for node in sorted(ids - framed)]
+    header["frames"].append({"title": f"opened by {name}", "modules": alone, "beside": node, "within": within})
+    for frame in inner["frames"]:
+        beside, around = frame["beside"], frame["within"]
+        header["frames"].append(
+            {
+                "title": frame["title"],
+                "modules": [node + modules for node in frame["modules"]],
+                "beside": None if beside is None else beside + modules,
+                "within": frames - 1 if around is None else frames + around,
+            }
+        )
 
 
 class Planning(Assembly):
@@ -53,8 +98,8 @@ class Planning(Assembly):
 
     def __init__(self, scope: Any) -> None:
         super().__init__(scope)
-        self.inside: dict[int, list[str]] = {}
-        """Notes on the streams that modules make while they run, by their nodes."""
+        self.inside: list[tuple[int, Blueprint]] = []
+        """The streams that modules make while they run, each with its module's node."""
 
     @override
     def made(self, module: Module) -> Any:
@@ -65,10 +110,12 @@ class Planning(Assembly):
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         placed = super().place(kernel, modules, upstream)
         beside = [source.modules for source in traits_of(kernel).sources]
-        inside = [
-            f"each: {_row(found)}" for module in modules for found in _given(module) if found.modules not in beside
+        self.inside += [
+            (placed.location.node, found)
+            for module in modules
+            for found in _given(module)
+            if found.modules not in beside
         ]
-        self.inside.setdefault(placed.location.node, []).extend(inside)
         return placed
 
 
@@ -95,10 +142,6 @@ def _given(module: Module) -> Iterator[Blueprint]:
             # A sink, such as on_error=, is there from the start, and has a box.
             if isinstance(found, Blueprint) and not isinstance(found, Sink):
                 yield found
-
-
-def _row(blueprint: Blueprint) -> str:
-    return " -> ".join(named(module) for module in blueprint.modules if not module.follows)
 
 
 def _times(location: Location) -> list[str]:

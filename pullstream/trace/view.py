@@ -10,7 +10,7 @@ from typing import Final
 from zlib import compress
 
 from pullstream.checker.rules import RULES
-from pullstream.trace.drawing.graph import layout_of
+from pullstream.trace.drawing.layout import layout_of
 from pullstream.trace.drawing.messages import times_of
 from pullstream.trace.file import Trace
 from pullstream.trace.times import Json, told

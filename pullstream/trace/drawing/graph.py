@@ -1,122 +1,15 @@
 """The graph of a run: its modules from the sources down, and at each step what is held, in flight and still to come."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import attrs
-
+from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, Frame, Layout, Way, layout_of
 from pullstream.trace.drawing.state import StateAt, state_at
-from pullstream.trace.drawing.svg import drawing, element, short, text
+from pullstream.trace.drawing.svg import drawing, element, line, short, text
 from pullstream.trace.file import Trace
-from pullstream.trace.times import Json
-
-BOX, HEIGHT, GAP, LEVEL, MARGIN = 136, 44, 12, 86, 6
 
 NOTHING: Final[Counter[str]] = Counter()
-
-
-@attrs.frozen
-class Layout:
-    """The places of boxes and lines, by module and by input."""
-
-    width: float
-    height: float
-    boxes: Mapping[int, tuple[float, float]]
-    """The middle of each module's box."""
-    lines: Sequence[tuple[int, int, int, bool]]
-    """For each edge: from which module, to which, into which place, and whether it leads back up."""
-    holds: Mapping[int, tuple[float, bool]]
-    """The place below each module where it is told what that holds, and whether it ends there, beside the line."""
-
-    def as_json(self) -> Json:
-        """The layout for a page."""
-        return {
-            "width": self.width,
-            "height": self.height,
-            "box": [BOX, HEIGHT],
-            "boxes": {str(node): list(middle) for node, middle in self.boxes.items()},
-            "lines": [list(line) for line in self.lines],
-            "holds": {str(node): list(place) for node, place in self.holds.items()},
-        }
-
-
-def layout_of(header: Mapping[str, Json]) -> Layout:
-    """Lay a graph out: every module below those it asks, in rows; what goes round in a loop leads back up."""
-    module_of = {place["id"]: place["module"] for place in header["places"]}
-    outputs = {place["id"] for place in header["places"] if place["input"] is None}
-    edges = [(module_of[a], module_of[b], b) for a, b, _ in header["plan"]["steps"] if a in outputs]
-    nodes: list[int] = [module["id"] for module in header["modules"]]
-    back = _leading_back(nodes, edges)
-    down = [edge for edge in edges if edge not in back]
-    rows: dict[int, list[int]] = {}
-    for node, level in _levels(nodes, down).items():
-        rows.setdefault(level, []).append(node)
-    turning = {start for start, _, _ in back}
-    room = 20.0 if back else 0.0
-    widest = max(map(len, rows.values()))
-    inner = max(320.0 - 2 * room, widest * (BOX + GAP) - GAP + 2 * MARGIN)
-    boxes: dict[int, tuple[float, float]] = {}
-
-    def wanted(node: int) -> tuple[bool, float]:
-        """Below what is above it, and what leads back on the side where it does."""
-        above = [boxes[start][0] for start, end, _ in down if end == node]
-        return node in turning, sum(above) / (len(above) or 1)
-
-    for level, row in sorted(rows.items()):
-        for number, node in enumerate(sorted(row, key=wanted)):
-            x = room + inner * (2 * number + 1) / (2 * len(row))
-            boxes[node] = (x, MARGIN + HEIGHT / 2 + level * LEVEL)
-    height = 2 * MARGIN + HEIGHT + 26 + LEVEL * max(rows)
-    lines = [(*edge, edge in back) for edge in edges]
-    holds = {node: _beside(boxes, node, [end for start, end, _ in down if start == node]) for node in nodes}
-    return Layout(inner + 2 * room, height, boxes, lines, holds)
-
-
-def _beside(boxes: Mapping[int, tuple[float, float]], node: int, below: Sequence[int]) -> tuple[float, bool]:
-    x = boxes[node][0]
-    if not below:
-        return x - BOX / 2, False
-    # On the side from which the line turns away.
-    return (x + 6, False) if boxes[below[0]][0] < x else (x - 6, True)
-
-
-Line = tuple[int, int, int]
-
-
-def _leading_back(nodes: Sequence[int], edges: Sequence[Line]) -> set[Line]:
-    """The edges that close a cycle, on the way down from the sources."""
-    back: set[Line] = set()
-    seen: set[int] = set()
-    under_way: set[int] = set()
-
-    def visit(node: int) -> None:
-        seen.add(node)
-        under_way.add(node)
-        for edge in edges:
-            if edge[0] == node:
-                if edge[1] in under_way:
-                    back.add(edge)
-                elif edge[1] not in seen:
-                    visit(edge[1])
-        under_way.discard(node)
-
-    fed = {end for _, end, _ in edges}
-    for node in sorted(nodes, key=lambda node: node in fed):
-        if node not in seen:
-            visit(node)
-    return back
-
-
-def _levels(nodes: Sequence[int], edges: Sequence[Line]) -> dict[int, int]:
-    """The number of modules above each, by the longest way; sources stand right above what asks them."""
-    levels = dict.fromkeys(nodes, 0)
-    for _ in nodes:
-        for start, end, _ in edges:
-            levels[end] = max(levels[end], levels[start] + 1)
-    fed = {end for _, end, _ in edges}
-    below = {node: [levels[end] for start, end, _ in edges if start == node] for node in nodes if node not in fed}
-    return levels | {node: min(found) - 1 for node, found in below.items() if found}
 
 
 def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) -> str:
@@ -130,14 +23,14 @@ def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) 
     names = {module["id"]: module["name"] for module in header["modules"]}
     notes = {module["id"]: "; ".join(module["notes"]) for module in header["modules"] if "notes" in module}
     output = {place["module"]: place["id"] for place in header["places"] if place["input"] is None}
-    parts: list[str] = []
+    parts = [_frame(layout, frame) for frame in layout.frames]
     told: list[str] = []
-    for start, end, place, back in layout.lines:
-        parts.append(_line(layout, start, end, back=back))
-        flight = _counted(state, place)
+    for way in layout.lines:
+        parts.append(_line(layout, way))
+        flight = _counted(state, way.place)
         if flight:
-            parts.append(_on_edge(layout, start, end, flight, back=back))
-            told.append(f"in flight to {names[end]}: {flight}")
+            parts.append(_on_edge(layout, way, flight))
+            told.append(f"in flight to {names[way.end]}: {flight}")
     for node, (x, y) in layout.boxes.items():
         place = output[node]
         front, held = notes.get(node, _front(state, place)), _counted(state, place)
@@ -182,25 +75,37 @@ def _chip(x: float, y: float, words: str, kind: str, *, before: bool = False) ->
     return element("rect", x=x, y=y, width=width, height=18, rx=9, class_=kind) + text(x + 6, y + 13, shown, "small")
 
 
-def _line(layout: Layout, start: int, end: int, *, back: bool) -> str:
-    (x1, y1), (x2, y2) = layout.boxes[start], layout.boxes[end]
-    if not back:
-        top, bottom, half = y1 + HEIGHT / 2, y2 - HEIGHT / 2, (y1 + y2) / 2
-        path = f"M{x1:.0f} {top:.0f}C{x1:.0f} {half:.0f} {x2:.0f} {half:.0f} {x2:.0f} {bottom - 6:.0f}"
-        head = f"M{x2:.0f} {bottom:.0f}l-4 -7h8z"
+def _frame(layout: Layout, frame: Frame) -> str:
+    around = element("rect", x=frame.left, y=frame.top, width=frame.width, height=frame.height, rx=12, class_="frame")
+    title = text(frame.left + 10, frame.top + 16, frame.title, "small soft")
+    if frame.beside is None:
+        return around + title
+    _, y = layout.boxes[frame.beside]
+    return line(frame.left - 2 * GAP, y, frame.left, y, "line answer") + around + title
+
+
+def _line(layout: Layout, way: Way) -> str:
+    (x1, y1), (x2, y2) = layout.boxes[way.start], layout.boxes[way.end]
+    if way.side is None:
+        top, bottom, half = y1 + HEIGHT / 2, y2 - HEIGHT / 2, (way.leave + way.enter) / 2
+        down = f"V{way.leave:.0f}" if way.leave != top else ""
+        curve = f"C{x1:.0f} {half:.0f} {x2:.0f} {half:.0f} {x2:.0f}"
+        ends = f"{curve} {bottom - 6:.0f}" if way.enter == bottom else f"{curve} {way.enter - 6:.0f}V{bottom - 6:.0f}"
+        path, head = f"M{x1:.0f} {top:.0f}{down}{ends}", f"M{x2:.0f} {bottom:.0f}l-4 -7h8z"
         return element("path", d=path, class_="line") + element("path", d=head, class_="head")
-    side = layout.width - 4
-    path = f"M{x1 + BOX / 2:.0f} {y1:.0f}C{side:.0f} {y1:.0f} {side:.0f} {y2:.0f} {x2 + BOX / 2 + 6:.0f} {y2:.0f}"
+    # Half-way round it is at the side, so that it passes whatever stands there.
+    out = (8 * way.side - x1 - x2 - BOX) / 6
+    path = f"M{x1 + BOX / 2:.0f} {y1:.0f}C{out:.0f} {y1:.0f} {out:.0f} {y2:.0f} {x2 + BOX / 2 + 6:.0f} {y2:.0f}"
     head = f"M{x2 + BOX / 2:.0f} {y2:.0f}l7 -4v8z"
     return element("path", d=path, class_="line answer") + element("path", d=head, class_="head")
 
 
-def _on_edge(layout: Layout, start: int, end: int, words: str, *, back: bool) -> str:
-    (x1, y1), (x2, y2) = layout.boxes[start], layout.boxes[end]
+def _on_edge(layout: Layout, way: Way, words: str) -> str:
+    (x1, y1), (x2, y2) = layout.boxes[way.start], layout.boxes[way.end]
     # Nearer to its end, where lines that come together are still apart.
     x, y = x1 + 0.7 * (x2 - x1) + 6, y2 - HEIGHT / 2 - 26
-    if back:
-        x, y = layout.width - 90, (y1 + y2) / 2 - 9
+    if way.side is not None:
+        x, y = way.side - 86, (y1 + y2) / 2 - 9
     return _chip(x, y, words, "flight")
 
 
@@ -218,15 +123,30 @@ def mermaid(trace: Trace) -> str:
         m0 --> m1
         m1 --> m2
     """
-    modules: list[dict[str, Any]] = trace.header["modules"]
-    boxes = [
-        f'    m{module["id"]}["{"<br>".join(map(_escaped, (module["name"], *module.get("notes", ()))))}"]'
-        for module in modules
-    ]
-    lines = [
-        f"    m{start} {'-.->' if back else '-->'} m{end}" for start, end, _, back in layout_of(trace.header).lines
-    ]
-    return "\n".join(("flowchart TD", *boxes, *lines))
+    header = trace.header
+    boxes: dict[int, str] = {
+        module["id"]: f'm{module["id"]}["{"<br>".join(map(_escaped, (module["name"], *module.get("notes", ()))))}"]'
+        for module in header["modules"]
+    }
+    frames: Sequence[dict[str, Any]] = header.get("frames", ())
+    framed = {node for frame in frames for node in frame["modules"]}
+
+    def around(number: int) -> Iterator[str]:
+        yield f'subgraph f{number}["{_escaped(frames[number]["title"])}"]'
+        yield from (f"    {boxes[node]}" for node in frames[number]["modules"])
+        for inner, frame in enumerate(frames):
+            if frame["within"] == number:
+                yield from (f"    {line}" for line in around(inner))
+        yield "end"
+
+    rows = [box for node, box in boxes.items() if node not in framed]
+    for number, frame in enumerate(frames):
+        if frame["within"] is None:
+            rows += around(number)
+    rows += [f"m{frame['beside']} -.- f{number}" for number, frame in enumerate(frames) if frame["beside"] is not None]
+    ways = layout_of(header).lines
+    rows += [f"m{way.start} {'-->' if way.side is None else '-.->'} m{way.end}" for way in ways]
+    return "\n".join(("flowchart TD", *(f"    {row}" for row in rows)))
 
 
 def _escaped(name: str) -> str:

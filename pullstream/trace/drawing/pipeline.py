@@ -51,17 +51,22 @@ def draw(blueprint: Blueprint) -> Picture:
         m0["values"]
         m1["map -> filter"]
         m2["delay<br>times: later by 1"]
-        m3["group_by<br>each: scan"]
+        m3["group_by"]
         m4["collect"]
+        subgraph f0["opened by group_by"]
+            m5["scan"]
+        end
+        m3 -.- f0
         m0 --> m1
         m1 --> m2
         m2 --> m3
         m3 --> m4
 
     There is a box for each module of a run: stages that run as one are one, and a loop has its ways in, out and round.
-    In the boxes stand what becomes of times there, and the streams that a module makes while it runs. Nothing is
-    acquired, called or asked for, and handles and iterators are left for the run. In a notebook a pipeline shows itself
-    so; `draw(pipeline).save("pipeline.svg")` keeps it.
+    In a box stands what becomes of times there. Frames are around what has times of its own kind, a loop, where a time
+    has a round, and loops in it; and around a stream that a module opens while it runs, beside that module. Nothing is
+    acquired, called or asked for: handles and iterators are left for the run, and a stream that a function makes is not
+    seen. In a notebook a pipeline shows itself so; `draw(pipeline).save("pipeline.svg")` keeps it.
 
     Raises:
         CompositionError: it is no module, nor several that `pipe` has put together.

@@ -11,6 +11,7 @@ text{font:13px/1 system-ui,sans-serif;fill:currentColor}
 .name{font-weight:600}.small{font-size:11.5px}.mono{font-family:ui-monospace,monospace;font-size:12px}
 .line{stroke:currentColor;fill:none}.faint{stroke-opacity:.35}.soft{opacity:.72}
 .box{stroke:currentColor;fill:currentColor;fill-opacity:.06}
+.frame{stroke:currentColor;stroke-opacity:.4;fill:currentColor;fill-opacity:.03}
 .answer{stroke-dasharray:5 3}.head{fill:currentColor}
 .front{fill:#2f81f7;fill-opacity:.18;stroke:#2f81f7}
 .hold{fill:#d29922;fill-opacity:.22;stroke:#d29922}

@@ -92,10 +92,13 @@ class GraphPicture {
 
   draw(step, state) {
     const { trace } = this;
-    const { width, height, boxes, lines, holds, box: [wide, high] } = trace.layout;
+    const { width, height, boxes, lines, frames, holds, box: [wide, high] } = trace.layout;
     const event = trace.events[step - 1];
     const moved = new Set(event?.[2] === "frontiers" ? event[3].map(([place]) => trace.places[place].module) : []);
-    const parts = lines.map((line) => this.line(line, state));
+    const parts = frames.map(([x, y, wide, high, title]) => svg("g", {},
+      svg("rect", { x, y, width: wide, height: high, rx: 12, class: "frame" }),
+      svg("text", { x: x + 10, y: y + 16, class: "small" }, title)));
+    parts.push(...lines.map((line) => this.line(line, state)));
     for (const module of trace.modules) {
       const [x, y] = boxes[module.id];
       const place = this.output.get(module.id);
@@ -118,20 +121,20 @@ class GraphPicture {
       svg("title", {}, `What may still come after event ${step}`), svg("desc", {}, told.join("; ")), ...parts));
   }
 
-  line([start, end, place, back], state) {
-    const { width, boxes, box: [wide, high] } = this.trace.layout;
+  line([start, end, place, leave, enter, side], state) {
+    const { boxes, box: [wide, high] } = this.trace.layout;
     const [[x1, y1], [x2, y2]] = [boxes[start], boxes[end]];
     const flight = state.counted(place);
     const parts = [];
-    if (back) {
-      const side = width - 4;
-      const edge = x2 + wide / 2;
-      parts.push(svg("path", { d: `M${x1 + wide / 2} ${y1}C${side} ${y1} ${side} ${y2} ${edge + 6} ${y2}`, class: "line answer" }),
+    if (side !== null) {
+      // Half-way round it is at the side, so that it passes whatever stands there.
+      const [edge, out] = [x2 + wide / 2, (8 * side - x1 - x2 - wide) / 6];
+      parts.push(svg("path", { d: `M${x1 + wide / 2} ${y1}C${out} ${y1} ${out} ${y2} ${edge + 6} ${y2}`, class: "line answer" }),
         svg("path", { d: `M${edge} ${y2}l7 -4v8z`, class: "head" }));
-      if (flight) parts.push(chip(width - 90, (y1 + y2) / 2 - 9, flight, "flight"));
+      if (flight) parts.push(chip(side - 86, (y1 + y2) / 2 - 9, flight, "flight"));
     } else {
-      const [top, bottom, half] = [y1 + high / 2, y2 - high / 2, (y1 + y2) / 2];
-      parts.push(svg("path", { d: `M${x1} ${top}C${x1} ${half} ${x2} ${half} ${x2} ${bottom - 6}`, class: "line" }),
+      const [top, bottom, half] = [y1 + high / 2, y2 - high / 2, (leave + enter) / 2];
+      parts.push(svg("path", { d: `M${x1} ${top}V${leave}C${x1} ${half} ${x2} ${half} ${x2} ${enter - 6}V${bottom - 6}`, class: "line" }),
         svg("path", { d: `M${x2} ${bottom}l-4 -7h8z`, class: "head" }));
       if (flight) parts.push(chip(x1 + 0.7 * (x2 - x1) + 6, bottom - 26, flight, "flight"));
     }

@@ -1,12 +1,13 @@
 """The picture of a pipeline: what stands in it, and that to look at a pipeline is not to use it."""
 
+from itertools import combinations
 from xml.etree import ElementTree as ET
 
 import pytest
 
 import pullstream as ps
 from pullstream.trace import planned
-from pullstream.trace.drawing.graph import layout_of
+from pullstream.trace.drawing.layout import BOX, HEIGHT, layout_of
 
 ROUND = ps.loop(ps.map(lambda n: ps.Again(n - 1) if n > 3 else n))
 
@@ -35,10 +36,91 @@ def test_streams_inside_a_module_are_told():
     per_key = ps.group_by(str, ps.pipe(ps.scan(max), ps.map(str)))
     drawn = ps.draw(ps.pipe(ps.merge(ps.values([1]), ps.count()), per_key, ps.tee(ps.first(), ps.drain())))
 
-    assert "group_by<br>each: scan -> map" in drawn.mermaid
-    for name in ("values", "count", "merge", "first", "drain"):
+    for name in ("values", "count", "merge", "first", "drain", "group_by", "scan -> map"):
         assert f'["{name}"]' in drawn.mermaid
-    assert "each: " not in drawn.mermaid.replace("each: scan", "")
+    assert drawn.mermaid.count("subgraph") == drawn.svg.count("opened by") == 1
+    assert lines(ps.group_by(str, ps.scan(max))) == [
+        'm0["upstream"]',
+        'm1["group_by"]',
+        'subgraph f0["opened by group_by"]',
+        'm2["scan"]',
+        "end",
+        "m1 -.- f0",
+        "m0 --> m1",
+    ]
+
+
+def test_a_loop_in_a_loop_is_a_frame_in_a_frame():
+    """In each as many rounds as a time has there; the ways in and out are of the loop, whose name they bear."""
+    drawn = lines(ps.pipe(ps.values([5]), ps.loop(ROUND).named("again"), ps.collect()))
+
+    outer = drawn.index('subgraph f0["again: a time has a round"]')
+    assert drawn[outer + 1] == 'm1["again ingress<br>times: into loop"]'
+    first, last = drawn.index('subgraph f1["loop: a time has 2 rounds"]'), drawn.index("end")
+    for name in ("loop ingress", "map", "loop feedback"):
+        assert any(f'["{name}' in line for line in drawn[first:last])
+    assert drawn[last + 1] == "end"
+    assert drawn[0] == 'm0["values"]'
+    assert drawn[1] == 'm10["collect"]'
+
+
+def test_a_loop_in_a_stream_inside_and_a_stream_inside_a_loop():
+    """Frames lie in each other as the program does, however deep."""
+    keyed = ps.group_by(str, ps.pipe(ps.group_by(len, ps.scan(max)), ROUND))
+    frames = planned(ps.pipe(ps.values([1]), ps.loop(keyed), ps.collect())).header["frames"]
+
+    titles = ["loop: a time has a round", "opened by group_by", "loop: a time has a round", "opened by group_by"]
+    assert [frame["title"] for frame in frames] == titles
+    assert [frame["within"] for frame in frames] == [None, 0, 1, 1]
+
+
+def inside(frame, x, y, wide=0.0, high=0.0):
+    return (
+        frame.left <= x - wide / 2
+        and x + wide / 2 <= frame.left + frame.width
+        and (frame.top <= y - high / 2 and y + high / 2 <= frame.top + frame.height)
+    )
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        ps.pipe(ps.values([1]), ps.loop(ps.group_by(str, ps.pipe(ps.scan(max), ps.prefetch(1)))), ps.collect()),
+        ps.pipe(ps.merge(ps.values([1]), ps.count()), ps.loop(ps.pipe(ROUND, ROUND)), ps.tee(ps.first(), ps.last())),
+        ps.pipe(ps.merge(ps.pipe(ps.values([1]), ROUND), ps.count()), ps.group_by(str, ROUND), ps.drain()),
+    ],
+)
+def test_boxes_are_in_their_frames_and_in_no_other(pipeline):
+    """Whole; frames lie in each other or apart, boxes do not touch, and all of it is in the picture."""
+    header = planned(pipeline).header
+    layout = layout_of(header)
+
+    assert len(layout.frames) == len(header["frames"]) > 0
+    for number, (frame, about) in enumerate(zip(layout.frames, header["frames"], strict=True)):
+        mine = {*about["modules"]}
+        for inner in header["frames"][number + 1 :]:
+            around = inner["within"]
+            while around is not None and around != number:
+                around = header["frames"][around]["within"]
+            mine |= {*inner["modules"]} if around == number else set()
+        for node, (x, y) in layout.boxes.items():
+            assert inside(frame, x, y, BOX, HEIGHT) == (node in mine)
+            apart = [frame.left - x - BOX / 2, x - BOX / 2 - frame.left - frame.width]
+            apart += [frame.top - y - HEIGHT / 2, y - HEIGHT / 2 - frame.top - frame.height]
+            assert node in mine or max(apart) > 0
+        assert 0 <= frame.left < frame.left + frame.width <= layout.width
+        assert 0 <= frame.top < frame.top + frame.height <= layout.height
+    for (x1, y1), (x2, y2) in combinations(layout.boxes.values(), 2):
+        assert abs(x1 - x2) >= BOX or abs(y1 - y2) >= HEIGHT
+
+
+def test_what_goes_round_passes_what_stands_beside():
+    """Half-way the line that leads back is at the side, where nothing is."""
+    layout = layout_of(planned(ps.pipe(ps.values([1]), ps.loop(ps.group_by(str, ps.scan(max))), ps.drain())).header)
+
+    (side,) = [way.side for way in layout.lines if way.side is not None]
+    loop, group = layout.frames
+    assert group.left + group.width < side < loop.left + loop.width
 
 
 def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
@@ -47,7 +129,7 @@ def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
     late = ps.stamp(len, lateness=1, late=ps.last())
     drawn = ps.draw(ps.pipe(ps.values(["1"]), refusing, ps.map(str), late, ps.drain())).mermaid
 
-    assert "each: " not in drawn
+    assert "opened by" not in drawn
     assert '["first"]' in drawn
     assert '["last"]' in drawn
 
