@@ -1,6 +1,6 @@
 """The kernel of modules with several inputs: all are asked at once, and a batch of each is kept."""
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -63,6 +63,16 @@ class Input(Remainder, StreamEnd):
         if self._minima is None:
             self._minima = Minima(self.batch.times)
         return self._minima.at(self.used)
+
+    def runs(self) -> Iterator[tuple[Hashable, int, int]]:
+        """The times of a batch that nothing is used of, each with where its values begin and end."""
+        if self.batch is None:
+            yield self.time, 0, len(self.values)
+            return
+        begin, times = 0, self.batch.times
+        for end in (*self.batch.changes, len(times)):
+            yield times[begin], begin, end
+            begin = end
 
     @property
     def done(self) -> bool:

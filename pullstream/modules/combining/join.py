@@ -1,6 +1,8 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
-from collections.abc import Callable, Hashable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Annotated, Any, Final, Generic, Literal, Required, cast, overload
 
 import attrs
@@ -19,11 +21,11 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.failures import caught
 from pullstream.logger import LOG
-from pullstream.modules.combining.join_state import Kept, KeptValue, Near
+from pullstream.modules.combining.join_state import Groups, Kept, Near
 from pullstream.modules.windows.grid import duration, refusal
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, Antichain
-from pullstream.timely.order import is_total
+from pullstream.timely.order import in_one_order, is_total
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -38,6 +40,8 @@ MANY: Final = 256
 """The number of pairs made before they are answered."""
 
 Chunk = Batch[tuple[Any, Any]]
+
+_NOBODY: Final = (None,)
 
 
 class _Past(Waiter):
@@ -62,11 +66,15 @@ class _Side:
 
     other: "_Side"
 
-    def __init__(self, each: Input, place: int, key: Callable[[Any], Hashable], kept: Kept) -> None:
+    def __init__(
+        self, each: Input, place: int, key: Callable[[Any], Hashable], kept: Kept | Near, *, owes: bool
+    ) -> None:
         self.each = each
         self.place = place
         self.key = key
         self.kept = kept
+        self.owes = owes
+        """Whether what nothing matches is answered as well."""
         self.met: set[Any] = set()
         """The times of its values; two at most, for more need not be known."""
 
@@ -80,22 +88,29 @@ class _Pairs:
 
     def __init__(self) -> None:
         self.pairs: list[Any] = []
+        self.times: list[Any] = []
         self.time: Any = NOTHING
-        """The time of the last of them, and of those to come."""
-        self._times: list[Any] = []
+        """The time of those that are taken."""
 
-    def go_to(self, time: Any) -> None:
-        """Take another time."""
-        if self.pairs:
-            self._times += [self.time] * (len(self.pairs) - len(self._times))
-        self.time = time
+    def take(self, pairs: Iterable[Any]) -> bool:
+        """Take pairs until there are many; whether these were all of them."""
+        before = len(self.pairs)
+        try:
+            self.pairs += islice(pairs, max(1, MANY - before))
+        finally:
+            self.times += [self.time] * (len(self.pairs) - before)
+        return len(self.pairs) < MANY
+
+    def add(self, times: Sequence[Any], pairs: Sequence[Any]) -> None:
+        """Take pairs, each at its time."""
+        self.times += times
+        self.pairs += pairs
 
     def chunk(self) -> Chunk:
-        """All of them."""
-        if not self._times:
-            return Batch(self.time, self.pairs)
-        self.go_to(self.time)
-        return TimedBatch(self._times, self.pairs)
+        """All of them; then there is none."""
+        chunk = timed(self.times, self.pairs)
+        self.pairs, self.times = [], []
+        return chunk
 
 
 class _Join(FanIn):
@@ -140,8 +155,10 @@ class _Join(FanIn):
         self.moved = self._changed
         new = Kept if self._within is None else Near
         self._sides = [
-            _Side(each, port.place, key, new())
-            for each, port, key in zip(self.all, self.location.ports, self._keys, strict=True)
+            _Side(each, port.place, key, new(marks=owes), owes=owes)
+            for each, port, key, owes in zip(
+                self.all, self.location.ports, self._keys, (self._outer, False), strict=True
+            )
         ]
         left, right = self._sides
         left.other, right.other = right, left
@@ -236,61 +253,113 @@ class _Join(FanIn):
 
     def _pairs(self, side: _Side) -> Iterator[Chunk]:
         self._worked = False
-        values, times = side.each.values, side.each.times
-        kept, matches, is_left = side.kept, side.other.kept, side is self._sides[0]
-        owing = is_left and self._outer
-        arriving = self._arriving(side.other)
-        time: Any = NOTHING
-        reach, keep = None, False
         made = _Pairs()
-        out = made.pairs
+        make = self._at_once if self._within is None else self._near
         try:
-            for place, value in enumerate(values):
-                self._place = place
-                at = side.each.time if times is None else times[place]
-                if at is not time:
-                    time = at
-                    reach = self._reach(time)
-                    keep = arriving.less_equal(reach)
-                    if len(side.met) < 2:
-                        side.met.add(time)
-                try:
-                    key = side.key(value)
-                    hash(key)
-                except Exception as exc:
-                    if not self._catches:
-                        raise
-                    made.go_to(time)
-                    out.append(caught(value, exc))
-                    continue
-                entry = KeptValue(time, reach, value)
-                for at, rows in matches.find(key, time, reach):
-                    entry.matched = True
-                    if at is not made.time:
-                        made.go_to(at)
-                    if is_left:
-                        out += [(value, match.value) for match in rows]
-                    else:
-                        for match in rows:
-                            match.matched = True
-                            out.append((match.value, value))
-                    if len(out) > MANY:
-                        yield made.chunk()
-                        made = _Pairs()
-                        out = made.pairs
-                if keep:
-                    if kept.add(key, entry) and owing:
-                        self.location.hold(time)
-                elif owing and not entry.matched:
-                    made.go_to(time)
-                    out.append((value, None))
+            yield from make(side, made)
         except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
             self._failed = exc
         else:
-            self._place = len(values)
+            self._place = len(side.each.values)
         self._worked = True
-        if out:
+        if made.pairs:
             yield made.chunk()
+
+    def _at_once(self, side: _Side, made: _Pairs) -> Iterator[Chunk]:
+        """The pairs of a batch whose values match those at the same time: all of a time in a few calls."""
+        values, arriving = side.each.values, self._arriving(side.other)
+        kept, others = cast("tuple[Kept, Kept]", (side.kept, side.other.kept))
+        for time, start, end in side.each.runs():
+            begin, made.time = start, time
+            if len(side.met) < 2:
+                side.met.add(time)
+            keep = arriving.less_equal(time)
+            while begin < end:
+                self._place = begin
+                keys, wrong = _keys_of(side.key, values[begin:end])
+                some = values[begin : begin + len(keys)]
+                there = others.at(time)
+                pairs = self._matches(side, keys, some, there or {}, keep=keep)
+                while not made.take(pairs):
+                    yield made.chunk()
+                if there is not None:
+                    others.match(time, keys)
+                if keep and keys:
+                    if kept.add(time, keys, some) and side.owes:
+                        self.location.hold(time)
+                    if there is not None:
+                        kept.match(time, there)
+                begin += len(keys)
+                if wrong is not None:
+                    value, failure = wrong
+                    if not self._catches:
+                        raise failure
+                    made.take([caught(value, failure)])
+                    begin += 1
+
+    def _matches(
+        self, side: _Side, keys: Sequence[Hashable], values: Sequence[Any], there: Groups, *, keep: bool
+    ) -> Iterator[tuple[Any, Any]]:
+        """The pairs of values with what is there at their time, each made when it is taken."""
+        each = zip(values, keys, strict=True)
+        if side is not self._sides[0]:
+            return ((match, value) for value, key in each if key in there for match in there[key])
+        if side.owes and not keep:
+            return ((value, match) for value, key in each for match in there.get(key, _NOBODY))
+        return ((value, match) for value, key in each if key in there for match in there[key])
+
+    def _near(self, side: _Side, made: _Pairs) -> Iterator[Chunk]:
+        """The pairs of a batch whose values match those at times not too far away."""
+        values = side.each.values
+        times = side.each.times or [side.each.time] * len(values)
+        kept, rows = cast("Near", side.kept), cast("Near", side.other.kept).rows
+        arriving = self._arriving(side.other)
+        reaches = self._reaches(times)
+        keep_all = reaches is not None and arriving.less_equal(min(reaches))
+        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, self._outer
+        time: Any = NOTHING
+        reach, keep = None, False
+        for place, (value, at) in enumerate(zip(values, times, strict=True)):
+            self._place = place
+            if at is not time:
+                time = at
+                reach = self._reach(time) if reaches is None else reaches[place]
+                keep = keep_all or arriving.less_equal(reach)
+                if len(side.met) < 2:
+                    side.met.add(time)
+            try:
+                key = key_of(value)
+                row = rows.get(key)
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                made.add((time,), [caught(value, exc)])
+                continue
+            found: list[Any] = []
+            if row is not None:
+                begin = bisect_left(row.reaches, time, row.begin)
+                end = bisect_right(row.times, reach, begin)
+                if begin < end:
+                    found = row.values[begin:end]
+                    now = bisect_right(row.times, time, begin, end)
+                    pairs = [(value, match) for match in found] if is_left else [(match, value) for match in found]
+                    made.add([time] * (now - begin) + row.times[now:end], pairs)
+                    if marks:
+                        row.matched[begin:end] = b"\1" * (end - begin)
+                    if len(made.pairs) > MANY:
+                        yield made.chunk()
+            if keep:
+                if kept.add(key, time, reach, value, bool(found)):
+                    self.location.hold(time)
+            elif owes and not found:
+                made.add((time,), [(value, None)])
+
+    def _reaches(self, times: Sequence[Any]) -> list[Any] | None:
+        """The last times that these match, where all of them have one."""
+        try:
+            return [time + self._within for time in times] if in_one_order(times) else None
+        except (TypeError, OverflowError):
+            return None
 
     def _reach(self, time: Any) -> Any:
         if self._within is None:
@@ -320,11 +389,10 @@ class _Join(FanIn):
         self._stale = False
         self.scope.sidecar.propagate()
         left, right = self._sides
-        for time, entries in left.kept.forget(self._arriving(right)):
+        for time, values in left.kept.forget(self._arriving(right)):
             if self._outer:
-                unmatched = [(entry.value, None) for entry in entries if not entry.matched]
-                if unmatched:
-                    self._ready.put(time, unmatched)
+                if values:
+                    self._ready.put(time, [(value, None) for value in values])
                 self.location.drop(time)
         right.kept.forget(self._arriving(left))
         return bool(self._ready)
@@ -358,6 +426,29 @@ class _Join(FanIn):
         waiters = [_Past(side, self) for side in self._sides if side.kept.size]
         await self.scope.sidecar.until(waiters, self._changed)
         self._stale = True
+
+
+def _keys_of(
+    key: Callable[[Any], Hashable], values: Sequence[Any]
+) -> tuple[list[Hashable], tuple[Any, Exception] | None]:
+    """The keys of values, up to the first that has none, and then that one, and why."""
+    keys: list[Hashable] = []
+    hashes: list[int] = []
+    failure: Exception | None = None
+    try:
+        keys += map(key, values)
+    except Exception as exc:  # noqa: BLE001 - the join's, when what comes before it is answered
+        failure = exc
+    try:
+        hashes += map(hash, keys)
+    except Exception as exc:  # noqa: BLE001 - as above
+        failure = exc
+        del keys[len(hashes) :]
+    if failure is None:
+        return keys, None
+    # Where a key is no function of Python's, an error shows what has this name here.
+    value = values[len(keys)]
+    return keys, (value, failure)
 
 
 def _keys(call: Call, on: Any) -> Any:

@@ -1,141 +1,193 @@
 """The state of a join: values of a source by time and key, until none can match them any more."""
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Hashable, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from operator import attrgetter
-from typing import Any, Final
-
-import attrs
-from typing_extensions import override
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 from pullstream.timely import Antichain
 from pullstream.timely.order import is_total
 
-_TIME: Final = attrgetter("time")
-_REACH: Final = attrgetter("reach")
-
-
-@attrs.define(eq=False)
-class KeptValue:
-    """A value that is kept; `reach` is the last time of a value that may match it."""
-
-    time: Any
-    reach: Any
-    value: Any
-    matched: bool = False
+Groups = Mapping[Hashable, Sequence[Any]]
+"""The values of one time, by key."""
 
 
 class Kept:
-    """Values that match those at the same time."""
+    """Values that match those at the same time; `marks` says whether those that nothing has matched are wanted."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, marks: bool = False) -> None:
         self.size = 0
         """The number of values that are kept."""
-        self._times: dict[Hashable, dict[Hashable, list[KeptValue]]] = {}
-        self._reaches: dict[Hashable, Any] = {}
-        self._heap: list[tuple[Any, Any]] | None = []
+        self._times: dict[Hashable, dict[Hashable, list[Any]]] = {}
+        self._heap: list[Any] | None = []
+        self._matched: dict[Hashable, set[Hashable]] | None = {} if marks else None
+        """The keys that something has matched, by time."""
 
-    def add(self, key: Hashable, entry: KeptValue) -> bool:
-        """Keep a value; whether it is the first one at its time."""
-        self.size += 1
-        first = entry.time not in self._times
-        if first:
-            self._times[entry.time] = {}
-            self._reaches[entry.time] = entry.reach
-            if self._heap is not None and is_total(entry.time):
-                heappush(self._heap, (entry.reach, entry.time))
+    def add(self, time: Hashable, keys: Sequence[Hashable], values: Sequence[Any]) -> bool:
+        """Keep values of one time, of which there are some; whether they are the first at it."""
+        groups = self._times.get(time)
+        first = groups is None
+        if groups is None:
+            groups = self._times[time] = {}
+            if self._heap is not None and is_total(time):
+                heappush(self._heap, time)
             else:
                 self._heap = None
-        self._times[entry.time].setdefault(key, []).append(entry)
+        for key, value in zip(keys, values, strict=True):
+            group = groups.get(key)
+            if group is None:
+                groups[key] = [value]
+            else:
+                group.append(value)
+        self.size += len(values)
         return first
 
-    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[KeptValue]]]:
-        """The values that match one at `time`, each group with the time of what comes of it."""
-        del reach
-        values = self._times.get(time)
-        return () if values is None or key not in values else ((time, values[key]),)
+    def at(self, time: Hashable) -> Groups | None:
+        """What is kept of a time, if anything is."""
+        return self._times.get(time)
+
+    def match(self, time: Hashable, keys: Iterable[Hashable]) -> None:
+        """Mark what is kept at a time under one of some keys, if that is wanted."""
+        if self._matched is not None:
+            self._matched.setdefault(time, set()).update(self._times[time].keys() & keys)
 
     def waiting(self) -> list[Any]:
         """The last times that are waited for: of those that are in one order, the first."""
-        if self._heap is None:
-            return list(self._reaches.values())
-        return [self._heap[0][0]] if self._heap else []
+        return list(self._times) if self._heap is None else self._heap[:1]
 
-    def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[KeptValue]]]:
-        """Drop the times that nothing can match any more which may still be `arriving`."""
+    def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
+        """Drop the times that nothing can match any more which may still be `arriving`; of each, what is unmatched."""
         return [(time, self._drop(time)) for time in self._over(arriving)]
 
     def _over(self, arriving: Antichain[Any]) -> list[Any]:
         if self._heap is None:
-            return [time for time, reach in self._reaches.items() if not arriving.less_equal(reach)]
+            return [time for time in self._times if not arriving.less_equal(time)]
         over: list[Any] = []
-        while self._heap and not arriving.less_equal(self._heap[0][0]):
-            over.append(heappop(self._heap)[1])
+        while self._heap and not arriving.less_equal(self._heap[0]):
+            over.append(heappop(self._heap))
         return over
 
-    def _drop(self, time: Any) -> list[KeptValue]:
-        del self._reaches[time]
-        entries = [entry for group in self._times.pop(time).values() for entry in group]
-        self.size -= len(entries)
-        return entries
+    def _drop(self, time: Any) -> list[Any]:
+        groups = self._times.pop(time)
+        self.size -= sum(map(len, groups.values()))
+        if self._matched is None:
+            return []
+        matched = self._matched.pop(time, ())
+        return [value for key, group in groups.items() if key not in matched for value in group]
 
 
-class _KeyRow:
+class Row:
     """The values of one key, in the order of their times; those that are dropped go in turns, as deleting costs."""
 
+    __slots__ = ("begin", "matched", "reaches", "times", "values")
+
     def __init__(self) -> None:
-        self.entries: list[KeptValue] = []
+        self.times: list[Any] = []
+        self.reaches: list[Any] = []
+        """The last time, for each, of a value that may match it."""
+        self.values: list[Any] = []
+        self.matched = bytearray()
+        """Whether anything has."""
         self.begin = 0
         """The position of the first that is kept."""
 
-    def add(self, entry: KeptValue) -> None:
+    def add(self, time: Any, reach: Any, value: Any, matched: int) -> None:
         """Keep a value."""
-        entries = self.entries
-        if entries and entry.time < entries[-1].time:
-            insort(entries, entry, lo=self.begin, key=_TIME)
+        times = self.times
+        if not times or times[-1] <= time:
+            times.append(time)
+            self.reaches.append(reach)
+            self.values.append(value)
+            self.matched.append(matched)
         else:
-            entries.append(entry)
+            place = bisect_right(times, time, self.begin)
+            times.insert(place, time)
+            self.reaches.insert(place, reach)
+            self.values.insert(place, value)
+            self.matched.insert(place, matched)
 
-    def forget(self, time: Any) -> bool:
-        """Drop the values up to a time; whether none is left."""
-        entries = self.entries
-        self.begin = bisect_right(entries, time, lo=self.begin, key=_TIME)
-        if 2 * self.begin > len(entries):
-            del entries[: self.begin]
+    def forget(self, count: int) -> Iterator[tuple[Any, Any, int]]:
+        """Drop the first values; gives their times, and what they are, and whether anything has matched them."""
+        begin, end = self.begin, self.begin + count
+        gone = zip(self.times[begin:end], self.values[begin:end], self.matched[begin:end], strict=True)
+        self.begin = end
+        if 2 * end > len(self.times):
+            del self.times[:end], self.reaches[:end], self.values[:end], self.matched[:end]
             self.begin = 0
-        return not entries
+        return gone
 
 
-class Near(Kept):
-    """Values that match those at times not too far away; times are in one order."""
+class Near:
+    """Values that match those at times not too far away; times are in one order.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._keys: dict[Hashable, _KeyRow] = {}
+    They lie in lists side by side: an object for each would cost more than all the rest.
+    """
 
-    @override
-    def add(self, key: Hashable, entry: KeptValue) -> bool:
-        if key not in self._keys:
-            self._keys[key] = _KeyRow()
-        self._keys[key].add(entry)
-        return super().add(key, entry)
+    def __init__(self, *, marks: bool = False) -> None:
+        self.size = 0
+        """The number of values that are kept."""
+        self.rows: dict[Hashable, Row] = {}
+        """By key."""
+        self._held: set[Any] | None = set() if marks else None
+        """The times of what is kept, if what is unmatched is wanted."""
+        self._reaches: list[Any] = []
+        """Of all that is kept, in order; beside it, the keys."""
+        self._keys: list[Hashable] = []
+        self._begin = 0
+        """The position of the first that is kept."""
 
-    @override
-    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[KeptValue]]]:
-        row = self._keys.get(key)
+    def add(self, key: Hashable, time: Any, reach: Any, value: Any, matched: int = 0) -> bool:
+        """Keep a value; whether it is the first one at its time, where that is wanted."""
+        row = self.rows.get(key)
         if row is None:
-            return ()
-        entries = row.entries
-        start = bisect_left(entries, time, lo=row.begin, key=_REACH)
-        now = bisect_right(entries, time, lo=start, key=_TIME)
-        end = bisect_right(entries, reach, lo=now, key=_TIME)
-        before = [(time, entries[start:now])] if start < now else []
-        return [*before, *((entry.time, [entry]) for entry in entries[now:end])]
+            row = self.rows[key] = Row()
+        row.add(time, reach, value, matched)
+        reaches = self._reaches
+        if not reaches or reaches[-1] <= reach:
+            reaches.append(reach)
+            self._keys.append(key)
+        else:
+            place = bisect_right(reaches, reach, self._begin)
+            reaches.insert(place, reach)
+            self._keys.insert(place, key)
+        self.size += 1
+        if self._held is None or time in self._held:
+            return False
+        self._held.add(time)
+        return True
 
-    @override
-    def _drop(self, time: Any) -> list[KeptValue]:
-        for key in self._times[time]:
-            if self._keys[key].forget(time):
-                del self._keys[key]
-        return super()._drop(time)
+    def waiting(self) -> list[Any]:
+        """The first of the last times that are waited for."""
+        return self._reaches[self._begin : self._begin + 1]
+
+    def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
+        """Drop what nothing can match any more which may still be `arriving`; by time, what is unmatched, if wanted."""
+        if not self.size or arriving.less_equal(self._reaches[self._begin]):
+            return []
+        begin, reaches = self._begin, self._reaches
+        end = bisect_left(reaches, arriving.elements[0], begin) if arriving.elements else len(reaches)
+        gone: list[tuple[Any, Any, int]] = []
+        for key, count in Counter(self._keys[begin:end]).items():
+            row = self.rows[key]
+            dropped = row.forget(count)
+            if not row.times:
+                del self.rows[key]
+            if self._held is not None:
+                gone += dropped
+        self.size -= end - begin
+        self._begin = end
+        if 2 * end > len(reaches):
+            del reaches[:end], self._keys[:end]
+            self._begin = 0
+        gone.sort(key=_FIRST)
+        if self._held is not None:
+            self._held.difference_update(map(_FIRST, gone))
+        return [
+            (time, [value for _, value, matched in entries if not matched]) for time, entries in groupby(gone, _FIRST)
+        ]
+
+
+_FIRST = itemgetter(0)
