@@ -195,6 +195,8 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
     for item, level in _levels(list(blocks), down).items():
         rows.setdefault(level, []).append(item)
     room = TURN if back else 0.0
+    # What goes round does so on the right; the whole stays in the middle of its picture.
+    before = room if root else 0.0
     margin = MARGIN if root else 0
     # Where nothing stands side by side, lines go straight down, whatever is beside them.
     straight = all(len(row) == 1 for row in rows.values())
@@ -206,7 +208,7 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
     heights = [max(blocks[item].height for item in rows[level]) for level in sorted(rows)]
     tops = list(accumulate((height + BETWEEN for height in heights), initial=float(margin)))
     bottom = tops[-1] - BETWEEN + margin + (BELOW if root else 0)
-    whole = Block(inner + 2 * room, bottom, 0.0, {})
+    whole = Block(before + inner + room, bottom, 0.0, {})
     centre: dict[Item, float] = {}
 
     def wanted(item: Item) -> tuple[bool, float]:
@@ -216,11 +218,11 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
 
     for level, row in sorted(rows.items()):
         spare = (inner - sum(blocks[item].width for item in row)) / len(row)
-        left = room + spare / 2
+        left = before + spare / 2
         for item in sorted(row, key=wanted):
             block = blocks[item]
             if straight:
-                left = room + (inner - widest) / 2 + anchor - block.anchor
+                left = before + (inner - widest) / 2 + anchor - block.anchor
             centre[item] = left + block.anchor
             whole.put(block, left, tops[level] + (heights[level] - block.height) / 2)
             left += block.width + spare
@@ -231,7 +233,7 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
         else:
             above, below = level_of[start], level_of[end]
             whole.bends[line] = tops[above] + heights[above], tops[below]
-    whole.anchor = next(iter(centre.values()), 0.0) if straight else whole.width / 2
+    whole.anchor = next(iter(centre.values()), 0.0) if straight else before + inner / 2
     return whole
 
 
