@@ -132,6 +132,9 @@ class Accumulator:
                     table[name] = step(table[name], value)
                 except Exception as exc:  # noqa: BLE001 - the policy's business
                     told.append((number, caught(value, exc)))
+        elif key is None and step is one_more:
+            for table, _ in zip(tables, values, strict=False):
+                table[None] += 1
         elif key is None:
             for table, value in zip(tables, values, strict=False):
                 table[None] = step(table[None], value)

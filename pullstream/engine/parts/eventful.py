@@ -5,7 +5,7 @@ another, and what is complete is found between the steps. Elsewhere one task ask
 ask is never cancelled because something else came first, its answer waits in a slot of one, in flight, for its turn.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from math import inf
 from typing import Any, cast
@@ -22,7 +22,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
-from pullstream.timely import less_equal, less_than
+from pullstream.timely import BEGINNING, less_equal, less_than
 
 
 @attrs.frozen
@@ -224,6 +224,12 @@ class Eventful:
         except TypeError:
             # They are of two domains, which a look is to find out.
             return False
+
+    def fronts(self) -> Sequence[Any]:
+        """The least times that might still have come when somebody last looked."""
+        if self._slot is DONE:
+            return ()
+        return (BEGINNING,) if self._fronts is None else self._fronts
 
     def ask(self, limit: int) -> None:
         """Let upstream be asked beside, unless it is being asked."""

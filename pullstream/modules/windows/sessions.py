@@ -7,7 +7,7 @@ to have one, is held at the end that the session will have at least; while it go
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from heapq import heappop
+from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Annotated, Any, overload
 
@@ -19,7 +19,7 @@ from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import OnError, catches
-from pullstream.engine.parts.accumulator import Accumulator, Told
+from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
@@ -77,6 +77,7 @@ class _Sessions(Windowed, Resumable):
     @override
     async def acquire(self) -> None:
         await super().acquire()
+        self._plain = self.accumulator.plain and not self.memory.saves
         self.listen()
 
     @override
@@ -100,10 +101,12 @@ class _Sessions(Windowed, Resumable):
         self.met_all(times)
         early = self._early
         for time, value in zip(times, batch.values, strict=True):
-            if time in early:
-                early[time].append(value)
+            waiting = early.get(time)
+            if waiting is None:
+                early[time] = [value]
+                heappush(self.moments, time)
             else:
-                self._wait(time).append(value)
+                waiting.append(value)
         self.listen()
 
     def _usual(self, times: Sequence[Any]) -> bool:
@@ -126,9 +129,44 @@ class _Sessions(Windowed, Resumable):
     def complete(self, time: Any) -> None:
         self.listening = None
         self.reach(time)
+        if self._plain:
+            values: list[Any] = []
+            # Each value is read after its session was found, which puts it there.
+            self.accumulator.add_each(self._tables(values), values, [])
         while not self.full and (first := self.first()) is not None and self.events.knows(first, before=True):
             self.reach(first)
         self.listen()
+
+    def _tables(self, values: list[Any]) -> Iterator[Table]:
+        """The tables of the sessions of what waits and has its turn, as of the last look; each value is added first."""
+        sessions, moments, early = self._sessions, self.moments, self._early
+        key_of, new = self._key, self.accumulator.new
+        fronts = self.events.fronts()
+        last = min(fronts) if fronts else None
+        gap, soonest = self._gap, self.first()
+        key: Hashable = None
+        while moments and (last is None or moments[0] <= last):
+            time = moments[0]
+            if soonest <= time:
+                # While nothing of a session comes its end is the first, and no other's is before what that was.
+                while sessions and (soonest := next(iter(sessions.values())).end) <= time and not self.full:
+                    self._close_until(soonest)
+                if self.full:
+                    return
+            heappop(moments)
+            self._now = time
+            end = time + gap
+            for value in early.pop(time):
+                if key_of is not None:
+                    key = key_of(value)
+                session = sessions.get(key)
+                if session is None:
+                    self._number += 1
+                    session = sessions[key] = _Session(time, time, new(), key, self._number)
+                session.end = end
+                sessions.move_to_end(key)
+                values.append(value)
+                yield session.table
 
     @override
     def reach(self, moment: Any) -> None:
