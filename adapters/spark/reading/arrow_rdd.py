@@ -76,7 +76,7 @@ def job_numbers(session: "SparkSession", tag: str) -> Sequence[int]:
 
 
 def map_stages(session: "SparkSession", jobs: Iterable[int]) -> set[tuple[int, int]] | None:
-    """The map stages that have run for jobs, each with its last attempt; None as long as not all is known of them.
+    """The map stages that had to run for jobs, each with its last attempt; None as long as not all is known of them.
 
     The public tracker asks Java seven times about a stage.
     """
@@ -92,7 +92,9 @@ def map_stages(session: "SparkSession", jobs: Iterable[int]) -> set[tuple[int, i
             stage = tracker.getStageInfo(number)
             if stage is None:
                 return None
-            if stage.numCompletedTasks():
+            # How many of its tasks have run says less: a job that begins, and shares the stage, has the record of its
+            # attempt begin anew, with none.
+            if stage.submissionTime():
                 ran.add((number, stage.currentAttemptId()))
     return ran
 

@@ -9,9 +9,10 @@ from uuid import uuid4
 from pullstream.authoring import chain
 
 from ..ended import EXITING_SECONDS, again, java_ended
-from ..errors import JavaEnded, JobCancelled, SparkJobError
+from ..errors import JavaEnded, JobCancelled, ShuffleRerunError, SparkJobError
 from ..failures import job_error, unlogged
 from .arrow_rdd import job_numbers
+from .reruns import changed, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,11 +59,14 @@ def ended(session: "SparkSession") -> JavaEnded | None:
     return None if known is None else again(known)
 
 
-def failed(session: "SparkSession", exc: BaseException) -> SparkJobError:
+def failed(session: "SparkSession", exc: BaseException) -> SparkJobError | ShuffleRerunError:
     """The error for a job that failed: with Spark's message, unless it is for the end of its session, or of Java."""
     if (end := ended(session)) is not None:
         return end
-    return SparkJobError(f"Spark could not do the job: {STOPPED}", str(exc)) if over(session) else job_error(exc)
+    if over(session):
+        return SparkJobError(f"Spark could not do the job: {STOPPED}", str(exc))
+    error = job_error(exc)
+    return changed("has placed rows elsewhere, as it says itself") if refused(str(error)) else error
 
 
 class Jobs:
@@ -91,6 +95,7 @@ class Jobs:
 
         Raises:
             SparkJobError: the job failed, with Spark's message.
+            ShuffleRerunError: it failed because a shuffle was computed again, and otherwise.
             JobCancelled: `cancel` or `close` was called.
         """
         return self.call(lambda: self._tagged(step, *tags))

@@ -4,9 +4,10 @@ The partitions of a read are read by several jobs. When an executor is lost betw
 shuffle, the next one has these map tasks run again. Where they place rows as before, nothing is to be seen of it. Where
 they do not (a random salt, a function that asks a service), rows of partitions that were handed on come again, and
 others never; and Spark itself compares within one job only. What tells is its record of the jobs: a later job of a read
-skips the map stages, and one that has run some of their tasks has computed a shuffle again.
+skips the map stages, and one of which any was submitted has computed a shuffle again.
 """
 
+import re
 import threading
 import time
 from collections.abc import Iterable
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 10.0
 """Seconds for Spark's record of its jobs, which is written beside them, to say that one has ended."""
+
+_REFUSED: Final = re.compile(r"aborted due to stage failure: (?!Task )[^\n]*(?:indeterminate|roll(?:ing )?back)")
+"""Spark's words for a job that has begun to read a shuffle, and whose map tasks have placed rows elsewhere since."""
 
 
 class Reruns:
@@ -35,7 +39,10 @@ class Reruns:
     def look(self, tag: str) -> None:
         """Look at the jobs with a tag, all of which have ended."""
         end = time.monotonic() + PATIENCE
-        while (numbers := job_numbers(self._session, tag)) == [] and time.monotonic() < end:
+        while not (numbers := job_numbers(self._session, tag)):
+            if time.monotonic() > end:
+                self.due = True
+                return
             time.sleep(0.002)
         self.look_at(numbers, end)
 
@@ -53,6 +60,11 @@ class Reruns:
             new = ran - self._known
             self._known |= new
             self.due = self.due or bool(new)
+
+
+def refused(message: str) -> bool:
+    """Whether Spark has noticed within one job that a shuffle has placed rows elsewhere, and says so in its message."""
+    return _REFUSED.search(message) is not None
 
 
 def changed(what: str) -> ShuffleRerunError:

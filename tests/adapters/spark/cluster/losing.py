@@ -1,7 +1,7 @@
 """A program that loses executors in the midst of reads behind a shuffle: `losing.py KILLS SEED`; says how reads ended.
 
 An executor takes its map tasks' files along, and Spark runs these tasks again: in `stable` frames they place rows as
-before, in `unstable` ones elsewhere.
+before, in `unstable` ones elsewhere. No Python runs on the executors, which would take longer to start than a read.
 """
 
 import json
@@ -10,6 +10,7 @@ import random
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from contextlib import suppress
@@ -19,95 +20,126 @@ sys.path.insert(0, str(Path(__file__).parents[4]))
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.reading import partitions
 from tests.adapters.spark.listening import children
 
 ROWS = 60_000
-SCHEMA = "id bigint, salt bigint"
+EXECUTORS = 2
+
+SALTS = {
+    "stable": "id * 7919 % 1009 AS salt",
+    # What is not the same twice; `rand()` is, in a task that is tried again.
+    "unstable": "CAST(1009 * CAST(reflect('java.lang.Math', 'random') AS DOUBLE) AS BIGINT) AS salt",
+}
+
+SLOWLY = "IF(id % 1000 = 0, reflect('java.lang.Thread', 'sleep', 20L), '') AS slept"
 
 
-def executors(top=None):
+def executors():
     """The executors' Java processes, below this one."""
-    for pid in children(top or os.getpid()):
+    for pid in children(os.getpid()):
         with suppress(OSError):
             if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 yield pid
 
 
-def both_there():
-    """Wait until there are two; Spark begins another where one was killed."""
+def all_there(session):
+    """Wait until all are, and the driver knows them; Spark begins another where one was killed."""
     until = time.monotonic() + 300
-    while len(list(executors())) < 2:
+    known = session.sparkContext._jsc.sc().getExecutorMemoryStatus
+    while len(list(executors())) < EXECUTORS or known().size() <= EXECUTORS:
         assert time.monotonic() < until, "Spark does not begin another executor"
-        time.sleep(0.2)
+        time.sleep(0.05)
 
 
-def salted(batches):
-    """What is not the same twice."""
-    import os
+class Killer:
+    """Kills an executor, once: when so many rows have come, or after some seconds."""
 
-    import pyarrow as pa
+    def __init__(self, chance):
+        self.victim = chance.randrange(EXECUTORS)
+        self.rows = chance.randrange(1, ROWS) if chance.random() < 0.75 else None
+        self.timer = threading.Timer(chance.uniform(0, 2), self.kill)
+        self.killed = False
 
-    for batch in batches:
-        salt = pa.array([int.from_bytes(os.urandom(3), "big") for _ in range(batch.num_rows)], pa.int64())
-        yield pa.RecordBatch.from_arrays([batch.column(0), salt], ["id", "salt"])
+    def __enter__(self):
+        if self.rows is None:
+            self.timer.start()
+        return self
+
+    def __exit__(self, *_):
+        self.timer.cancel()
+
+    def kill(self):
+        self.killed = True
+        os.kill(list(executors())[self.victim], signal.SIGKILL)
+
+    def saw(self, number):
+        if number == self.rows:
+            self.kill()
 
 
-def slowly(batches):
-    """Rows that take their time, so that there is some to be killed in."""
-    import time
+def comparisons():
+    """Count, from now on, how often what had been handed on is read again, and compared."""
+    counted, compare = Counter(), partitions.Partitions._compare
 
-    for batch in batches:
-        for start in range(0, batch.num_rows, 1000):
-            time.sleep(0.01)
-            yield batch.slice(start, 1000)
+    def counting(whole):
+        counted["all"] += bool(whole._handed_on)
+        compare(whole)
+
+    partitions.Partitions._compare = counting
+    return counted
 
 
 def source(session, chance):
     """One of the ways to read, and one of the frames."""
-    stable, way = chance.random() < 0.5, chance.choice(["read", "time", "streaming"])
+    kind, way = chance.choice(list(SALTS)), chance.choice(["read", "time", "streaming"])
     rows = session.range(0, ROWS, 1, 8)
     if way == "streaming":
         folder = tempfile.mkdtemp()
         rows.write.parquet(folder + "/in")
         rows = session.readStream.schema("id BIGINT").parquet(folder + "/in")
-    frame = rows.selectExpr("id", "id * 7919 % 1009 AS salt") if stable else rows.mapInArrow(salted, SCHEMA)
-    name = f"{'stable' if stable else 'unstable'}, {way}"
+    frame = rows.selectExpr("id", SALTS[kind])
+    name = f"{kind}, {way}"
     if way == "time":
-        return name, spark.from_dataframe(frame.mapInArrow(slowly, SCHEMA), time="salt", as_="tuples")
-    frame = frame.repartition(6, "salt").mapInArrow(slowly, SCHEMA)
+        return name, spark.from_dataframe(frame, time="salt", as_="tuples")
+    frame = frame.repartition(6, "salt").selectExpr("id", SLOWLY)
     if way == "read":
         return name, spark.from_dataframe(frame, as_="tuples")
     return name, spark.from_streaming(frame, checkpoint=f"{folder}/checkpoint", trigger="availableNow", as_="tuples")
 
 
-def read(session, chance):
-    """Read with a kill in the midst; how it ended."""
-    both_there()
-    session.range(1000).repartition(4).count()
+def read(session, chance, compared):
+    """Read with a kill in the midst; how it ended, or None where it did before the kill."""
     name, rows = source(session, chance)
-    found, goal = [], chance.randrange(1, ROWS)
+    all_there(session)
+    found, before = [], compared["all"]
+    # Who takes his time, too, so that the last partitions are not there before the first was handed on.
+    pause = chance.choice([0.0, 0.02])
 
     def seen(row):
         found.append(row[0])
-        if len(found) == goal:
-            os.kill(chance.choice(list(executors())), signal.SIGKILL)
+        killer.saw(len(found))
+        if len(found) % 1000 == 0:
+            time.sleep(pause)
 
-    end = "wrong"
     try:
-        ps.run(ps.pipe(rows, ps.drain(seen)))
+        with Killer(chance) as killer:
+            ps.run(ps.pipe(rows, ps.drain(seen)))
     except spark.ShuffleRerunError:
-        end = "ShuffleRerunError"
+        end, lost = "ShuffleRerunError", 0
     else:
-        if sorted(found) == list(range(ROWS)):
-            end = "exact"
-    # Whatever it ended with, no row came twice.
-    return name, end if len(set(found)) == len(found) else "wrong"
+        end, lost = "exact after a comparison" if compared["all"] > before else "exact", ROWS - len(set(found))
+    if (twice := len(found) - len(set(found))) or lost:
+        return f"{name}: wrong, for all its end, {end}: {lost} rows lost, {twice} twice"
+    return f"{name}: {end}" if killer.killed else None
 
 
 def main(kills, seed):
     chance = random.Random(seed)
     settings = {
         "spark.executor.memory": "512m",
+        # Each kill waits for another to start.
+        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         "spark.sql.shuffle.partitions": "6",
         # So few rows would be sorted into one partition.
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
@@ -115,12 +147,13 @@ def main(kills, seed):
         # Those that this kills are no fault of the cluster's.
         "spark.deploy.maxExecutorRetries": "-1",
     }
-    session = spark.session(master="local-cluster[2,1,1024]", config=settings)
-    ends = Counter()
-    for turn in range(kills):
-        name, end = read(session, chance)
-        ends[f"{name}: {end}"] += 1
-        print(f"{turn}: {name}: {end}", file=sys.stderr, flush=True)
+    session = spark.session(master=f"local-cluster[{EXECUTORS},1,1024]", config=settings)
+    ends, compared = Counter(), comparisons()
+    begin = time.monotonic()
+    while ends.total() < kills:
+        end = read(session, chance, compared)
+        ends += Counter(filter(None, [end]))
+        print(f"{ends.total()}, {time.monotonic() - begin:.0f} s: {end}", file=sys.stderr, flush=True)
     jobs = list(session.sparkContext.statusTracker().getActiveJobsIds())
     session.stop()
     print(json.dumps({"ends": ends, "jobs": jobs}))

@@ -79,6 +79,43 @@ print(json.dumps(found))
 session.stop()
 """
 
+OVERLAPPING = """
+import glob, tempfile, threading
+from adapters.spark.reading.arrow_rdd import ArrowRdd
+from adapters.spark.reading.jobs import Jobs
+from adapters.spark.reading.reruns import Reruns
+
+folder, gates = tempfile.mkdtemp(), tempfile.mkdtemp()
+session = spark.session(master="local[2]", config={"spark.local.dir": folder, "spark.ui.enabled": "false"})
+
+def held(batches):
+    # The job for partition 1 has not ended when that for partition 2 begins.
+    import os, time
+    from pyspark import TaskContext
+    place = TaskContext.get().partitionId()
+    for batch in batches:
+        open(f"{gates}/{place}", "w").close()
+        while place == 1 and not os.path.exists(f"{gates}/2"):
+            time.sleep(0.01)
+        yield batch
+
+rdd, jobs = ArrowRdd(session.range(0, 1000, 1, 4).repartition(4).mapInArrow(held, "id long")), Jobs(session)
+for file in glob.glob(folder + "/**/shuffle_*", recursive=True):
+    os.remove(file)
+first = threading.Thread(target=jobs.submit, args=(lambda: rdd.read([1]), "first"))
+first.start()
+while not os.path.exists(f"{gates}/1"):
+    time.sleep(0.01)
+jobs.submit(lambda: rdd.read([2]), "second")
+first.join()
+for tag in ("first", "second"):
+    reruns = Reruns(session)
+    reruns.look(tag)
+    found[tag] = reruns.due
+print(json.dumps(found))
+session.stop()
+"""
+
 SPECULATION = """
 session = spark.session(master="local-cluster[2,1,1024]", config={
     "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.multiplier": "1.1",
@@ -203,6 +240,11 @@ def test_a_shuffle_that_runs_again_is_noticed(way):
     for case, error in found.items():
         assert error is not None, case
         assert error.startswith("ShuffleRerunError: Spark has computed a shuffle again"), (case, error)
+
+
+def test_a_shuffle_that_runs_again_is_noticed_though_another_job_begins_meanwhile():
+    """Spark's record of the stage begins anew with each job that shares it: what it counts is forgotten by then."""
+    assert ran(OVERLAPPING) == {"first": True, "second": True}
 
 
 @pytest.mark.parametrize(("which", "count"), [("some", 3), pytest.param("all", 4, marks=pytest.mark.slow)])

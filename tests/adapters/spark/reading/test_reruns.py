@@ -130,3 +130,29 @@ def test_in_one_process_it_is_an_error_at_once(monkeypatch):
             pass
     whole.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "pullstream reading"]
+
+
+def test_jobs_that_spark_knows_nothing_of_are_not_taken_for_harmless(monkeypatch):
+    """A record of jobs that lags behind says nothing of a shuffle, and not that there was none."""
+    monkeypatch.setattr(reruns, "PATIENCE", 0.01)
+    monkeypatch.setattr(reruns, "job_numbers", lambda session, tag: [])
+    watched = reruns.Reruns(None)
+    watched.look("tag")
+    assert watched.due
+
+
+FOUND = "org.apache.spark.SparkException: Job aborted due to stage failure: "
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("cannot rollback a running result stage, please re-run the query to ensure data correctness", True),
+        ("A shuffle map stage with indeterminate output was failed and retried. However, Spark cannot rollback", True),
+        ("Task 2 in stage 12.0 failed 4 times: ValueError: rollback of an indeterminate transaction", False),
+        ("ResultStage 4 has failed the maximum allowable number of times: 4", False),
+    ],
+)
+def test_what_spark_notices_within_a_job_is_known_by_its_words(message, expected):
+    """And a word of the user's own is not taken for it."""
+    assert reruns.refused(FOUND + message) is expected
