@@ -15,6 +15,33 @@ Told: TypeAlias = list[tuple[int, Any]]
 """Answers at once, of the tables given: the number of one, and a result so far, or the mark of a failure."""
 
 
+def keys_of(
+    key: Callable[[Any], Hashable], values: Sequence[Any]
+) -> tuple[list[Hashable], tuple[Any, Exception] | None]:
+    """The keys of values, up to the first that has none, and then that one, and why.
+
+    >>> keys_of(lambda n: 6 // n, [1, 2, 0, 3])
+    ([6, 3], (0, ZeroDivisionError('integer division or modulo by zero')))
+    """
+    keys: list[Hashable] = []
+    hashes: list[int] = []
+    failure: Exception | None = None
+    try:
+        keys += map(key, values)
+    except Exception as exc:  # noqa: BLE001 - the caller's, when what comes before it is dealt with
+        failure = exc
+    try:
+        hashes += map(hash, keys)
+    except Exception as exc:  # noqa: BLE001 - as above
+        failure = exc
+        del keys[len(hashes) :]
+    if failure is None:
+        return keys, None
+    # Where a key is no function of Python's, an error shows what has this name here.
+    value = values[len(keys)]
+    return keys, (value, failure)
+
+
 class Accumulator:
     """Folds values into tables: a state for each key or, without a key, one for all.
 
@@ -48,14 +75,15 @@ class Accumulator:
         self.plain = not (eager or self._catches)
         """Whether nothing is told before the results, and a value that fails ends it."""
         self._lists = fold is LISTING
-        self._counts = self.plain and key is not None and self._step is one_more
+        self.counts = self.plain and key is not None and self._step is one_more
+        """Whether it counts values by their keys: then these are all that has to be known of them."""
 
     def new(self, before: Mapping[Hashable, Any] | None = None) -> Table:
         """A table without values; a key that is in the table `before` goes on from its state there."""
         if not self.plain or before is not None:
             return _States(self._initial, {} if before is None else before)
         # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
-        return Counter() if self._counts else defaultdict(self._initial)
+        return Counter() if self.counts else defaultdict(self._initial)
 
     def add(self, tables: Sequence[Table], values: Sequence[Any], told: Told) -> None:
         """Take values into all of the tables, value by value; the key of each is computed once.
@@ -92,6 +120,11 @@ class Accumulator:
                     if self.eager:
                         told.append((number, self._result(name, state)))
 
+    def keys(self, values: Sequence[Any]) -> tuple[list[Hashable], tuple[Any, Exception] | None]:
+        """The keys of values; see `keys_of`."""
+        assert self._key is not None, "there are some"
+        return keys_of(self._key, values)
+
     def _take(self, table: Table, values: Sequence[Any]) -> None:
         key, step = self._key, self._step
         if key is None:
@@ -106,7 +139,7 @@ class Accumulator:
 
     def _take_into_all(self, tables: Sequence[Table], values: Sequence[Any]) -> None:
         key, step = self._key, self._step
-        if self._counts and key is not None:
+        if self.counts and key is not None:
             names: list[Hashable] = []
             try:
                 names += map(key, values)
@@ -138,7 +171,7 @@ class Accumulator:
         elif key is None:
             for table, value in zip(tables, values, strict=False):
                 table[None] = step(table[None], value)
-        elif self._counts:
+        elif self.counts:
             for table, name in zip(tables, map(key, values), strict=False):
                 table[name] = table.get(name, 0) + 1
         else:

@@ -12,6 +12,7 @@ from pullstream.blueprint import Call, OneOf, Positive, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import OnError, catches
+from pullstream.engine.parts.accumulator import keys_of
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.outbox import Outbox, Remainder, timed
 from pullstream.engine.sidecar.location import NOTHING
@@ -276,7 +277,7 @@ class _Join(FanIn):
             keep = arriving.less_equal(time)
             while begin < end:
                 self._place = begin
-                keys, wrong = _keys_of(side.key, values[begin:end])
+                keys, wrong = keys_of(side.key, values[begin:end])
                 some = values[begin : begin + len(keys)]
                 there = others.at(time)
                 pairs = self._matches(side, keys, some, there or {}, keep=keep)
@@ -426,29 +427,6 @@ class _Join(FanIn):
         waiters = [_Past(side, self) for side in self._sides if side.kept.size]
         await self.scope.sidecar.until(waiters, self._changed)
         self._stale = True
-
-
-def _keys_of(
-    key: Callable[[Any], Hashable], values: Sequence[Any]
-) -> tuple[list[Hashable], tuple[Any, Exception] | None]:
-    """The keys of values, up to the first that has none, and then that one, and why."""
-    keys: list[Hashable] = []
-    hashes: list[int] = []
-    failure: Exception | None = None
-    try:
-        keys += map(key, values)
-    except Exception as exc:  # noqa: BLE001 - the join's, when what comes before it is answered
-        failure = exc
-    try:
-        hashes += map(hash, keys)
-    except Exception as exc:  # noqa: BLE001 - as above
-        failure = exc
-        del keys[len(hashes) :]
-    if failure is None:
-        return keys, None
-    # Where a key is no function of Python's, an error shows what has this name here.
-    value = values[len(keys)]
-    return keys, (value, failure)
 
 
 def _keys(call: Call, on: Any) -> Any:

@@ -7,6 +7,8 @@ holds what it may still answer at, from the start of the run, and lets go of it 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from itertools import islice
+from operator import le
 from typing import Annotated, Any, Literal, cast
 
 import attrs
@@ -27,6 +29,7 @@ from pullstream.failures import caught
 from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, TimelyError, less_equal
+from pullstream.timely.order import Ascending, in_one_order
 
 A = TypeVar("A", default=Any)
 
@@ -44,6 +47,9 @@ class Clock(ABC):
     hold: Any = BEGINNING
     """The time before which nothing will come any more."""
 
+    ascends: bool = False
+    """Whether no time that it gives is before, or beside, the one before."""
+
     @abstractmethod
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
         """Add the values that are answered, and the time of each.
@@ -59,6 +65,8 @@ class _InOrder(Clock):
     A mark is at the least time that may still come.
     """
 
+    ascends = True
+
     def __init__(self, time_of: Callable[[Any], Hashable], on_error: object, location: Location) -> None:
         self._time_of = time_of
         self._catches = catches(on_error)
@@ -66,15 +74,15 @@ class _InOrder(Clock):
 
     @override
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
-        time_of = self._time_of
+        if not self._catches:
+            self._give_all(values, out, times)
+            return
         for value in values:
             try:
-                time = time_of(value)
+                time = self._time_of(value)
                 if time is None:
                     raise _no_time(value)  # noqa: TRY301 - a failure like what the function raises
-            except Exception as exc:
-                if not self._catches:
-                    raise
+            except Exception as exc:  # noqa: BLE001 - the policy's business
                 times.append(self.hold)
                 out.append(caught(value, exc))
                 continue
@@ -82,6 +90,31 @@ class _InOrder(Clock):
                 self.go_on(value, time)
             times.append(time)
             out.append(value)
+
+    def _give_all(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
+        found: list[Any] = []
+        failure: BaseException | None = None
+        try:
+            found += map(self._time_of, values)
+        except BaseException as exc:  # noqa: BLE001 - raised when the values before it have been given
+            failure = exc
+        in_order = in_one_order(found) and all(map(le, found, islice(found, 1, None)))
+        if in_order and less_equal(self.hold, found[0]):
+            times += found
+            out += values if failure is None else values[: len(found)]
+            self.hold = found[-1]
+        else:
+            for value, time in zip(values, found, strict=False):
+                if time is None:
+                    raise _no_time(value)
+                if time != self.hold:
+                    self.go_on(value, time)
+                times.append(time)
+                out.append(value)
+        if failure is not None:
+            # Where it is no function of Python's, an error shows what has this name here.
+            value = values[len(found)]
+            raise failure
 
     def go_on(self, value: Any, time: Hashable) -> None:
         """Take another time than the one before."""
@@ -216,7 +249,9 @@ class Stamping(PassOn):
             self._held = clock.hold
         if self._nest:
             times = [(outer, time) for time in times]
-        return timed(times, out) if out else None
+        if not out:
+            return None
+        return timed(Ascending(times) if clock.ascends else times, out)
 
     def _enter(self, outer: Hashable) -> None:
         if self._nest:

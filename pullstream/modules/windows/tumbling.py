@@ -6,8 +6,10 @@ frontier above and a summary, the least end of a window after a time.
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Annotated, Any, Generic, TypeAlias, overload
+from itertools import islice
+from typing import Annotated, Any, Generic, TypeAlias, cast, overload
 
 import attrs
 from typing_extensions import TypeVar, Unpack, override
@@ -23,7 +25,7 @@ from pullstream.modules.windows.grid import Grid, duration, of_one_kind
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from pullstream.protocol import TimedBatch
 from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
-from pullstream.timely.order import in_one_order
+from pullstream.timely.order import Ascending, in_one_order
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)
@@ -94,6 +96,12 @@ class _OnGrid(Windowed):
             super().receive_many(batch)
             return
         self.met_all(times)
+        if isinstance(times, Ascending):
+            self._receive_ascending([*times], values)
+            return
+        if self.accumulator.counts:
+            self._count(times, values)
+            return
         begin = 0
         low: Any = None
         high: Any = None
@@ -110,6 +118,48 @@ class _OnGrid(Windowed):
                 self.add(windows, values[begin:])
         finally:
             self.listen()
+
+    def _receive_ascending(self, times: Sequence[Any], values: Sequence[Any]) -> None:
+        begin = 0
+        try:
+            while begin < len(times):
+                _, high, windows = self._cell(times[begin])
+                end = bisect_left(times, high, begin)
+                if windows:
+                    self.add(windows, values[begin:end])
+                self.taken = begin = end
+        finally:
+            self.listen()
+
+    def _count(self, times: Sequence[Any], values: Sequence[Any]) -> None:
+        """Count values by their keys: those of a window at once, in whatever order the windows come."""
+        keys, wrong = self.accumulator.keys(values)
+        counted: dict[Any, tuple[OpenWindow, list[Hashable]]] = {}
+        cells: dict[Any, Sequence[list[Hashable]]] = {}
+        lists: Sequence[list[Hashable]] = ()
+        low: Any = None
+        high: Any = None
+        begin = 0
+        try:
+            for position, time in enumerate(islice(times, len(keys))):
+                if low is not None and low <= time < high:
+                    continue
+                for names in lists:
+                    names.extend(keys[begin:position])
+                self.taken = begin = position
+                low, high, windows = self._cell(time)
+                if low not in cells:
+                    cells[low] = [counted.setdefault(each.end, (each, []))[1] for each in windows]
+                lists = cells[low]
+            for names in lists:
+                names.extend(keys[begin:])
+            self.taken = len(keys)
+        finally:
+            for window, names in counted.values():
+                cast("Counter[Hashable]", window.table).update(names)
+            self.listen()
+        if wrong is not None:
+            raise wrong[1]
 
     def _alike(self, times: Sequence[Any]) -> bool:
         """Whether times, and those in the cells that are kept, are so much of one kind that a cell holds for all."""
