@@ -267,7 +267,8 @@ def test_what_is_no_exception_is_nobody_s_value(stop):
     assert not isinstance(raised.value, Exception)
 
 
-def test_a_result_keeps_nothing_of_its_batch_alive():
+@pytest.mark.parametrize("time", [None, lambda n: n], ids=["at one time", "each at its own"])
+def test_a_result_keeps_nothing_of_its_batch_alive(time):
     """The traceback in a Failed does not hold the values that came with it."""
 
     class Value:
@@ -283,7 +284,7 @@ def test_a_result_keeps_nothing_of_its_batch_alive():
 
     failed = ps.run(
         ps.pipe(
-            ps.values(range(100)),
+            ps.values(range(100), time=time),
             ps.map(made),
             ps.take(100),  # not fused with what comes before, nor with what comes after
             ps.map(lambda value: checked(value.n), on_error="result"),

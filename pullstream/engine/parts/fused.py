@@ -163,6 +163,10 @@ class Segment(PassOn, Resumable):
         self._functions, self._functions_later = trials, functions
         next(self._loop)
         next(self._later)
+        # A loop that ended in the middle of an answer would have Python 3.12 keep that call, and with it the batch, for
+        # as long as somebody keeps an exception that was caught: each is there until all of this is let go of.
+        self._first = self._loop
+        self._timed: list[Generator[None, tuple[Any, ...]]] = []
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
         carries = Carries.MEMORY if self._memories else Carries.NOTHING
@@ -199,9 +203,11 @@ class Segment(PassOn, Resumable):
                 loop, self._loop = self._loop, self._later
                 loop.send((values, out))
             else:
-                loop, self._functions = self._make_timed(self._functions), self._functions_later
-                next(loop)
-                loop.send((values, out, batch.times, kept))
+                if len(self._timed) < 2:
+                    loop, self._functions = self._make_timed(self._functions), self._functions_later
+                    next(loop)
+                    self._timed.append(loop)
+                self._timed[-1].send((values, out, batch.times, kept))
         except BaseException as exc:
             self.failed = exc
             fails_in(self.upstream, batch, values)
