@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 COUNTED: Final = {
     "values_in": ("pullstream.values.in", "{value}", "values that a module has taken"),
     "values_out": ("pullstream.values.out", "{value}", "values that a module has given"),
+    "batches_in": ("pullstream.batches.in", "{batch}", "answers in which a module has taken them"),
+    "batches_out": ("pullstream.batches.out", "{batch}", "answers in which a module has given them"),
     "skipped": ("pullstream.values.skipped", "{value}", "values that a failure policy left out"),
     "busy": ("pullstream.busy", "s", "seconds that a module was asked and asked nobody"),
     "waiting_for_upstream": ("pullstream.waiting.upstream", "s", "seconds that a module's asks were outstanding"),

@@ -39,7 +39,8 @@ def metrics(
     ['Tea', 'Rice', 'Salt']
 
     Counters, of each module (`pullstream.module`, its name, and `pullstream.place`, its number in the pipeline):
-    `pullstream.values.in`, `pullstream.values.out` and `pullstream.values.skipped`; `pullstream.busy`,
+    `pullstream.values.in`, `pullstream.values.out` and `pullstream.values.skipped`; `pullstream.batches.in` and
+    `pullstream.batches.out`, the answers in which they came and went; `pullstream.busy`,
     `pullstream.waiting.upstream` and `pullstream.waiting.downstream`, in seconds, as `Counters` defines them; and of
     the run `pullstream.times.done`, the number of times that are complete at the sinks. Gauges:
     `pullstream.times.open`, the times that a module, or any of its name, may still answer or has under way;

@@ -28,6 +28,19 @@ async def test_values_are_counted_at_every_edge():
         assert given == 40 or limit > 1
 
 
+async def test_answers_are_counted_beside_what_is_in_them():
+    """As many as values where each is asked for alone, fewer where they come together; also where a hub deals them."""
+    pipeline = ps.pipe(ps.values(range(100)), ps.map(str), ps.tee(ps.drain(), ps.drain().named("other")))
+    for limit in (1, 100):
+        rows = await counters_of(pipeline, limit=limit)
+        given = rows["map"].batches_out
+        assert given == 100 if limit == 1 else 0 < given < 20
+        assert rows["values"].batches_out == rows["map"].batches_in == given
+        assert (rows["tee"].batches_in, rows["tee"].batches_out) == (given, 2 * given)
+        assert rows["drain"].batches_in == rows["other"].batches_in == given
+        assert rows["drain"].batches_out == 0
+
+
 async def test_the_one_who_works_is_busy_and_those_below_wait():
     """A slow function is found where it is: its module is busy, what is below waits for it, what is above idles."""
     pipeline = ps.pipe(ps.values(range(5)), ps.map(lambda n: time.sleep(0.02) or n), ps.collect())
@@ -75,7 +88,7 @@ async def test_counters_are_exported_as_plain_data():
     assert [row["values_out"] for row in exported] == [2, 0]
     assert set(exported[0]) == {
         "module", "values_in", "values_out", "skipped", "busy", "waiting_for_upstream", "waiting_for_downstream",
-        "status",
+        "status", "batches_in", "batches_out",
     }  # fmt: skip
 
 

@@ -66,6 +66,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             self.over = True
         elif answer is not None:
             count.values += len(answer.values)
+            count.batches += 1
         return answer
 
     @override

@@ -67,6 +67,7 @@ class Branch(Kernel[Any]):
     def deal(self, batch: Batch[Any]) -> None:
         """Take values, to answer the ask that waits, if one does, and later ones."""
         self.count.values += len(batch.values)
+        self.count.batches += 1
         self._backlog.put_batch(batch)
         self.wanted = 0
         self._changed.set()

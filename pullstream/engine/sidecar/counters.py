@@ -16,7 +16,8 @@ class Counters:
     for user code or the outside world. A sink counts as asked all the time. In a module that asks several inputs, or
     asks ahead, these overlap: the waits of all its asks are added up. One that several ask, as `tee`, counts
     as asked while it gets what all of them want. `skipped` are the values that a failure policy left out. `status` is
-    what a module has to say of itself (`Kernel.status`), mostly nothing.
+    what a module has to say of itself (`Kernel.status`), mostly nothing. `batches_in` and `batches_out` are the answers
+    in which the values came and went: few values in each are a sign of a source that waits, or of a small `limit`.
     """
 
     module: str
@@ -27,6 +28,8 @@ class Counters:
     waiting_for_upstream: float
     waiting_for_downstream: float
     status: str = ""
+    batches_in: int = 0
+    batches_out: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The same as a plain dict, for JSON, a DataFrame or a metrics system."""
@@ -34,12 +37,13 @@ class Counters:
 
 
 class LaneCount:
-    """The count of values that passed the lanes of an edge, and of how long their asks took."""
+    """The count of what passed a lane of an edge, and of how long its asks took."""
 
-    __slots__ = ("asks", "since", "values", "waited")
+    __slots__ = ("asks", "batches", "since", "values", "waited")
 
     def __init__(self) -> None:
         self.values = 0
+        self.batches = 0
         self.waited = 0.0
         self.asks = 0
         """The number of asks that are outstanding."""
@@ -103,6 +107,8 @@ class Meter:
             waiting_for_upstream=upstream,
             waiting_for_downstream=max(0.0, life - asked),
             status=self._said(),
+            batches_in=sum(count.batches for count in self.ins),
+            batches_out=sum(count.batches for count in self.outs),
         )
 
     def _said(self) -> str:

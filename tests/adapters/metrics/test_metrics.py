@@ -56,6 +56,9 @@ def test_counters_are_exact_at_the_end(collector):
         ps.run(shops, beside=look)
         assert collector.read("values.out") == {"values": 6 * run, "map -> on_error": 5 * run, "sort_by_time": 5 * run}
         assert collector.read("values.in") == {"map -> on_error": 6 * run, "sort_by_time": 5 * run, "drain": 5 * run}
+        given, taken = collector.read("batches.out"), collector.read("batches.in")
+        assert [taken["map -> on_error"], taken["sort_by_time"]] == [given["values"], given["map -> on_error"]]
+        assert run <= given["values"] < 6 * run
         assert collector.read("values.skipped") == {"map -> on_error": 1 * run}
         assert collector.read("times.done") == {None: 4 * run}
         assert set(collector.read("times.open").values()) <= {0}
