@@ -73,7 +73,7 @@ class Running(Generic[R]):
         self._pipeline = pipeline
         self._beside = beside
         self._checker = None if check is False else wanted.checker_for(check)
-        trace = trace_of_a_run() if trace is None else trace
+        trace = trace_of_a_run(trace)
         self._tracer = None if trace is None else wanted.Tracer(trace, limit=limit, checker=self._checker)
         self._run = Run(
             limit=limit,

@@ -4,16 +4,20 @@ import io
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pullstream.trace.tracer import TraceTo
 
 _TRACES: Final[ContextVar[list[io.StringIO] | None]] = ContextVar("traces", default=None)
 
 
 @contextmanager
 def traced_runs() -> Generator[list[io.StringIO]]:
-    """Trace every run that is opened in the block, but for those that write a trace of their own.
+    """Trace every run that is opened in the block, but for those that write their trace to a file.
 
-    It gives the list of the traces, in the order in which the runs are opened; one is whole when its run is over.
+    It gives the list of the traces, one that a run has been given as `io.StringIO` included, in the order in which the
+    runs are opened; one is whole when its run is over.
 
     >>> import pullstream as ps
     >>> from pullstream.trace import Trace, judge, traced_runs
@@ -31,10 +35,12 @@ def traced_runs() -> Generator[list[io.StringIO]]:
         _TRACES.reset(before)
 
 
-def trace_of_a_run() -> io.StringIO | None:
-    """The place for the trace of a run that is being opened, if somebody wants it."""
+def trace_of_a_run(own: "TraceTo | None") -> "TraceTo | None":
+    """The place for the trace of a run that is being opened: its own, or one that somebody else wants, or none."""
     traces = _TRACES.get()
     if traces is None:
-        return None
-    traces.append(io.StringIO())
-    return traces[-1]
+        return own
+    trace = io.StringIO() if own is None else own
+    if isinstance(trace, io.StringIO):
+        traces.append(trace)
+    return trace

@@ -23,6 +23,8 @@ class Picture:
     """Kinds of events that are told beside what passes on the edges."""
     at: float | None = None
     """The second, by the clock of the run, of which the graph is drawn, with its frontiers."""
+    of_tracker: bool = False
+    """Whether it is of a tracker that the piece makes, whose moves are the seconds."""
 
     @property
     def file(self) -> Path:
@@ -54,6 +56,19 @@ PICTURES: Final = (
     Picture("when_is_it_done", "completions", "After 15.5 hours: who has what of day 0", at=15.5),
     Picture("when_is_it_done", "explaining", "What keeps day 0 from being complete, after 15.5 hours", at=15.5),
     Picture("when_is_it_done", "notified", "After 33.5 hours: who may still answer at day 1", run=1, at=33.5),
+    Picture(
+        "by_query_and_tracker",
+        "by_tracker",
+        "After the third move: 0 goes round, and the source may speak from 1 on",
+        at=3,
+        of_tracker=True,
+    ),
+    Picture(
+        "the_model",
+        "traces",
+        "The edges below and above count, as the trace tells them",
+        edges_of="count",
+    ),
     Picture("when_is_it_done", "going_round", "After 1.8 seconds: round 1 is at work, round 2 may follow", at=1.8),
     Picture(
         "dataflows_in_dataflows", "streams_in_streams", "After 5 seconds: 0 is held, and nothing of 1 is left", at=5

@@ -7,11 +7,12 @@ from functools import cache
 from pullstream.trace import Trace, draw_edge, draw_graph, traced_runs
 from tutorials.lesson import pieces
 from tutorials.pictures import PICTURES, Picture
+from tutorials.pictures.moves import moves_of
 
 
 def drawn(picture: Picture) -> str:
     """The picture, as SVG."""
-    trace = _traces(picture.chapter, picture.piece)[picture.run]
+    trace = (_moves if picture.of_tracker else _traces)(picture.chapter, picture.piece)[picture.run]
     if picture.edges_of is not None:
         return draw_edge(trace, picture.edges_of, picture.notes) + "\n"
     # Between two seconds everybody waits, and whoever came first before does not matter.
@@ -23,6 +24,13 @@ def main() -> None:
     """Draw all of them anew."""
     for picture in PICTURES:
         picture.file.write_text(drawn(picture), encoding="utf-8")
+
+
+@cache
+def _moves(chapter: str, name: str) -> list[Trace]:
+    """The traces of the trackers that a piece makes."""
+    with redirect_stdout(io.StringIO()):
+        return moves_of(chapter, name)
 
 
 @cache

@@ -58,12 +58,19 @@ def _counted(state: StateAt, place: int) -> str:
 
 
 def _box(x: float, y: float, name: str, front: str) -> str:
+    room, rows = BOX - 12, [front] if front else []
+    if len(front) * 6.7 > room and ", " in front:
+        # Of two times each has a line of its own.
+        rows = front.split(", ", 1)
     return element(
         "g",
         [
             element("rect", x=x - BOX / 2, y=y - HEIGHT / 2, width=BOX, height=HEIGHT, rx=7, class_="box"),
-            text(x, y - 5 if front else y + 4, short(name, BOX - 12, 7.4), "name", "middle"),
-            text(x, y + 14, short(front, BOX - 12), "small", "middle") if front else "",
+            text(x, y + (4, -5, -8)[len(rows)], short(name, room, 7.4), "name", "middle"),
+            *(
+                text(x, y + 12 * number + (2 if len(rows) == 1 else -6), short(row, room), "small", "middle")
+                for number, row in enumerate(rows, 1)
+            ),
         ],
     )
 
