@@ -163,6 +163,10 @@ class Running(Generic[R]):
             BaseException: the stream's failure, as itself.
         """
         await self.wait()
+        return self._outcome()
+
+    def _outcome(self) -> R:
+        """Give the result, or raise the failure, once the run has ended; whoever asks has then been told of it."""
         if self._failure is not None:
             self._told = self._told or not LOOKS_ON.get()
             raise self._failure.with_traceback(self._traceback)
@@ -315,10 +319,14 @@ class Running(Generic[R]):
                     if self._keeper is not None:
                         run.spawn_watch(self._keep, self._keeper)
                     yield
-                    await (self.wait() if self._aborted or self._told else self.result())
+                    quiet = self._aborted or self._told
+                    if not self._finished:
+                        await self.wait()
+                    if not quiet:
+                        self._outcome()
                 except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
                     outcome = without_cancelled(exc)
-                if begun:
+                if begun and not self._finished:
                     outcome = await self._released(outcome)
                 run.halt()
         except BaseException as exc:  # noqa: BLE001 - raised below

@@ -49,7 +49,7 @@ class Account:
         """Whether a notification was ever asked for."""
         self.answered = False
         """Whether anything was ever answered."""
-        self._breath = 0.0
+        self._breath = monotonic()
 
     @cached_property
     def memory(self) -> Memory:

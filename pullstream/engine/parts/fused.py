@@ -21,7 +21,7 @@ from pullstream.engine.interfaces import Resumable
 from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.traits import PROMPT, Carries
+from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, caught
 from pullstream.protocol import Batch, TimedBatch
 
@@ -138,6 +138,12 @@ class StageDict(MutableMapping[Any, Any]):
         return sum(1 for _ in self)
 
 
+@cache
+def _traits(*, prompt: bool, remembers: bool) -> Traits:
+    """The traits of a row of stages; one that may take in much before it answers is not prompt."""
+    return attrs.evolve(PROMPT, prompt=prompt, carries=Carries.MEMORY if remembers else Carries.NOTHING)
+
+
 class Segment(PassOn, Resumable):
     """Neighbouring stages, run as one in the asker's task."""
 
@@ -169,8 +175,7 @@ class Segment(PassOn, Resumable):
         self._timed: list[Generator[None, tuple[Any, ...]]] = []
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
-        carries = Carries.MEMORY if self._memories else Carries.NOTHING
-        self.traits = attrs.evolve(PROMPT, prompt=self._passes_all, carries=carries)
+        self.traits = _traits(prompt=self._passes_all, remembers=bool(self._memories))
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:

@@ -69,6 +69,11 @@ class DeadlockDetector:
         self.within = within
         self.check_soon()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._over
+
     def over(self) -> None:
         """The run has come to its end."""
         self._over = True

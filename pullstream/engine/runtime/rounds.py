@@ -22,6 +22,11 @@ _PROGRAM: trio.lowlevel.RunVar[BusyClock | None] = trio.lowlevel.RunVar("pullstr
 class Checked(Protocol):
     """A run, as it is looked at."""
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has come to its end."""
+        ...
+
     def mover(self, seen: set[Any]) -> object:
         """A task or run that may move it, or None; the runs that were looked at for that are added to `seen`."""
 
@@ -83,6 +88,8 @@ class Rounds(BusyClock):
         runs, self.to_check = self.to_check, {}
         still: list[tuple[int, Checked]] = []
         for run in runs:
+            if run.ended:
+                continue
             seen: set[Checked] = set()
             mover = run.mover(seen)
             if mover is None:
