@@ -285,6 +285,9 @@ IN_ASYNCIO = """
 import asyncio, os, signal, sys, threading, time
 import pullstream as ps
 
+# Loaded before the clock begins.
+ps.iterate, ps.interval
+
 async def main():
     theirs = signal.getsignal(signal.SIGINT)
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
