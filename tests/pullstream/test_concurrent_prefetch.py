@@ -82,3 +82,30 @@ async def test_a_failure_comes_after_the_values_before_it(edge, counting, probe,
             await reader.ask(1)
         assert caught.value is boom
     assert probe.balanced
+
+
+class Spawned(trio.abc.Instrument):
+    """Counts the tasks that begin."""
+
+    number = 0
+
+    def task_spawned(self, task):
+        self.number += 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda one: ps.pipe(one, ps.prefetch(2)),
+        lambda one: ps.merge(one, one),
+        lambda one: ps.pipe(ps.values([one, one]), ps.flatten(concurrency=2)),
+    ],
+    ids=["prefetch", "merge", "flatten"],
+)
+async def test_who_asks_beside_begins_no_task_for_each_ask(source, autojump_clock):
+    """Those that have asked ask again."""
+    spawned = Spawned()
+    trio.lowlevel.add_instrument(spawned)
+    one = ps.pipe(ps.values(range(100)), ps.map_async(slow, 1))
+    assert len(await ps.arun(ps.pipe(source(one), ps.collect()))) >= 100
+    assert spawned.number < 50

@@ -1,7 +1,7 @@
 """A kernel with tasks of its own: calls under way, asks ahead, several inputs asked at once, clocks."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import trio
 from typing_extensions import TypeVar, override
@@ -9,11 +9,18 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import Batch, Done
 
 T = TypeVar("T")
+
+Job: TypeAlias = tuple[Lane[Any], int]
+"""An input, and how many values to ask it for."""
+
+MOST_IDLE: Final = 8
+"""The number of tasks for asks beside that are kept though there is nothing to ask."""
 
 
 class TaskKernel(Kernel[T]):
@@ -42,7 +49,7 @@ class TaskKernel(Kernel[T]):
     def begin_here(self) -> None:
         """Begin without a place for tasks, for whom all inputs answer promptly."""
         self._changed = self.run.signal()
-        self._asking: set[Lane[Any]] = set()
+        self._askers = Askers(self)
 
     async def _host(self, task_status: trio.TaskStatus[trio.Nursery]) -> None:
         try:
@@ -95,38 +102,15 @@ class TaskKernel(Kernel[T]):
 
     def ask_beside(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""
-        if lane not in self._asking and not self.ended:
-            self._asking.add(lane)
-            self.start(self._ask, lane, limit)
+        self._askers.ask(lane, limit)
 
     async def ask_promptly(self, lane: Lane[Any], limit: int) -> None:
         """The same in this task, for an input that answers promptly: it has answered when this returns."""
-        if lane not in self._asking and not self.ended:
-            self._asking.add(lane)
-            await self._ask(lane, limit)
+        await self._askers.ask_here(lane, limit)
 
     def asking(self, lane: Lane[Any]) -> bool:
         """Whether an ask is outstanding."""
-        return lane in self._asking
-
-    async def _ask(self, lane: Lane[Any], limit: int) -> None:
-        answer: Batch[Any] | Done | BaseException = DONE
-        if self.ended:
-            # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
-            return
-        try:
-            # Ended by the termination that follows `halt`: cancelled, it would abort what is upstream of the input
-            # before the reason of an error has reached it (R6).
-            with own_scope(shield=True):
-                answer = await lane.ask(limit, many=self.takes_many)
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
-            answer = exc
-        self._asking.discard(lane)
-        if not self.ended:
-            self.arrived(lane, answer)
-            self.changed()
+        return lane in self._askers.asking
 
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         """Take an answer to `ask_beside`.
@@ -135,3 +119,92 @@ class TaskKernel(Kernel[T]):
         beyond that is held, with `self.location.hold(time)`, before.
         """
         raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
+
+
+class _Wanted(Signal):
+    """What a task waits for that has nothing to ask, and then what it is to ask."""
+
+    __slots__ = ("job",)
+    job: Job
+
+
+class Askers:
+    """The tasks of a kernel that ask its inputs; a few stay when they have nothing to ask, for a new one costs more.
+
+    An ask is ended by the termination that follows `halt`: cancelled, it would abort what is upstream of the input
+    before the reason of an error has reached it (R6). So a cancellation strikes a task between two asks alone.
+    """
+
+    __slots__ = ("_idle", "_kernel", "_next", "_taking", "asking")
+
+    def __init__(self, kernel: TaskKernel[Any]) -> None:
+        self._kernel = kernel
+        self.asking: set[Lane[Any]] = set()
+        """The inputs that are being asked, or are to be."""
+        self._idle: list[_Wanted] = []
+        self._taking = False
+        """Whether a task gives the kernel an answer."""
+        self._next: Job | None = None
+        """What that is to ask then."""
+
+    def ask(self, lane: Lane[Any], limit: int) -> None:
+        """Have an input asked in a task, in its next step, unless it is being asked."""
+        if lane in self.asking or self._kernel.ended:
+            return
+        self.asking.add(lane)
+        if self._taking and self._next is None:
+            self._next = lane, limit
+        elif self._idle:
+            wanted = self._idle.pop()
+            wanted.job = lane, limit
+            wanted.set()
+        else:
+            self._kernel.start(self._work, [(lane, limit)])
+
+    async def ask_here(self, lane: Lane[Any], limit: int) -> None:
+        """Ask an input in the task that calls, unless it is being asked."""
+        if lane not in self.asking and not self._kernel.ended:
+            self.asking.add(lane)
+            with own_scope(shield=True):
+                self._take(lane, await self._answer(lane, limit))
+
+    async def _work(self, first: list[Job]) -> None:
+        # Taken out of the list, which the task keeps.
+        job: Job | None = first.pop()
+        kernel = self._kernel
+        with own_scope(shield=True) as scope:
+            # Begun, or woken, in the very step in which the stream ended, it asks nothing (R9).
+            while job is not None and not kernel.ended:
+                answer = await self._answer(*job)
+                self._taking = True
+                self._take(job[0], answer)
+                self._taking = False
+                job, self._next = self._next, None
+                # Nothing is kept of it while something else is waited for.
+                del answer
+                if job is not None:
+                    await trio.lowlevel.cancel_shielded_checkpoint()
+                elif len(self._idle) < MOST_IDLE:
+                    scope.shield = False
+                    job = await self._wanted()
+                    scope.shield = True
+
+    async def _wanted(self) -> Job:
+        wanted = _Wanted(self._kernel.run.detector)
+        self._idle.append(wanted)
+        await wanted.wait()
+        return wanted.job
+
+    async def _answer(self, lane: Lane[Any], limit: int) -> Batch[Any] | Done | BaseException:
+        try:
+            return await lane.ask(limit, many=self._kernel.takes_many)
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
+            return exc
+
+    def _take(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        self.asking.discard(lane)
+        if not self._kernel.ended:
+            self._kernel.arrived(lane, answer)
+            self._kernel.changed()
