@@ -14,6 +14,8 @@ import trio
 
 import pullstream as ps
 from adapters.display import display
+from pullstream.incremental import maintain
+from pullstream.timely import Product
 
 rich_console = pytest.importorskip("rich.console")
 
@@ -107,6 +109,34 @@ class TestInALog:
             "  calls holds 3 -> collect",
         ]
         assert sum("nothing has moved" in line for line in paper.lines) == 1
+
+    async def test_what_waits_in_a_program_of_collections_is_told_by_nested_names(self, autojump_clock):
+        """The verb that has something to do at the time, and the loop around it; not the module alone."""
+        one, other, both = Product(0, 1), Product(1, 0), Product(1, 1)
+
+        @ps.transformer
+        async def at_their_times(upstream, ctx):
+            async for _ in ctx.batches(upstream):
+                with ctx.hold(both):
+                    with ctx.hold(one), ctx.hold(other):
+                        # The source is done with, and says no more.
+                        await upstream.ask()
+                        yield ps.Batch(one, [(("k", 1), 1)])
+                        yield ps.Batch(other, [(("k", 2), 1)])
+                    await trio.sleep(30)
+                    yield ps.Batch(both, [(("k", 3), 1)])
+
+        def program(numbers):
+            return numbers.iterate(lambda found: found.concat(numbers).min()).max()
+
+        paper = Paper(width=200)
+        pipeline = ps.pipe(
+            ps.values([0], time=lambda _: Product(0, 0)), at_their_times(), maintain(program), ps.drain()
+        )
+        await shown(pipeline, console=paper.console, every=100)
+        assert re.sub(r" at \S*test_display\.py:\d+", "", paper.lines[1]) == (
+            "  maintain, iterate() > min(), max() holds (1, 1) -> drain"
+        )
 
     async def test_a_time_is_shown_as_wanted(self, autojump_clock):
         """`shown` gives the text of times, everywhere."""
