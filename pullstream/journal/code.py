@@ -5,9 +5,10 @@ makes more or fewer as lines move. What is left depends on the minor version of 
 """
 
 import dis
+import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from types import CodeType
 from typing import Any, Final
@@ -20,6 +21,12 @@ PYTHON: Final = f"{sys.implementation.name} {sys.version_info.major}.{sys.versio
 _NOTHING: Final = frozenset({"NOP", "CACHE", "EXTENDED_ARG"})
 
 _JUMPS: Final = frozenset([*dis.hasjrel, *dis.hasjabs])
+
+_PAIRS: Final = re.compile(r"((?:LOAD|STORE)_FAST(?:_BORROW)?)_((?:LOAD|STORE)_FAST(?:_BORROW)?)")
+"""Two instructions in one, which Python 3.13 makes of those that stand in one line."""
+
+_DOCSTRING: Final = 0x4000000
+"""The flag by which Python 3.13 marks that there is a docstring."""
 
 _NAMED: Final = frozenset([*dis.hasname, *dis.haslocal, *dis.hasfree])
 
@@ -41,11 +48,21 @@ def canonical(code: CodeType) -> tuple[Any, ...]:
     count = code.co_argcount + code.co_kwonlyargcount
     arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_varnames[:count])
     lines = [_told(step, index, code) for step in steps]
-    return (code.co_name, arguments, code.co_flags, code.co_freevars, lines, tries)
+    return (code.co_name, arguments, code.co_flags & ~_DOCSTRING, code.co_freevars, lines, tries)
 
 
 def _steps(code: CodeType) -> list[dis.Instruction]:
-    return [step for step in dis.get_instructions(code) if step.opname not in _NOTHING]
+    return [each for step in dis.get_instructions(code) if step.opname not in _NOTHING for each in _apart(step)]
+
+
+def _apart(step: dis.Instruction) -> Sequence[dis.Instruction]:
+    pair = _PAIRS.fullmatch(step.opname)
+    if pair is None:
+        return (step,)
+    return [
+        step._replace(opname=name, opcode=dis.opmap[name], argval=value, argrepr=value)
+        for name, value in zip(pair.groups(), step.argval, strict=True)
+    ]
 
 
 def _told(step: dis.Instruction, index: Callable[[int], int], code: CodeType) -> tuple[Any, ...]:

@@ -25,6 +25,24 @@ def composed(text, above=0):
 
 
 SAME = {
+    "lines that are joined": (
+        """
+        def f(n):
+            m = n; k = m
+            return k + m
+        stage = ps.map(f)
+        """,
+        """
+        def f(n):
+            m = n
+            k = m
+            return (
+                k
+                + m
+            )
+        stage = ps.map(f)
+        """,
+    ),
     "comments, docstrings, blank lines and annotations": (
         """
         def f(n):
