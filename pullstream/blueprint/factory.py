@@ -149,7 +149,11 @@ class Form:
                     f"them: async def {self.name}({', '.join([*first, *names])})"
                 )
             return CompositionError(f"{self.name}() at {Site.here()}: {exc}{hint}")
-        raise AssertionError(f"{self.name}{signature} takes {args} and {kwargs}")
+        # Python 3.13 overlooks one that is missing where its name may be a keyword of `**more`.
+        missing = next(name for name in names[self._supplied + len(args) :] if name in self._required)
+        return CompositionError(
+            f"{self.name}() at {Site.here()}: {missing!r} parameter is positional only, and missing"
+        )
 
     def shown(self, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
         """The arguments and the options as one would write them."""

@@ -290,10 +290,13 @@ ps.iterate, ps.interval
 
 async def main():
     theirs = signal.getsignal(signal.SIGINT)
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     try:
-        for _ in ps.iterate(ps.interval(0.02), limit=1):
+        for number in ps.iterate(ps.interval(0.02), limit=1):
+            if number == 0:
+                # Before it is read from, it is asyncio's alone to deal with.
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+                began = time.monotonic()
             if sys.argv[1] == "body":
                 time.sleep(0.02)
             elif sys.argv[1] == "await":
