@@ -76,6 +76,10 @@ class Stepwise(ABC):
     def stepwise(self) -> bool:
         """Whether `step` comes back without waiting, as its inputs are; asked when all have their place."""
 
+    def steps_now(self) -> bool:
+        """Whether the next `step` comes back without waiting, though a later one may not; asked before each."""
+        return self.stepwise()
+
     @abstractmethod
     async def step(self, limit: int) -> Batch[Any] | Done | None:
-        """Do one thing; None if that made no answer yet. Called only if it is `stepwise`."""
+        """Do one thing; None if that made no answer yet. Called only if it is `stepwise`, or is so now."""

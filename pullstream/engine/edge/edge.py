@@ -135,6 +135,12 @@ class Edge(Generic[T]):
             return bool(method_of(self.module, "stepwise")())
         return self.answers_promptly()
 
+    def steps_now(self) -> bool:
+        """Whether that is so of the next one, as things are."""
+        if isinstance(self.module, Stepwise):
+            return bool(method_of(self.module, "steps_now")())
+        return self.answers_promptly()
+
     async def breathe(self) -> bool:
         """Let other tasks have a turn, and a cancellation strike, if it is time; False if the stream has ended."""
         now = monotonic()

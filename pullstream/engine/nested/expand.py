@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Source, table_advice
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
 from pullstream.engine.parts.countable import spent
 from pullstream.engine.parts.outbox import of_runs
@@ -33,7 +34,7 @@ class Open:
     lane: Lane[Any] | None = None
 
 
-class Expand(FailsLater):
+class Expand(FailsLater, Stepwise):
     """Reads one stream after another; those that are open lie in a stack, the outer one at the bottom.
 
     While anything of an outer batch is left, upstream is not asked again, so the batch stands for its own time. One of
@@ -70,24 +71,49 @@ class Expand(FailsLater):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while self._open and self.edge.open:
-            if self.failed is not None:
-                raise self.failed
-            if self._whole is not None:
-                answer = self._answer_many(self._whole, limit)
-                if answer is not None:
-                    return answer
-            else:
-                values: Sequence[Any] = self.collect(self._take, limit)
-                if values:
-                    if self.failed is None and self._over():
-                        self.upstream.settle()
-                    return Batch(self._time, values)
-            if self._open:
+            answer = self._at_hand(limit)
+            if answer is None and self._open:
                 values = await self._asked(self._open[-1], limit)
                 if values:
                     return Batch(self._time, values)
+            if answer is not None:
+                return answer
             await self.breathe()
         return DONE
+
+    @override
+    def stepwise(self) -> bool:
+        # Any value may be given a source for.
+        return False
+
+    @override
+    def steps_now(self) -> bool:
+        return self.upstream.edge.steps_now() and all(stream.lane is None for stream in self._open[1:])
+
+    @override
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        if not (self._open and self.edge.open):
+            return DONE
+        answer = self._at_hand(limit)
+        if answer is None and self._open and self._open[-1].lane is self.upstream:
+            await self._asked(self._open[-1], limit, stepping=True)
+            answer = self._at_hand(limit)
+        if answer is None:
+            await self.breathe()
+        return answer
+
+    def _at_hand(self, limit: int) -> Batch[Any] | None:
+        """The values that are there without asking, if there are any."""
+        if self.failed is not None:
+            raise self.failed
+        if self._whole is not None:
+            return self._answer_many(self._whole, limit)
+        values = self.collect(self._take, limit)
+        if not values:
+            return None
+        if self.failed is None and self._over():
+            self.upstream.settle()
+        return Batch(self._time, values)
 
     def _answer_many(self, whole: TimedBatch[Any], limit: int) -> Batch[Any] | None:
         """The values that are there without asking, at as many times as come up to the limit."""
@@ -186,13 +212,13 @@ class Expand(FailsLater):
             opened.pop()
         return len(opened) == 1 and spent(opened[0].values)
 
-    async def _asked(self, top: Open, limit: int) -> Sequence[Any]:
+    async def _asked(self, top: Open, limit: int, *, stepping: bool = False) -> Sequence[Any]:
         """Ask the innermost open stream; what it answers, if that is for below."""
         lane = top.lane
         assert lane is not None
         outer = lane is self.upstream
-        batch = await (lane.ask_many(self.wanted(limit)) if outer else lane.ask(limit))
-        if not self.edge.open:
+        batch = await lane.ask(self.wanted(limit) if outer else limit, stepping=stepping, many=outer)
+        if batch is None or not self.edge.open:
             return ()
         if batch is DONE:
             self._open.pop()

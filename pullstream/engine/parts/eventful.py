@@ -180,15 +180,16 @@ class Eventful:
         if self.ended:
             # The end came in the step in which this was to go on: nothing is asked any more (R9).
             return DONE
+        steps = self.steps or (slot is None and deadline == inf and self._steps_now())
         if slot is None:
-            if self.steps and not self._prompt and requests and (told := self._completed(None)) is not None:
+            if steps and not self._prompt and requests and (told := self._completed(None)) is not None:
                 # What is above has gone on: it need not be asked to know so.
                 return told
-            await self._fetch(limit, stepping=stepping, deadline=deadline)
+            await self._fetch(limit, steps=steps, stepping=stepping, deadline=deadline)
             slot = self._slot
         if deadline < inf and deadline <= trio.current_time():
             return None
-        if requests and not (slot is None and self.steps and limit) and (told := self._completed(slot)) is not None:
+        if requests and not (slot is None and steps and limit) and (told := self._completed(slot)) is not None:
             return told
         if isinstance(slot, Batch):
             self._slot = None
@@ -281,12 +282,17 @@ class Eventful:
         self._slot = answer
         self._wake.set()
 
-    async def _fetch(self, limit: int, *, stepping: bool, deadline: float) -> None:
+    def _steps_now(self) -> bool:
+        """Whether upstream can be asked for a step in the module's own task this time."""
+        upstream = self._upstream
+        return isinstance(upstream, Lane) and not self._asker.limit and upstream.edge.steps_now()
+
+    async def _fetch(self, limit: int, *, steps: bool, stepping: bool, deadline: float) -> None:
         """Ask here, or beside, and wait for something to come."""
         asker = self._asker
-        if limit and (self.steps or not (self.requests or asker.limit or deadline < inf)):
+        if limit and (steps or not (self.requests or asker.limit or deadline < inf)):
             try:
-                if self.steps and (stepping or self.requests):
+                if steps and (stepping or self.requests):
                     lane = cast("Lane[Any]", self._upstream)
                     self._slot = await lane.ask(limit, stepping=True, many=self.many)
                 else:

@@ -100,6 +100,10 @@ class PassOn(FailsLater, Stepwise):
         return self.upstream.edge.stepwise()
 
     @override
+    def steps_now(self) -> bool:
+        return self.upstream.edge.steps_now()
+
+    @override
     async def step(self, limit: int) -> Batch[Any] | Done | None:
         if self.failed is not None:
             raise self.failed
