@@ -83,3 +83,13 @@ class Stepwise(ABC):
     @abstractmethod
     async def step(self, limit: int) -> Batch[Any] | Done | None:
         """Do one thing; None if that made no answer yet. Called only if it is `stepwise`, or is so now."""
+
+
+class AtHand(ABC):
+    """A module that waits for some answers, and has others at hand, for which nothing is to be prepared."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at_hand(self, limit: int) -> Batch[Any] | None:
+        """The next answer, if it is at hand; else the module is asked to `produce` one."""

@@ -31,7 +31,7 @@ from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.end import End
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.interfaces import Finishing, Stepwise, Suspended
+from pullstream.engine.interfaces import AtHand, Finishing, Stepwise, Suspended
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
@@ -93,6 +93,7 @@ class Edge(Generic[T]):
         """The module's; who watches a run counts them."""
         self._produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
         self._step = method_of(module, "step") if isinstance(module, Stepwise) else self._produce
+        self._at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
         self._dismiss = method_of(module, "dismiss")
         self._relayed, self._culprit = method_of(module, "relayed"), method_of(module, "culprit")
         location.meter.status = method_of(module, "status")
@@ -170,8 +171,10 @@ class Edge(Generic[T]):
                 await self._begin()
             while requests.state is OPEN and not requests.finishing:
                 if self._waits:
-                    with own_scope() as self._scope:
-                        answer = await self._produce(limit)
+                    answer = None if self._at_hand is None else self._at_hand(limit)
+                    if answer is None:
+                        with own_scope() as self._scope:
+                            answer = await self._produce(limit)
                 elif stepping:
                     answer = await self._step(limit)
                 else:

@@ -9,7 +9,7 @@ come in, while later ones go round: so what is outside is acknowledged when it e
 
 from collections.abc import Hashable, Sequence
 from math import inf
-from typing import Annotated, Any, Generic, cast
+from typing import Annotated, Any, Final, Generic, cast
 
 import attrs
 import trio
@@ -21,6 +21,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.interfaces import AtHand
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.parts.per_batch import PassOn
@@ -43,6 +44,9 @@ class Again(Generic[V_co]):
     """A value that a loop's body sends round once more, to itself; see `loop`."""
 
     value: V_co
+
+
+_AGAIN: Final[Any] = Again
 
 
 class _Feedback:
@@ -78,7 +82,7 @@ class _Drained(Waiter):
         return f"{self.owner}, waits until nothing can come round any more"
 
 
-class _Ingress(TaskKernel[Any]):
+class _Ingress(TaskKernel[Any], AtHand):
     """Answers what goes round first, and what is outside after it.
 
     So a loop is drained before it is fed. Outside batches at one time may all enter; the first at another time waits
@@ -115,6 +119,12 @@ class _Ingress(TaskKernel[Any]):
             elif outside.reached() and self.scope.sidecar.answered(self._drained()):
                 return DONE
             await self._wait()
+
+    @override
+    def at_hand(self, limit: int) -> Batch[Any] | None:
+        outside = self._outside
+        asked = outside.left or outside.known or self.asking(self.upstream)
+        return self.feedback.row.take(limit) if asked and self.feedback.row else None
 
     async def _ask_outside(self, limit: int) -> None:
         if self.upstream.edge.answers_promptly():
@@ -175,14 +185,16 @@ class _Egress(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        again = [cast("Again[Any]", value).value for value in batch.values if type(value) is Again]
+        again: list[Any] = [value.value for value in batch.values if type(value) is _AGAIN]
         if not again:
             return Batch(LEAVE.results_in(batch.time), batch.values)
         # What goes round is held in its row.
         self._feedback.put(FEEDBACK.results_in(batch.time), again)
         self.upstream.settle()
-        leaving = [value for value in batch.values if type(value) is not Again]
-        return Batch(LEAVE.results_in(batch.time), leaving) if leaving else None
+        if len(again) == len(batch.values):
+            return None
+        leaving = [value for value in batch.values if type(value) is not _AGAIN]
+        return Batch(LEAVE.results_in(batch.time), leaving)
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
