@@ -46,7 +46,7 @@ class Kept:
         return first
 
     def at(self, time: Hashable) -> Groups | None:
-        """What is kept of a time, if anything is."""
+        """The values that are kept of a time; None if there is none."""
         return self._times.get(time)
 
     def match(self, time: Hashable, keys: Iterable[Hashable]) -> None:
@@ -79,7 +79,7 @@ class Kept:
         return [value for key, group in groups.items() if key not in matched for value in group]
 
 
-class Row:
+class KeyRow:
     """The values of one key, in the order of their times; those that are dropped go in turns, as deleting costs."""
 
     __slots__ = ("begin", "matched", "reaches", "times", "values")
@@ -129,7 +129,7 @@ class Near:
     def __init__(self, *, marks: bool = False) -> None:
         self.size = 0
         """The number of values that are kept."""
-        self.rows: dict[Hashable, Row] = {}
+        self.rows: dict[Hashable, KeyRow] = {}
         """By key."""
         self._held: set[Any] | None = set() if marks else None
         """The times of what is kept, if what is unmatched is wanted."""
@@ -143,7 +143,7 @@ class Near:
         """Keep a value; whether it is the first one at its time, where that is wanted."""
         row = self.rows.get(key)
         if row is None:
-            row = self.rows[key] = Row()
+            row = self.rows[key] = KeyRow()
         row.add(time, reach, value, matched)
         reaches = self._reaches
         if not reaches or reaches[-1] <= reach:

@@ -50,6 +50,8 @@ class _OnGrid(Windowed):
     ) -> None:
         super().__init__(Accumulator(fold, **options))
         self._grid = Grid(module, size, every, origin)
+        self._overlap = size != every
+        """Whether a value may be in several windows."""
         self._open: dict[Any, OpenWindow] = {}
         self._time: Any = None
         self._around: Sequence[tuple[Any, Any]] = ()
@@ -99,7 +101,7 @@ class _OnGrid(Windowed):
         if isinstance(times, Ascending):
             self._receive_ascending([*times], values)
             return
-        if self.accumulator.counts:
+        if self._overlap and self.accumulator.counts:
             self._count(times, values)
             return
         begin = 0
