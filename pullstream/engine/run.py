@@ -65,9 +65,12 @@ class Run:
         self.common: dict[str, Any] = {}
         """Facts that modules which come from one place have to know of each other, by a name of theirs."""
         self.nursery: trio.Nursery
-        self._scope = own_scope(shield=True)
-        self.hosting = trio.Event()
-        """Set when there is a place for tasks."""
+        """The place of its tasks, in which there are no others."""
+        self.begun = False
+        """Whether there is that place."""
+        self.halted = False
+        """Whether what still runs is to end."""
+        self._shields: set[trio.CancelScope] = set()
         self._graces: set[trio.CancelScope] = set()
         self._hurried = False
         self.scope = Scope(self, sidecar=sidecar)
@@ -89,17 +92,28 @@ class Run:
         for scope in self._graces:
             scope.cancel()
 
-    async def host(self) -> None:
-        """Open a place for the tasks of the run until `halt`.
+    def begin(self, nursery: trio.Nursery) -> None:
+        """Have the run's tasks in a nursery, which ends when they have: `halt` has them do so."""
+        self.nursery = nursery
+        self.detector.begin(nursery)
+        self.begun = True
 
-        It is shielded: a cancellation from outside must reach the sinks first, and through them the stream in order,
-        or tasks struck in its middle would look like its end.
+    @contextmanager
+    def shielded(self, scope: trio.CancelScope) -> Generator[None]:
+        """Shield a scope of a task in the run's nursery, until `halt` cancels it.
+
+        A cancellation from outside must reach the sinks first, and through them the stream in order, or tasks struck in
+        its middle would look like its end.
         """
-        with self._scope:
-            async with trio.open_nursery() as self.nursery:
-                self.detector.begin(self.nursery)
-                self.hosting.set()
-                await trio.sleep_forever()
+        # One that was cancelled while it started stays where it was started from, and is to end with that.
+        scope.shield = trio.lowlevel.current_task().parent_nursery is self.nursery
+        if self.halted:
+            scope.cancel()
+        self._shields.add(scope)
+        try:
+            yield
+        finally:
+            self._shields.discard(scope)
 
     def begin_source(self, source: SourceEdge) -> None:
         """A source is part of the run."""
@@ -129,8 +143,10 @@ class Run:
         return Signal(self.detector)
 
     def halt(self) -> None:
-        """End what still runs; the host ends when nothing does."""
-        self._scope.cancel()
+        """End what still runs."""
+        self.halted = True
+        for scope in self._shields:
+            scope.cancel()
 
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run.
@@ -140,14 +156,15 @@ class Run:
         self.nursery.start_soon(self._supervise, task, args)
 
     async def _supervise(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
-        try:
-            await task(*args)
-        except BaseException as exc:
-            trouble = without_cancelled(exc)
-            if trouble is None:
-                raise
-            # The nursery would cancel what is beside it, in no order, and the sinks would be waited for for ever.
-            self.detector.end_run(trouble, "raised in a task of the run's own, beside the stream")
+        with own_scope() as scope, self.shielded(scope):
+            try:
+                await task(*args)
+            except BaseException as exc:
+                trouble = without_cancelled(exc)
+                if trouble is None:
+                    raise
+                # The nursery would cancel the block that the run is open in, whoever waits there for what.
+                self.detector.end_run(trouble, "raised in a task of the run's own, beside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall.

@@ -300,14 +300,13 @@ class Running(Generic[R]):
         outcome: BaseException | None = None
         try:
             async with trio.open_nursery() as block:
-                block.start_soon(run.host)
-                # From here on everything leads to `halt`: the host is shielded, and would be waited for for ever.
+                run.begin(block)
+                # From here on everything leads to `halt`: its tasks are shielded, and would be waited for for ever.
                 begun = False
                 try:
-                    with trio.CancelScope(shield=True):
-                        await run.hosting.wait()
-                        if self._beside is not None:
-                            run.spawn_watch(self._look_on, self._beside)
+                    if self._beside is not None:
+                        run.spawn_watch(self._look_on, self._beside)
+                        with trio.CancelScope(shield=True):
                             # What looks on sees the beginning, too: the first batch may keep all tasks waiting for
                             # long.
                             await trio.lowlevel.checkpoint()

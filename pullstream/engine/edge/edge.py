@@ -274,7 +274,7 @@ class Edge(Generic[T]):
 
     def fail_soon(self, failure: BaseException) -> None:
         """Let the stream fail here at the next step: for what is raised in the middle of something else."""
-        if self._requests.state is OPEN and self.run.hosting.is_set():
+        if self._requests.state is OPEN and self.run.begun:
             self.run.spawn(self._fail, failure)
 
     async def _fail(self, failure: BaseException) -> None:

@@ -71,9 +71,7 @@ async def instalments(plan: InstalmentPlan, ahead: Ahead, *, limit: int = 4096) 
             f"tell that in the way that is known here: install another"
         )
     async with trio.open_nursery() as block:
-        block.start_soon(run.host)
-        with trio.CancelScope(shield=True):
-            await run.hosting.wait()
+        run.begin(block)
         run.detector.arm(here.stands_still, block.cancel_scope)
         failure: BaseException | None = None
         try:

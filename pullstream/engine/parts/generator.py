@@ -144,7 +144,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         try:
             await self._demand.wait()
         except trio.Cancelled as cancelled:
-            if self._stopping or self.run.nursery.cancel_scope.cancel_called:
+            if self._stopping or self.run.halted:
                 raise
             # The scope is the generator's own, of a nursery of which a task has failed, say: it hears of it there.
             ahead = await self._advance(generator.athrow(cancelled))

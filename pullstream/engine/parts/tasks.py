@@ -55,8 +55,9 @@ class TaskKernel(Kernel[T]):
         try:
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
-                # Nobody ever sets it: this task has nothing to do, and hinders no one from noticing a stall.
-                await self.run.signal().wait()
+                with self.run.shielded(nursery.cancel_scope):
+                    # Nobody ever sets it: this task has nothing to do, and hinders no one from noticing a stall.
+                    await self.run.signal().wait()
         finally:
             self._quiet.set()
 
