@@ -185,8 +185,11 @@ async def endless(ctx):
     finally:
         print("released", flush=True)
 
+# Loaded before the loop begins.
+arun, pipeline = ps.arun, ps.pipe(endless(), ps.drain())
+
 async def main():
-    await ps.arun(ps.pipe(endless(), ps.drain()))
+    await arun(pipeline)
 
 try:
     asyncio.run(main())
@@ -206,7 +209,7 @@ def test_ctrl_c_in_an_asyncio_program():
 
 def test_left_in_a_loop_that_is_stopped():
     """A loop that stops, with a run still awaited in it, does not keep the program from ending; all is released."""
-    program = LIFESPAN.replace("asyncio.run(main())", "ps.arun; loop = asyncio.new_event_loop(); "
+    program = LIFESPAN.replace("asyncio.run(main())", "loop = asyncio.new_event_loop(); "
         "loop.create_task(main()); loop.call_later(0.3, loop.stop); loop.run_forever()")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=300, check=False)
     assert done.stdout.splitlines() == ["running", "released"]
