@@ -93,7 +93,7 @@ class Run:
             scope.cancel()
 
     def begin(self, nursery: trio.Nursery) -> None:
-        """Have the run's tasks in a nursery, which ends when they have: `halt` has them do so."""
+        """Put the run's tasks into a nursery from now on; it ends when they have, which `halt` has them do."""
         self.nursery = nursery
         self.detector.begin(nursery)
         self.begun = True
