@@ -171,8 +171,11 @@ class Edge(Generic[T]):
                 await self._begin()
             while requests.state is OPEN and not requests.finishing:
                 if self._waits:
-                    answer = None if self._at_hand is None else self._at_hand(limit)
-                    if answer is None:
+                    at_hand = None if self._at_hand is None else self._at_hand(limit)
+                    if at_hand is not None:
+                        answer = at_hand
+                    else:
+                        # Left by a cancellation, as by `finish`, it has come to its end.
                         with own_scope() as self._scope:
                             answer = await self._produce(limit)
                 elif stepping:
