@@ -70,29 +70,31 @@ class Asker:
             self._wanted.set()
 
     async def _ask(self) -> None:
-        # The stream may end in the very step in which this was started, or woken.
-        while not self.ended:
-            if not self.limit:
-                self._wanted = self._run.signal()
-                await self._wanted.wait()
-                continue
-            answer: Answer = DONE
-            # Others have had their turns: what was done for the answers before keeps nobody waiting any more.
-            self._run.turn = self._run.clock.now()
-            try:
-                # Ended by the termination that follows `end`: cancelled, it would abort what is upstream of the input
-                # before the reason of an error has reached it (R6).
-                with own_scope(shield=True):
+        # Shielded while it asks: it is ended by the termination that follows `end`; cancelled, it would abort what is
+        # upstream of the input before the reason of an error has reached it (R6).
+        with own_scope(shield=True) as scope:
+            # The stream may end in the very step in which this was started, or woken.
+            while not self.ended:
+                if not self.limit:
+                    self._wanted = self._run.signal()
+                    scope.shield = False
+                    await self._wanted.wait()
+                    scope.shield = True
+                    continue
+                answer: Answer = DONE
+                # Others have had their turns: what was done for the answers before keeps nobody waiting any more.
+                self._run.turn = self._run.clock.now()
+                try:
                     answer = await self.ask_upstream(self.limit)
-            except trio.Cancelled:
-                raise
-            except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
-                answer = exc
-            self.limit = 0
-            if not self.ended:
-                self._arrived(answer)
-            if not isinstance(answer, Batch):
-                return
+                except trio.Cancelled:
+                    raise
+                except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
+                    answer = exc
+                self.limit = 0
+                if not self.ended:
+                    self._arrived(answer)
+                if not isinstance(answer, Batch):
+                    return
 
 
 class Awaited(Waiter):
