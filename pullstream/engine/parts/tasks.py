@@ -123,7 +123,7 @@ class TaskKernel(Kernel[T]):
 
 
 class _Wanted(Signal):
-    """What a task waits for that has nothing to ask, and then what it is to ask."""
+    """The wait of a task that has nothing to ask; with its end comes the job."""
 
     __slots__ = ("job",)
     job: Job
@@ -146,10 +146,10 @@ class Askers:
         self._taking = False
         """Whether a task gives the kernel an answer."""
         self._next: Job | None = None
-        """What that is to ask then."""
+        """The job of that task for then, asked for meanwhile."""
 
     def ask(self, lane: Lane[Any], limit: int) -> None:
-        """Have an input asked in a task, in its next step, unless it is being asked."""
+        """Let a task ask an input, in its next step, unless it is being asked."""
         if lane in self.asking or self._kernel.ended:
             return
         self.asking.add(lane)

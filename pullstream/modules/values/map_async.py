@@ -55,7 +55,7 @@ class Calls:
         self.left = iter(values)
         """The values that no call has begun with; of a list's iterator it is known how many are left."""
         self.to_begin = enumerate(self.left)
-        """These, each with its place, to be gone through by all workers together."""
+        """The same, each with its place, for all workers to go through together."""
         self.results: list[Any] = [PENDING] * len(values) if ordered else []
         self.failures: dict[int, BaseException] = {}
         self.given = 0
