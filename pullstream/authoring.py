@@ -42,7 +42,8 @@ Composing and opening
 Failures, value by value
     The types `OnError`, `Handled` and `Skips` of an option `on_error` check it, and bring the module that deals with
     what is `caught`; a kernel asks whether it `catches`. `with_policy` does the same for a `Module` made by hand.
-    `blame`, `without_cancelled`, `chain`, `users_frames`, `is_between` and `LOG` are for messages about failures.
+    `blame`, `without_cancelled`, `chain`, `users_frames`, `is_between` and `LOG` are for messages about failures;
+    `of_extra` imports what an extra installs, or says how it is installed.
 
 Kernels
     `ps.Kernel` keeps the rules; a `Traits` value says what else the run must know, and `PROMPT` is that of what
@@ -131,7 +132,7 @@ from pullstream.engine.runtime.interrupts import Interrupts
 from pullstream.engine.sidecar.ahead import Ahead, TimeScale
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import PROMPT, Carries, Traits
-from pullstream.errors import blame, without_cancelled
+from pullstream.errors import blame, of_extra, without_cancelled
 from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.logger import LOG
@@ -219,6 +220,7 @@ __all__ = [
     "is_between",
     "minimal",
     "nearest",
+    "of_extra",
     "opens",
     "seconds",
     "sources",

@@ -1,7 +1,8 @@
 """The family of errors: each says what happened, in which module, and what to do."""
 
 from collections.abc import Hashable
-from typing import cast
+from importlib import import_module
+from typing import Any, cast
 
 import trio
 
@@ -179,3 +180,19 @@ def blame(exc: BaseException, module: str) -> None:
         if text not in str(exc):
             note = f"{note}, at the value {text}"
     exc.add_note(note)
+
+
+def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str | None = None) -> Any:
+    """Import a module of a package that an extra of the toolkit's installs.
+
+    Raises:
+        ImportError: the package is not installed; the error is of the class `missing`, and says how it is.
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as exc:
+        if (exc.name or "").partition(".")[0] != package:
+            raise
+        message = f"{named or package} is not installed: `pip install 'pullstream[{extra}]'`"
+        raise missing(message, name=package) from exc

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from pullstream import PullstreamError
+from pullstream.authoring import of_extra
 
 Array: TypeAlias = Any
 DataType: TypeAlias = Any
@@ -21,10 +22,5 @@ def pyarrow() -> Any:
     Raises:
         ArrowMissing: it is not installed.
     """
-    try:
-        import_module("pyarrow.compute")
-    except ModuleNotFoundError as exc:
-        if (exc.name or "").partition(".")[0] != "pyarrow":
-            raise
-        raise ArrowMissing("pyarrow is not installed: `pip install 'pullstream[files]'`", name="pyarrow") from exc
+    of_extra("files", "pyarrow.compute", ArrowMissing)
     return import_module("pyarrow")

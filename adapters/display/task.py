@@ -9,7 +9,7 @@ import attrs
 import trio
 
 import pullstream as ps
-from pullstream.authoring import Call, Count, Site, function, seconds
+from pullstream.authoring import Call, Count, Site, function, of_extra, seconds
 
 from .blocked import Lookout
 from .history import History
@@ -72,13 +72,9 @@ def display(
         Count(1)(Call("display", name="times"), times)
     function(Call("display", name="shown"), shown)
     seconds(Call("display", name="every"), every)
-    try:
-        screens: Any = import_module(".screens", __package__)
-    except ModuleNotFoundError as exc:
-        if (exc.name or "").partition(".")[0] != "rich":
-            raise
-        raise DisplayMissing("rich is not installed: `pip install 'pullstream[display]'`", name="rich") from exc
-    if console is not None and not isinstance(console, import_module("rich.console").Console):
+    rich = of_extra("display", "rich.console", DisplayMissing)
+    screens: Any = import_module(".screens", __package__)
+    if console is not None and not isinstance(console, rich.Console):
         raise ps.CompositionError(
             f"display() at {Site.here()} needs a rich Console as its console, and got {console!r}: "
             f"rich.console.Console(file=...) makes one of a file"

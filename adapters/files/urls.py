@@ -1,11 +1,10 @@
 """fsspec, and the URLs that it knows."""
 
 import re
-from importlib import import_module
 from typing import Any
 
 from pullstream import CompositionError, PullstreamError
-from pullstream.authoring import Site
+from pullstream.authoring import Site, of_extra
 
 
 class FsspecMissing(PullstreamError, ImportError):
@@ -18,10 +17,7 @@ def fsspec() -> Any:
     Raises:
         FsspecMissing: it is not there.
     """
-    try:
-        return import_module("fsspec")
-    except ModuleNotFoundError as exc:
-        raise FsspecMissing("fsspec is not installed: `pip install 'pullstream[files]'`", name="fsspec") from exc
+    return of_extra("files", "fsspec", FsspecMissing)
 
 
 def url_argument(module: str, path: str) -> None:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from importlib import import_module
 from logging import Logger
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import attrs
 import trio
 
 import pullstream as ps
-from pullstream.authoring import Call, function, seconds
+from pullstream.authoring import Call, function, of_extra, seconds
 from pullstream.timely import Antichain
 
 from .instruments import Instruments
@@ -66,13 +65,7 @@ def metrics(
     if behind is not None:
         function(Call("metrics", name="behind"), behind)
     if meter is None:
-        try:
-            api: Any = import_module("opentelemetry.metrics")
-        except ModuleNotFoundError as exc:
-            if (exc.name or "").partition(".")[0] != "opentelemetry":
-                raise
-            message = "OpenTelemetry's API is not installed: `pip install 'pullstream[metrics]'`"
-            raise MetricsMissing(message, name="opentelemetry") from exc
+        api = of_extra("metrics", "opentelemetry.metrics", MetricsMissing, named="OpenTelemetry's API")
         meter = api.get_meter("pullstream", ps.__version__)
     return Metrics(meter, every, behind, dict(attributes or {}), log)
 
