@@ -270,18 +270,20 @@ def test_bytes_that_are_no_letter_are_refused(tmp_path):
         Trace.read(file)
 
 
-def test_all_runs_of_a_block_are_traced():
-    """Those that say nothing of a trace; and those outside of it are not."""
-    own = io.StringIO()
+def test_all_runs_of_a_block_are_traced(tmp_path):
+    """Those that say nothing of a trace, and those that keep it in memory; no file's, and none outside of the block."""
+    own, elsewhere = io.StringIO(), tmp_path / "run.ndjson"
     pipeline = ps.pipe(ps.values("ab"), ps.collect())
     with traced_runs() as traces:
         ps.run(pipeline, limit=1)
-        ps.run(pipeline, trace=own)
+        ps.run(pipeline, trace=own, limit=3)
+        ps.run(pipeline, trace=elsewhere)
         ps.run(pipeline, limit=2)
     ps.run(pipeline)
 
-    assert [read(trace.getvalue()).header["limit"] for trace in traces] == [1, 2]
-    assert own.getvalue()
+    assert [read(trace.getvalue()).header["limit"] for trace in traces] == [1, 3, 2]
+    assert traces[1] is own
+    assert elsewhere.read_text()
 
 
 @pytest.mark.parametrize("text", ['{"trace":1}', "[1]", '"word"', "7", "[true, 1]", '["1", 0, "ask"]'])
