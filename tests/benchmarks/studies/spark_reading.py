@@ -8,8 +8,8 @@ second: above 1 is faster than the baseline. `heap` is what is left in Java afte
 Frames: `narrow` (a long, a double, a string and a timestamp), `wide` (twenty columns, half of them strings), `shuffled`
 (narrow, behind a shuffle) and `slow` (narrow, with a last stage that takes several times what is read). Of a shuffled
 one it is also measured what it costs to see that a shuffle runs again: "unwatched" does not look, "watched, compared"
-looks and makes digests of all rows, wherever Spark runs. On a cluster of processes here, say
-`--master 'local-cluster[4,1,1024]'`.
+looks and makes digests of all rows, wherever Spark runs; what that costs is said below the table. On a cluster of
+processes here, say `--master 'local-cluster[4,1,1024]'`.
 """
 
 import argparse
@@ -112,8 +112,16 @@ def measure(session: Any, name: str, rows: int, rounds: int) -> None:
     print(f"\n{name}, {rows:,} rows, medians of {rounds} rounds; ratios are medians of the rounds' ratios")
     print(f"{'':32} {'rows/s':>12} {'to toArrow()':>14} {'heap, MB':>10}")
     for way, of_rounds in rates.items():
-        ratio = statistics.median(own / other for own, other in zip(of_rounds, rates["toArrow()"], strict=True))
+        ratio = compared(of_rounds, rates["toArrow()"])
         print(f"{way:32} {statistics.median(of_rounds):12,.0f} {ratio:14.2f} {heaps[way]:10}", flush=True)
+    if (unwatched := rates.get("batches, unwatched")) is not None:
+        for way in ("batches", "batches, watched, compared"):
+            print(f"{way}: {1 / compared(rates[way], unwatched) - 1:+.1%} time over unwatched", flush=True)
+
+
+def compared(own: Sequence[float], others: Sequence[float]) -> float:
+    """The median of the rounds' ratios."""
+    return statistics.median(rate / other for rate, other in zip(own, others, strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,7 +1,8 @@
-"""A program that loses executors in the midst of reads behind a shuffle: `losing.py KILLS SEED`; says how reads ended.
+"""A program that loses what executors have made, in the midst of reads: `losing.py TIMES SEED WHAT`; how they ended.
 
-An executor takes its map tasks' files along, and Spark runs these tasks again: in `stable` frames they place rows as
-before, in `unstable` ones elsewhere. No Python runs on the executors, which would take longer to start than a read.
+An executor is killed (WHAT is "executors"), or the files of its map tasks are deleted ("files", which is quicker: no
+other executor has to start), and Spark runs these tasks again: in `stable` frames they place rows as before, in
+`unstable` ones elsewhere. No Python runs on the executors, which would take longer to start than a read.
 """
 
 import json
@@ -14,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[4]))
@@ -52,11 +54,24 @@ def all_there(session):
         time.sleep(0.05)
 
 
-class Killer:
-    """Kills an executor, once: when so many rows have come, or after some seconds."""
+def kill(session, victim):
+    """End an executor."""
+    os.kill(list(executors())[victim], signal.SIGKILL)
 
-    def __init__(self, chance):
-        self.victim = chance.randrange(EXECUTORS)
+
+def delete(session, victim):
+    """Remove the files of an executor's shuffles."""
+    files = Path(session.conf.get("spark.local.dir")).glob("**/blockmgr-*/*/shuffle_*")
+    of = sorted({file.parents[1] for file in files})
+    for file in of[victim % len(of)].glob("*/shuffle_*") if of else ():
+        file.unlink(missing_ok=True)
+
+
+class Killer:
+    """Loses something of an executor, once: when so many rows have come, or after some seconds."""
+
+    def __init__(self, lose, chance):
+        self.lose, self.victim = lose, chance.randrange(EXECUTORS)
         self.rows = chance.randrange(1, ROWS) if chance.random() < 0.75 else None
         self.timer = threading.Timer(chance.uniform(0, 2), self.kill)
         self.killed = False
@@ -71,7 +86,7 @@ class Killer:
 
     def kill(self):
         self.killed = True
-        os.kill(list(executors())[self.victim], signal.SIGKILL)
+        self.lose(self.victim)
 
     def saw(self, number):
         if number == self.rows:
@@ -108,8 +123,8 @@ def source(session, chance):
     return name, spark.from_streaming(frame, checkpoint=f"{folder}/checkpoint", trigger="availableNow", as_="tuples")
 
 
-def read(session, chance, compared):
-    """Read with a kill in the midst; how it ended, or None where it did before the kill."""
+def read(session, lose, chance, compared):
+    """Read with a loss in the midst; how it ended, or None where it did before the loss."""
     name, rows = source(session, chance)
     all_there(session)
     found, before = [], compared["all"]
@@ -123,7 +138,7 @@ def read(session, chance, compared):
             time.sleep(pause)
 
     try:
-        with Killer(chance) as killer:
+        with Killer(partial(lose, session), chance) as killer:
             ps.run(ps.pipe(rows, ps.drain(seen)))
     except spark.ShuffleRerunError:
         end, lost = "ShuffleRerunError", 0
@@ -134,7 +149,7 @@ def read(session, chance, compared):
     return f"{name}: {end}" if killer.killed else None
 
 
-def main(kills, seed):
+def main(times, seed, what):
     chance = random.Random(seed)
     settings = {
         "spark.executor.memory": "512m",
@@ -144,14 +159,15 @@ def main(kills, seed):
         # So few rows would be sorted into one partition.
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.ui.enabled": "false",
+        "spark.local.dir": tempfile.mkdtemp(),
         # Those that this kills are no fault of the cluster's.
         "spark.deploy.maxExecutorRetries": "-1",
     }
     session = spark.session(master=f"local-cluster[{EXECUTORS},1,1024]", config=settings)
     ends, compared = Counter(), comparisons()
     begin = time.monotonic()
-    while ends.total() < kills:
-        end = read(session, chance, compared)
+    while ends.total() < times:
+        end = read(session, {"executors": kill, "files": delete}[what], chance, compared)
         ends += Counter(filter(None, [end]))
         print(f"{ends.total()}, {time.monotonic() - begin:.0f} s: {end}", file=sys.stderr, flush=True)
     jobs = list(session.sparkContext.statusTracker().getActiveJobsIds())
@@ -160,4 +176,4 @@ def main(kills, seed):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
