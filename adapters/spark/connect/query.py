@@ -5,22 +5,19 @@ a thread of Spark's happens here in the one thread that waits for the query. Thi
 """
 
 import json
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...arrow import Shape, in_utc
-from ..errors import JobCancelled, SparkJobError, SparkStreamError
+from ..errors import SparkStreamError
 from ..failures import stream_error, unlogged
 from ..reading.jobs import STOPPED, over
 from ..streaming.checked import StreamingFrame
-from ..streaming.messages import Began, Broken, Message, Over, Read, Reply
+from ..streaming.messages import Message, Messenger, QueryStopped, Reply
 from ..streaming.query import COMMIT_SECONDS, stopped_elsewhere
 from ..streaming.status import StreamStatus
-from .batches import ConnectBatches
 from .gate import Gate
 
 if TYPE_CHECKING:
@@ -41,24 +38,17 @@ START_PAUSE = 5.0
 _SLOW_START = "Python worker failed to connect back"
 
 
-class GateClosed(Exception):
-    """The query is to end, or has ended: nothing more is handed over."""
-
-
 class ConnectQuery:
     """A streaming query; `send` takes what it has to say, in the thread of `run`, and `reply` answers it."""
 
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
         self._spec = spec
-        self._send = send
         self._status = status
-        self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._messenger = Messenger(spec.as_, send, self._lives, ALIVE_SECONDS)
         self._begun = False
-        self._stop = threading.Event()
         self._cut = False
         self._over = threading.Event()
         self._query: StreamingQuery | None = None
-        self._batches: ConnectBatches | None = None
         self._gate = Gate(spec.frame.sparkSession, spec.checkpoint)
 
     def run(self) -> None:
@@ -71,7 +61,7 @@ class ConnectQuery:
         self._begun = True
         try:
             with unlogged():
-                if self._stop.is_set():
+                if self._messenger.stopping.is_set():
                     return
                 self._gate.open()
                 self._query = query = self._started()
@@ -84,23 +74,21 @@ class ConnectQuery:
         finally:
             self._gate.close()
             self._over.set()
-        if not self._stop.is_set() and (self._cut or not self._spec.ends):
+        if not self._messenger.stopping.is_set() and (self._cut or not self._spec.ends):
             raise stopped_elsewhere(session)
 
     def reply(self, reply: Reply) -> None:
         """Answer what was sent."""
-        self._replies.put(reply)
+        self._messenger.reply(reply)
 
     def close(self) -> None:
         """Stop the query, uncommitted if a micro-batch is under way, and wait until nothing of it is left.
 
         Twice is once.
         """
-        self._stop.set()
-        self._replies.put(Reply.STOP)
+        self._messenger.stop()
         while self._begun and not self._over.wait(LOOK_SECONDS):
-            if (batches := self._batches) is not None:
-                batches.cancel()
+            self._messenger.cancel()
 
     def wait_for_commit(self, batch: int) -> None:
         """Wait until Spark has noted that a micro-batch is committed, or the query has ended, for two seconds."""
@@ -119,7 +107,7 @@ class ConnectQuery:
             try:
                 return self._spec.start(self._gate.body())
             except Exception as exc:
-                if _SLOW_START not in str(exc) or time.monotonic() > end or self._stop.wait(pause):
+                if _SLOW_START not in str(exc) or time.monotonic() > end or self._messenger.stopping.wait(pause):
                     raise
             # The process that came too late is in the way of the next for a while.
             pause *= 2
@@ -127,8 +115,8 @@ class ConnectQuery:
     def _wait(self, query: "StreamingQuery") -> None:
         try:
             self._hand_over_all(query)
-        except GateClosed:
-            if not self._stop.is_set():
+        except QueryStopped:
+            if not self._messenger.stopping.is_set():
                 # Raises what it has failed with, if it has.
                 query.awaitTermination()
                 self._cut = True
@@ -140,8 +128,8 @@ class ConnectQuery:
     def _hand_over_all(self, query: "StreamingQuery") -> None:
         last = -1
         while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
-            if self._stop.is_set():
-                raise GateClosed
+            if self._messenger.stopping.is_set():
+                raise QueryStopped
             self._report(query)
             if (batch := self._gate.batch()) > last:
                 last = batch
@@ -149,52 +137,15 @@ class ConnectQuery:
         self._report(query)
         if last >= 0 and not self._status.has_committed(last):
             # It was let through, and Spark has not passed the gate any more.
-            raise GateClosed
+            raise QueryStopped
 
     def _hand_over(self, query: "StreamingQuery", batch: int) -> None:
-        try:
-            if self._told(Began(batch, query.id)) is not Reply.COMMIT:
-                self._read()
-                self._told(Over())
-        except GateClosed:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
-            self._told(Broken(exc))
-            raise GateClosed from None
+        self._messenger.hand_over(batch, lambda: query.id, self._gate.frame)
         if not self._gate.commit(batch):
-            raise GateClosed
+            raise QueryStopped
 
-    def _read(self) -> None:
-        frame = self._gate.frame()
-        shape = Shape(self._spec.as_, frame.columns)
-        numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
-        self._batches = batches = ConnectBatches(numbered)
-        try:
-            while (batch := batches.next()) is not None:
-                if values := shape.of(in_utc(batch)):
-                    self._told(Read(values))
-        except JobCancelled:
-            raise GateClosed from None
-        except SparkJobError as exc:
-            raise SparkStreamError(str(exc), exc.details) from None
-        finally:
-            self._batches = None
-            batches.close()
-
-    def _told(self, message: Message) -> Reply:
-        if self._stop.is_set():
-            raise GateClosed
-        self._send(message)
-        while True:
-            try:
-                reply = self._replies.get(timeout=ALIVE_SECONDS)
-            except queue.Empty:
-                if self._query is None or not self._query.isActive:
-                    raise GateClosed from None
-                continue
-            if reply is Reply.STOP:
-                raise GateClosed
-            return reply
+    def _lives(self) -> bool:
+        return self._query is not None and self._query.isActive
 
     def _report(self, query: "StreamingQuery") -> None:
         self._status.told(_reports(query))

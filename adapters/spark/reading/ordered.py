@@ -6,7 +6,7 @@ Python workers (`cells`). It knows nothing of the pull protocol; it blocks, and 
 
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import trio
 from typing_extensions import override
@@ -89,6 +89,14 @@ class OrderedBatches:
         return (Partitions if offered(self._frame.sparkSession) else Cells)(self._frame, self._jobs)
 
 
+Batches: TypeAlias = OrderedBatches | ConnectBatches
+
+
+def batches_of(frame: "DataFrame") -> Batches:
+    """The Arrow batches of a DataFrame, in a classic session or through Spark Connect."""
+    return ConnectBatches(frame) if is_connect(frame) else OrderedBatches(frame)
+
+
 class OrderedSource(Kernel[Any]):
     """Reads a DataFrame in a thread, a batch when what there was has been handed on."""
 
@@ -105,7 +113,7 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self._batches = ConnectBatches(self._frame) if is_connect(self._frame) else OrderedBatches(self._frame)
+        self._batches = batches_of(self._frame)
         self.run.spawn_watch(self._look)
 
     @override

@@ -11,7 +11,6 @@ This class knows nothing of the pull protocol; it blocks, and is meant for threa
 
 import json
 import logging
-import queue
 import socket
 import threading
 import time
@@ -19,13 +18,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...arrow import Shape, in_utc
-from ..errors import JobCancelled, SparkJobError, SparkStreamError
+from ..errors import SparkJobError, SparkStreamError
 from ..failures import stream_error, unlogged
 from ..reading.jobs import STOPPED, ended, over
-from ..reading.ordered import OrderedBatches
 from .checked import StreamingFrame
-from .messages import Began, Broken, Message, Over, Read, Reply
+from .messages import Message, Messenger, QueryStopped, Reply
 from .status import StreamStatus
 
 if TYPE_CHECKING:
@@ -56,10 +53,6 @@ def _session_stopped(details: str = "") -> SparkStreamError:
     return SparkStreamError(f"the streaming query failed: {STOPPED}", details)
 
 
-class _QueryStopped(Exception):
-    """The query has been stopped: the body leaves."""
-
-
 class Interrupted(Exception):
     """The end of the body in a query that was stopped."""
 
@@ -77,17 +70,14 @@ class Query:
 
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
         self._spec = spec
-        self._send = send
         self._status = status
-        self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._messenger = Messenger(spec.as_, send, lambda: not self._inactive(), LOOK_SECONDS)
         self._begun = False
         self._let_through = -1
         """The last micro-batch that may be committed."""
-        self._stopping = False
         self._started = threading.Event()
         self._over = threading.Event()
         self._query: StreamingQuery | None = None
-        self._batches: OrderedBatches | None = None
         self._connection: Any = None
 
     def run(self) -> None:
@@ -102,7 +92,7 @@ class Query:
         logging.getLogger("py4j.clientserver").addFilter(_is_no_interruption)
         try:
             with unlogged():
-                if self._stopping:
+                if self._messenger.stopping.is_set():
                     return
                 self._query = query = self._spec.start(body)
                 self._started.set()
@@ -123,28 +113,26 @@ class Query:
             self._over.set()
         # One that is stopped when its body has returned, and before the commit, has ended before its time, too.
         whole = self._spec.ends and (self._let_through < 0 or self._status.has_committed(self._let_through))
-        if not (self._stopping or whole):
+        if not (self._messenger.stopping.is_set() or whole):
             raise stopped_elsewhere(session)
 
     def reply(self, reply: Reply) -> None:
         """Answer the body, which waits for it."""
-        self._replies.put(reply)
+        self._messenger.reply(reply)
 
     def close(self) -> None:
         """Stop the query, uncommitted if a micro-batch is under way, and wait until nothing of it is left.
 
         Twice is once.
         """
-        self._stopping = True
-        self._replies.put(Reply.STOP)
+        self._messenger.stop()
         if not self._begun:
             return
         self._started.wait()
         stopping = threading.Thread(target=self._stop, daemon=True)
         stopping.start()
         while not self._over.wait(LOOK_SECONDS / 5):
-            if (batches := self._batches) is not None:
-                batches.cancel()
+            self._messenger.cancel()
         stopping.join()
 
     def wait_for_commit(self, batch: int) -> None:
@@ -167,14 +155,9 @@ class Query:
         """
         self._connection = _connection(df)
         try:
-            if self._told(Began(batch, self._name())) is not Reply.COMMIT:
-                self._read(df)
-                self._told(Over())
-        except _QueryStopped:
+            self._messenger.hand_over(batch, self._name, lambda: df)
+        except QueryStopped:
             pass
-        except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
-            with suppress(_QueryStopped):
-                self._told(Broken(exc))
         else:
             self._let_through = batch
             return
@@ -185,40 +168,6 @@ class Query:
         self._started.wait()
         # Not yet known only if Spark could begin and yet not say that it did.
         return "" if self._query is None else self._query.id
-
-    def _read(self, df: "DataFrame") -> None:
-        shape = Shape(self._spec.as_, df.columns)
-        numbered = df.toDF(*(f"c{position}" for position in range(len(df.columns))))
-        self._batches = batches = OrderedBatches(numbered)
-        try:
-            while (batch := batches.next()) is not None:
-                if values := shape.of(in_utc(batch)):
-                    self._told(Read(values))
-        except JobCancelled:
-            raise _QueryStopped from None
-        except SparkJobError as exc:
-            if type(exc) is not SparkJobError:
-                # One with a name of its own is no failure of the query's, such as Spark tells.
-                raise
-            raise SparkStreamError(str(exc), exc.details) from None
-        finally:
-            self._batches = None
-            batches.close()
-
-    def _told(self, message: Message) -> Reply:
-        if self._stopping:
-            raise _QueryStopped
-        self._send(message)
-        while True:
-            try:
-                reply = self._replies.get(timeout=LOOK_SECONDS)
-            except queue.Empty:
-                if self._inactive():
-                    raise _QueryStopped from None
-                continue
-            if reply is Reply.STOP:
-                raise _QueryStopped
-            return reply
 
     def _wait_until_stopped(self) -> None:
         """Spark takes an interruption for its own only when it has begun to stop the query."""

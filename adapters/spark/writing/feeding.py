@@ -4,12 +4,12 @@ import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import trio
 
-from pullstream import DONE, Batch, Context, Done, Reader, TimedBatch
-from pullstream.authoring import minimal
+from pullstream import DONE, Abandoned, Batch, Context, Done, Reader, Sink, Source, TimedBatch, pipe
+from pullstream.authoring import Module, Site, minimal, without_cancelled
 
 from ...arrow import Packing, RecordBatch, pyarrow
 from . import frames
@@ -22,6 +22,23 @@ LINGER = 0.01
 
 GONE_SECONDS = 1.0
 """Seconds between looks whether Spark still works on what waits for a slow source."""
+
+
+Body: TypeAlias = Callable[[Reader[Any], Context], Awaitable[None]]
+"""What a run's sink does."""
+
+
+async def fed(source: Callable[[], Source[Any]], body: Callable[[], Body], site: Site) -> BaseException | None:
+    """Feed a sink with a source until its end; the failure that it ended with, if there was one."""
+    try:
+        sink = Sink[Any, None]((Module("to_dataframe", body, site=site),))
+        async with pipe(source(), sink).open(limit=ROWS) as running:
+            await running.result()
+    except BaseException as exc:
+        if without_cancelled(exc) is None or isinstance(exc, Abandoned):
+            raise
+        return exc
+    return None
 
 
 class Task:
@@ -51,7 +68,7 @@ class Task:
             pass
         scope.cancel()
 
-    def sink(self) -> Callable[[Reader[Any], Context], Awaitable[None]]:
+    def sink(self) -> Body:
         """A run's sink: an Arrow batch for every question of the task."""
 
         async def body(upstream: Reader[Any], ctx: Context) -> None:

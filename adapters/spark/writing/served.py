@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from pullstream import Abandoned, PullstreamError, Sink, Source, pipe
-from pullstream.authoring import READS, Call, Module, Site, without_cancelled
+from pullstream import PullstreamError, Source
+from pullstream.authoring import READS, Call, Site
 
 from ...arrow import Packing, SchemaError
 from ..schemas import arrow_schema
 from ..threads import in_thread
 from . import frames
-from .feeding import ROWS, Task
+from .feeding import ROWS, Task, fed
 from .filters import Prune, RowFilter
 from .readings import AGAIN, Reading
 from .source_log import Offset, Offsets, SourceLog
@@ -175,17 +175,7 @@ class ServedSource:
                 async with trio.open_nursery() as nursery:
                     task = Task(stream, alive, self._packing, nursery, self._finished)
                     nursery.start_soon(task.listen, self._scope)
-                    try:
-                        if self._prune is not None:
-                            source = self._prune(source, filters)
-                            READS(Call("prune"), source)
-                        sink = Sink[Any, None]((Module("to_dataframe", task.sink, site=self._site),))
-                        async with pipe(source, sink).open(limit=ROWS) as running:
-                            await running.result()
-                    except BaseException as exc:
-                        if without_cancelled(exc) is None or isinstance(exc, Abandoned):
-                            raise
-                        self.failure = exc
+                    self.failure = await fed(lambda: self._pruned(source, filters), task.sink, self._site)
                     nursery.cancel_scope.cancel()
             if self._how == "it is being read":
                 self._how = "its reader went away before the end (a limit, a cancellation, or a task that died)"
@@ -193,6 +183,12 @@ class ServedSource:
                 raise SourceRefused(failure_text(self.shown, self.failure))
         finally:
             self.over.set()
+
+    def _pruned(self, source: Source[Any], filters: Sequence[RowFilter]) -> Source[Any]:
+        if self._prune is not None:
+            source = self._prune(source, filters)
+            READS(Call("prune"), source)
+        return source
 
     def _finished(self) -> None:
         self._how = "it has been read already"

@@ -10,13 +10,13 @@ from typing import Any
 
 import trio
 
-from pullstream import Abandoned, Context, PullstreamError, Reader, Sink, Source, pipe
-from pullstream.authoring import Module, Site, without_cancelled
+from pullstream import Context, PullstreamError, Reader, Source
+from pullstream.authoring import Site
 
 from ...arrow import Packing
 from ..threads import in_thread
 from . import frames
-from .feeding import GONE_SECONDS, ROWS, Gather
+from .feeding import GONE_SECONDS, Body, Gather, fed
 
 
 class ReplayTooLong(PullstreamError):
@@ -51,20 +51,13 @@ class Tape:
         """Read the source, as far as somebody wants it, until its end, or until it fails."""
         try:
             async with trio.open_nursery() as nursery:
-                sink = Sink[Any, None]((Module("to_dataframe", partial(self._sink, packing, nursery), site=site),))
-                try:
-                    async with pipe(source, sink).open(limit=ROWS) as running:
-                        await running.result()
-                except BaseException as exc:
-                    if without_cancelled(exc) is None or isinstance(exc, Abandoned):
-                        raise
-                    self.failure = exc
+                self.failure = await fed(lambda: source, partial(self._sink, packing, nursery), site)
                 nursery.cancel_scope.cancel()
         finally:
             self.over = True
             self._change()
 
-    def _sink(self, packing: Packing, nursery: trio.Nursery) -> Callable[[Reader[Any], Context], Awaitable[None]]:
+    def _sink(self, packing: Packing, nursery: trio.Nursery) -> Body:
         async def body(upstream: Reader[Any], ctx: Context) -> None:
             gather = Gather(upstream, ctx, nursery)
             while True:
