@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import weakref
 
 import pytest
 import trio
@@ -211,3 +212,40 @@ def test_requests_that_are_taken_back_are_forgotten():
     assert len(requests._heap) < 500
     del requests[0]
     assert requests.first == []
+
+
+async def waited(thing):
+    await trio.sleep(1)
+    return thing
+
+
+@pytest.mark.parametrize(
+    ("module", "asks"),
+    [
+        (ps.map_async(waited, 3), 2),
+        (ps.map_async(waited, 3, ordered=False), 2),
+        # One result so far for each value, and one between them, as the first one's time is complete.
+        (ps.reduce_by_key(ps.agg.count(), key=lambda _: 0, eager=True), 3),
+    ],
+    ids=["map_async", "as ready", "told of times"],
+)
+async def test_a_task_that_stays_keeps_nothing_of_what_it_dealt_with(module, asks, edge, autojump_clock):
+    """Between two asks a task may wait for ever; what it had is let go of when that was answered."""
+    there = []
+
+    class Thing:
+        def __init__(self):
+            there.append(weakref.ref(self))
+
+    @ps.source
+    class Two(ps.Kernel):
+        async def produce(self, limit):
+            await trio.sleep(1 if len(there) < 2 else 1e6)
+            return ps.Batch(len(there), [Thing()])
+
+    async with edge(ps.pipe(Two(), module, ps.map(id))) as reader:
+        for _ in range(asks):
+            await reader.ask(7)
+        gc.collect()
+        assert [thing() for thing in there] == [None, None]
+        await reader.abort()

@@ -95,6 +95,8 @@ class Asker:
                     self._arrived(answer)
                 if not isinstance(answer, Batch):
                     return
+                # Nothing is kept of it while nothing is asked.
+                del answer
 
 
 class Awaited(Waiter):

@@ -210,9 +210,9 @@ class MapAsync(TaskKernel[Any]):
         waiting = self._waiting
         while True:
             while waiting and self._calling:
-                group = waiting[0]
-                await self._calls(group)
-                if not group.unbegun and waiting and waiting[0] is group:
+                # No name is given to it here: a worker that waits for the next would keep its results.
+                await self._calls(waiting[0])
+                if waiting and not waiting[0].unbegun:
                     waiting.popleft()
             self._idle += 1
             self.changed()
