@@ -302,6 +302,16 @@ async def test_a_clock_closes_windows(kind, autojump_clock):
         await running.abort()
 
 
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_what_is_in_no_window_has_no_key(limit):
+    """Values between windows are left alone by a count as by other folds, in whatever order they come."""
+    times = [0, 25, 4, 17, 21, 9]
+    rows = ps.pipe(ps.values(times), ps.stamp(int, lateness=100))
+    counts = ps.sliding(5, 20, ps.agg.count(), key={0: "a", 4: "b", 21: "a"}.__getitem__)
+    counted = ps.run(ps.pipe(rows, counts, ps.collect()), limit=limit)
+    assert [(window.start, window.value) for window in counted] == [(0, ("a", 1)), (0, ("b", 1)), (20, ("a", 1))]
+
+
 def test_nothing_is_left_of_ten_thousand_times(monkeypatch):
     """Windows that are over, their holds and what was expected of them, are gone: they are as many as a batch has."""
     sizes, kernels = [], set()

@@ -408,6 +408,38 @@ def test_a_key_that_raises(limit):
     assert any("join" in note for note in caught.value.__notes__)
 
 
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_what_a_value_costs_does_not_grow_with_what_is_kept(how):
+    """Of keys that nothing of a batch has, none is looked at, though all are at its time."""
+
+    class Name(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            looks.append(self)
+            return str.__hash__(self)
+
+    names, looks = [Name(number) for number in range(300)], []
+    one = ps.values(names)
+    pairs = ps.run(ps.pipe(ps.join(one, one, on=lambda name: name, how=how), ps.collect()), limit=1)
+    assert len(pairs) == len(names)
+    assert len(looks) < 20 * len(names)
+
+
+@pytest.mark.parametrize("within", [None, 1])
+def test_keys_are_asked_for_once(within):
+    """Also of what comes after a value that has none, at one time and in one batch."""
+    asked = []
+
+    def key(number):
+        asked.append(number)
+        return [number] if number % 3 else number
+
+    joined = ps.join(ps.values(range(50)), ps.values(range(50)), on=(key, int), within=within, on_error="skip")
+    assert sorted(ps.run(ps.pipe(joined, ps.collect()))) == [(number, number) for number in range(0, 50, 3)]
+    assert asked == [*range(50)]
+
+
 def test_times_that_are_not_near_anything_are_refused():
     """`within` needs times that it can be added to, in one order: by name."""
     for time, within in (("monday", 1), (Product(1, 2), 1), (3, timedelta(1)), ((1, 2), 1)):

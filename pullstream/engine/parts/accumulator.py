@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import islice, tee
 from typing import Any, TypeAlias, cast
 
 from pullstream.engine.parts.fold import LISTING, Fold, itself, one_more
@@ -23,18 +24,15 @@ def keys_of(
     >>> keys_of(lambda n: 6 // n, [1, 2, 0, 3])
     ([6, 3], (0, ZeroDivisionError('integer division or modulo by zero')))
     """
-    keys: list[Hashable] = []
+    # Each is hashed as it is found: what comes after one that has none is found later, and not twice.
+    found, kept = tee(map(key, values))
     hashes: list[int] = []
     failure: Exception | None = None
     try:
-        keys += map(key, values)
+        hashes += map(hash, found)
     except Exception as exc:  # noqa: BLE001 - the caller's, when what comes before it is dealt with
         failure = exc
-    try:
-        hashes += map(hash, keys)
-    except Exception as exc:  # noqa: BLE001 - as above
-        failure = exc
-        del keys[len(hashes) :]
+    keys = list(islice(kept, len(hashes)))
     if failure is None:
         return keys, None
     # Where a key is no function of Python's, an error shows what has this name here.

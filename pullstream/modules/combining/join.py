@@ -288,8 +288,8 @@ class _Join(FanIn):
                 if keep and keys:
                     if kept.add(time, keys, some) and side.owes:
                         self.location.hold(time)
-                    if there is not None:
-                        kept.match(time, there)
+                    if there is not None and side.owes:
+                        kept.match(time, there.keys() & keys)
                 begin += len(keys)
                 if wrong is not None:
                     value, failure = wrong

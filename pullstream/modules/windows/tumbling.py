@@ -50,8 +50,8 @@ class _OnGrid(Windowed):
     ) -> None:
         super().__init__(Accumulator(fold, **options))
         self._grid = Grid(module, size, every, origin)
-        self._overlap = size != every
-        """Whether a value may be in several windows."""
+        self._overlap = every < size
+        """Whether a value may be in several windows; then there is none that is in no window."""
         self._open: dict[Any, OpenWindow] = {}
         self._time: Any = None
         self._around: Sequence[tuple[Any, Any]] = ()
