@@ -35,6 +35,7 @@ async def test_a_handle_belongs_to_one_run_at_a_time(handle, autojump_clock):
     name, transformer = handle
     pipeline = ps.pipe(ps.values([1]), transformer, ps.map_async(trio.sleep, 1), ps.collect())
     async with pipeline.open() as running:
+        await trio.testing.wait_all_tasks_blocked()  # two that begin in one step begin in any order
         with pytest.raises(ps.ReuseError, match=rf"{name}, made at .*test_concurrent_handles.py"):
             async with pipeline.open():
                 pass
