@@ -6,6 +6,7 @@ import pickle
 import random
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
@@ -424,6 +425,17 @@ def test_what_a_value_costs_does_not_grow_with_what_is_kept(how):
     pairs = ps.run(ps.pipe(ps.join(one, one, on=lambda name: name, how=how), ps.collect()), limit=1)
     assert len(pairs) == len(names)
     assert len(looks) < 20 * len(names)
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_one_instant_in_two_zones(limit):
+    """On the day before clocks change a day is over sooner in one of them: what is at that time goes in turns."""
+    noon, hour = datetime(2026, 3, 28, 12, tzinfo=UTC), timedelta(hours=1)
+    rows = [noon.astimezone(ZoneInfo("Europe/Paris")), noon, noon + 30 * hour]
+    ticks = [noon + number * hour / 2 for number in range(60)]
+    left, right = (ps.values(times, time=lambda time: time) for times in (rows, ticks))
+    joined = ps.join(left, right, on=(lambda _: "row", lambda _: "tick"), how="left", within=timedelta(days=1))
+    assert ps.run(ps.pipe(joined, ps.collect()), limit=limit) == [(row, None) for row in rows]
 
 
 @pytest.mark.parametrize("within", [None, 1])

@@ -394,7 +394,8 @@ class _Join(FanIn):
             if self._outer:
                 if values:
                     self._ready.put(time, [(value, None) for value in values])
-                self.location.drop(time)
+                if not left.kept.keeps(time):
+                    self.location.drop(time)
         right.kept.forget(self._arriving(left))
         return bool(self._ready)
 

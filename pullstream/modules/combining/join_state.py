@@ -54,6 +54,10 @@ class Kept:
         if self._matched is not None:
             self._matched.setdefault(time, set()).update(self._times[time].keys() & keys)
 
+    def keeps(self, time: Hashable) -> bool:
+        """Whether there is a value at a time."""
+        return time in self._times
+
     def waiting(self) -> list[Any]:
         """The last times that are waited for: of those that are in one order, the first."""
         return list(self._times) if self._heap is None else self._heap[:1]
@@ -131,8 +135,11 @@ class Near:
         """The number of values that are kept."""
         self.rows: dict[Hashable, KeyRow] = {}
         """By key."""
-        self._held: set[Any] | None = set() if marks else None
-        """The times of what is kept, if what is unmatched is wanted."""
+        self._counts: dict[Any, int] | None = {} if marks else None
+        """The number of values at each time, if what is unmatched is wanted.
+
+        They need not go together: a day after an instant is not one instant in all time zones.
+        """
         self._reaches: list[Any] = []
         """Of all that is kept, in order; beside it, the keys."""
         self._keys: list[Hashable] = []
@@ -154,10 +161,14 @@ class Near:
             reaches.insert(place, reach)
             self._keys.insert(place, key)
         self.size += 1
-        if self._held is None or time in self._held:
+        if self._counts is None:
             return False
-        self._held.add(time)
-        return True
+        count = self._counts[time] = self._counts.get(time, 0) + 1
+        return count == 1
+
+    def keeps(self, time: Any) -> bool:
+        """Whether there is a value at a time, where that is wanted."""
+        return self._counts is not None and time in self._counts
 
     def waiting(self) -> list[Any]:
         """The first of the last times that are waited for."""
@@ -175,7 +186,7 @@ class Near:
             dropped = row.forget(count)
             if not row.times:
                 del self.rows[key]
-            if self._held is not None:
+            if self._counts is not None:
                 gone += dropped
         self.size -= end - begin
         self._begin = end
@@ -183,11 +194,14 @@ class Near:
             del reaches[:end], self._keys[:end]
             self._begin = 0
         gone.sort(key=_FIRST)
-        if self._held is not None:
-            self._held.difference_update(map(_FIRST, gone))
-        return [
-            (time, [value for _, value, matched in entries if not matched]) for time, entries in groupby(gone, _FIRST)
-        ]
+        return [self._unmatched(time, list(entries)) for time, entries in groupby(gone, _FIRST)]
+
+    def _unmatched(self, time: Any, gone: list[tuple[Any, Any, int]]) -> tuple[Any, list[Any]]:
+        assert self._counts is not None, "it is wanted"
+        left = self._counts.pop(time) - len(gone)
+        if left:
+            self._counts[time] = left
+        return time, [value for _, value, matched in gone if not matched]
 
 
 _FIRST = itemgetter(0)
