@@ -2,9 +2,11 @@
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -54,6 +56,18 @@ def test_no_file_takes_the_place_of_a_name(path):
 
     taken = {name for file, names in loaded.items() for name in names if file != f"{module(path)}.{name}"}
     assert not taken & beside
+
+
+@pytest.mark.parametrize("path", LATE, ids=str)
+def test_what_is_annotated_can_be_read_while_programs_run(path):
+    """As those do that check calls, or write references: no name in a signature is known to type checkers alone."""
+    late = importlib.import_module(module(path))
+    things = [getattr(late, name) for name in late.__all__]
+    things += [each for thing in things if inspect.isclass(thing) for each in vars(thing).values()]
+
+    for thing in things:
+        if inspect.isfunction(thing):
+            get_type_hints(thing)
 
 
 @pytest.mark.parametrize("path", LATE, ids=str)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 import trio
 from typing_extensions import TypeVar
@@ -17,11 +17,9 @@ from pullstream.asyncio_bridge import Bridge, at_home
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
+from pullstream.program import wanted
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Beside, Running
-
-if TYPE_CHECKING:
-    from pullstream.program.wanted import Check, Journal, TraceTo
 
 R = TypeVar("R")
 
@@ -31,10 +29,10 @@ def arun(
     *,
     limit: int = 4096,
     release_timeout: float = 5.0,
-    check: "Check" = False,
+    check: "wanted.Check" = False,
     beside: Beside | None = None,
-    journal: "str | PathLike[str] | Journal | None" = None,
-    trace: "TraceTo | None" = None,
+    journal: "str | PathLike[str] | wanted.Journal | None" = None,
+    trace: "wanted.TraceTo | None" = None,
 ) -> Coroutine[Any, Any, R]:
     """Run a pipeline to its end, awaited in an asyncio program (or a trio one), and give its sink's result.
 

@@ -1,17 +1,15 @@
 """`Pipeline`: a whole program as a blueprint, which can be opened."""
 
 from os import PathLike
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Site, advice
 from pullstream.errors import CompositionError
+from pullstream.program import wanted
 from pullstream.program.running import Beside, Running
-
-if TYPE_CHECKING:
-    from pullstream.program.wanted import Check, Journal, TraceTo
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -31,10 +29,10 @@ class Pipeline(Blueprint, Generic[R_co]):
         *,
         limit: int = 4096,
         release_timeout: float = 5.0,
-        check: "Check" = False,
+        check: "wanted.Check" = False,
         beside: Beside | None = None,
-        journal: "str | PathLike[str] | Journal | None" = None,
-        trace: "TraceTo | None" = None,
+        journal: "str | PathLike[str] | wanted.Journal | None" = None,
+        trace: "wanted.TraceTo | None" = None,
     ) -> Running[R_co]:
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 

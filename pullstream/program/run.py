@@ -3,7 +3,7 @@
 import builtins
 import warnings
 from os import PathLike
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import trio
 from typing_extensions import TypeVar
@@ -13,11 +13,9 @@ from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.engine.runtime.signals import borrowed_wakeups
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
+from pullstream.program import wanted
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Beside, Running
-
-if TYPE_CHECKING:
-    from pullstream.program.wanted import Check, Journal, TraceTo
 
 R = TypeVar("R")
 
@@ -32,10 +30,10 @@ def run(
     *,
     limit: int = 4096,
     release_timeout: float = 5.0,
-    check: "Check" = False,
+    check: "wanted.Check" = False,
     beside: Beside | None = None,
-    journal: "str | PathLike[str] | Journal | None" = None,
-    trace: "TraceTo | None" = None,
+    journal: "str | PathLike[str] | wanted.Journal | None" = None,
+    trace: "wanted.TraceTo | None" = None,
 ) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 

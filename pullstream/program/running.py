@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Seque
 from contextlib import ExitStack, asynccontextmanager, suppress
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, cast
+from typing import Any, Generic, Self, cast
 
 import trio
 from typing_extensions import TypeVar
@@ -35,13 +35,7 @@ from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
 from pullstream.trace.every import trace_of_a_run
 
-if TYPE_CHECKING:
-    from pullstream.program.wanted import Check, Checker, Journal, Keeper, TraceTo
-
 R = TypeVar("R")
-
-Beside = Callable[["Running[Any]"], Awaitable[object]]
-"""An onlooker while a pipeline runs, such as a progress display: an async function of the `Running`."""
 
 
 def trio_needed() -> None:
@@ -62,10 +56,10 @@ class Running(Generic[R]):
         *,
         limit: int,
         release_timeout: float,
-        check: "Check" = False,
-        beside: Beside | None = None,
-        journal: "str | PathLike[str] | Journal | None" = None,
-        trace: "TraceTo | None" = None,
+        check: "wanted.Check" = False,
+        beside: "Beside | None" = None,
+        journal: "str | PathLike[str] | wanted.Journal | None" = None,
+        trace: "wanted.TraceTo | None" = None,
     ) -> None:
         if beside is not None:
             looker_argument(beside)
@@ -441,11 +435,11 @@ class Running(Generic[R]):
             self._stray = trouble
             self._scope.cancel()
 
-    async def _end_at_a_violation(self, checker: "Checker") -> None:
+    async def _end_at_a_violation(self, checker: "wanted.Checker") -> None:
         await checker.tripped.wait()
         self._scope.cancel()
 
-    async def _keep(self, keeper: "Keeper") -> None:
+    async def _keep(self, keeper: "wanted.Keeper") -> None:
         """Let the journal be kept; a run whose completions cannot be recorded ends."""
         try:
             await keeper.keep()
@@ -457,7 +451,7 @@ class Running(Generic[R]):
                 self._cause = keeper.trouble = trouble
                 self._scope.cancel()
 
-    async def _look_on(self, beside: Beside) -> None:
+    async def _look_on(self, beside: "Beside") -> None:
         """Run what looks on; what it raises ends the run in order, or what comes of it if it has ended already."""
         LOOKS_ON.set(True)
         try:
@@ -491,3 +485,7 @@ class Running(Generic[R]):
         if isinstance(outcome, KeyboardInterrupt):
             raise outcome from failure
         raise together("the block failed, and so did the stream beside it", outcome, failure)
+
+
+Beside = Callable[[Running[Any]], Awaitable[object]]
+"""An onlooker while a pipeline runs, such as a progress display: an async function of the `Running`."""
