@@ -81,7 +81,7 @@ class Messenger:
         self._replies.put(reply)
 
     def stop(self) -> None:
-        """Have nothing more handed over. Twice is once."""
+        """Hand nothing more over; a second call does nothing new."""
         self.stopping.set()
         self._replies.put(Reply.STOP)
 

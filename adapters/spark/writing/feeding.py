@@ -25,7 +25,7 @@ GONE_SECONDS = 1.0
 
 
 Body: TypeAlias = Callable[[Reader[Any], Context], Awaitable[None]]
-"""What a run's sink does."""
+"""The function of the sink that Spark reads: it sends on what comes."""
 
 
 async def fed(source: Callable[[], Source[Any]], body: Callable[[], Body], site: Site) -> BaseException | None:
