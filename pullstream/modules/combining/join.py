@@ -317,7 +317,7 @@ class _Join(FanIn):
         arriving = self._arriving(side.other)
         reaches = self._reaches(times)
         keep_all = reaches is not None and arriving.less_equal(min(reaches))
-        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, self._outer
+        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, side.other.owes
         time: Any = NOTHING
         reach, keep = None, False
         for place, (value, at) in enumerate(zip(values, times, strict=True)):
@@ -363,8 +363,6 @@ class _Join(FanIn):
             return None
 
     def _reach(self, time: Any) -> Any:
-        if self._within is None:
-            return time
         try:
             if is_total(time):
                 return time + self._within

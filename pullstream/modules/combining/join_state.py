@@ -6,10 +6,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from pullstream.timely import Antichain
 from pullstream.timely.order import is_total
+
+_FIRST: Final = itemgetter(0)
 
 Groups = Mapping[Hashable, Sequence[Any]]
 """The values of one time, by key."""
@@ -202,6 +204,3 @@ class Near:
         if left:
             self._counts[time] = left
         return time, [value for _, value, matched in gone if not matched]
-
-
-_FIRST = itemgetter(0)
