@@ -1,8 +1,6 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Hashable, Iterator
 from typing import Annotated, Any, Final, Generic, Literal, Required, cast, overload
 
 import attrs
@@ -12,21 +10,18 @@ from pullstream.blueprint import Call, OneOf, Positive, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import OnError, catches
-from pullstream.engine.parts.accumulator import keys_of
-from pullstream.engine.parts.fan_in import FanIn, Input
+from pullstream.engine.parts.fan_in import FanIn
 from pullstream.engine.parts.outbox import Outbox, Remainder, timed
-from pullstream.engine.sidecar.location import NOTHING
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
-from pullstream.failures import caught
 from pullstream.logger import LOG
-from pullstream.modules.combining.join_state import Groups, Kept, Near
-from pullstream.modules.windows.grid import duration, refusal
+from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
+from pullstream.modules.combining.join_state import Kept, Near
+from pullstream.modules.windows.grid import duration
 from pullstream.protocol import DONE, Batch, Done
-from pullstream.timely import BEGINNING, Antichain
-from pullstream.timely.order import in_one_order, is_total
+from pullstream.timely import BEGINNING
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -37,18 +32,11 @@ HOW: Final = ("inner", "left")
 CAPACITY: Final = 1_000_000
 """The number of values of each source that a join keeps when nothing is said."""
 
-MANY: Final = 256
-"""The number of pairs made before they are answered."""
-
-Chunk = Batch[tuple[Any, Any]]
-
-_NOBODY: Final = (None,)
-
 
 class _Past(Waiter):
     """A waiter until one of some times is complete."""
 
-    def __init__(self, side: "_Side", join: "_Join") -> None:
+    def __init__(self, side: Side, join: "_Join") -> None:
         super().__init__([side.other.place], None, None, join.location, join.moved)
         self._times = side.kept.waiting()
 
@@ -60,58 +48,6 @@ class _Past(Waiter):
     @override
     def __str__(self) -> str:
         return f"{self.owner}, waits until {', '.join(map(repr, self._times))} is complete in one of its sources"
-
-
-class _Side:
-    """A source of the join, and what is kept of it."""
-
-    other: "_Side"
-
-    def __init__(
-        self, each: Input, place: int, key: Callable[[Any], Hashable], kept: Kept | Near, *, owes: bool
-    ) -> None:
-        self.each = each
-        self.place = place
-        self.key = key
-        self.kept = kept
-        self.owes = owes
-        """Whether what nothing matches is answered as well."""
-        self.met: set[Any] = set()
-        """The times of its values; two at most, for more need not be known."""
-
-    def timeless(self) -> bool:
-        """Whether all that has come was at the int 0, as where nothing is said of time."""
-        return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
-
-
-class _Pairs:
-    """Pairs that have been made, each at its time."""
-
-    def __init__(self) -> None:
-        self.pairs: list[Any] = []
-        self.times: list[Any] = []
-        self.time: Any = NOTHING
-        """The time of those that are taken."""
-
-    def take(self, pairs: Iterable[Any]) -> bool:
-        """Take pairs until there are many; whether these were all of them."""
-        before = len(self.pairs)
-        try:
-            self.pairs += islice(pairs, max(1, MANY - before))
-        finally:
-            self.times += [self.time] * (len(self.pairs) - before)
-        return len(self.pairs) < MANY
-
-    def add(self, times: Sequence[Any], pairs: Sequence[Any]) -> None:
-        """Take pairs, each at its time."""
-        self.times += times
-        self.pairs += pairs
-
-    def chunk(self) -> Chunk:
-        """All of them; then there is none."""
-        chunk = timed(self.times, self.pairs)
-        self.pairs, self.times = [], []
-        return chunk
 
 
 class _Join(FanIn):
@@ -136,17 +72,12 @@ class _Join(FanIn):
         if within is not None:
             self.traits = attrs.evolve(self.traits, lasting=self._last_match, later=True)
         self._capacity = capacity
-        self._sides: list[_Side] = []
+        self._sides: list[Side] = []
         self._ready = Outbox(self)
         self._work: Iterator[Chunk] | None = None
         self._rest = Remainder()
-        self._place = 0
-        """The place, in the batch at hand, of the value that is worked on."""
-        self._worked = False
-        """Whether what is to come of the batch at hand has been made."""
         self._answered = 0
         """The place in it up to which everything is answered, when what has been made is."""
-        self._failed: BaseException | None = None
         self._stale = True
         self._turn = 0
 
@@ -156,13 +87,14 @@ class _Join(FanIn):
         self.moved = self._changed
         new = Kept if self._within is None else Near
         self._sides = [
-            _Side(each, port.place, key, new(marks=owes), owes=owes)
+            Side(each, port.place, key, new(marks=owes), self.scope.sidecar, owes=owes)
             for each, port, key, owes in zip(
                 self.all, self.location.ports, self._keys, (self._outer, False), strict=True
             )
         ]
         left, right = self._sides
         left.other, right.other = right, left
+        self._pairing = Pairing(self.location, self._sides, self._within, catches=self._catches)
         for side in self._sides:
             self.scope.sidecar.phase.observe(side.place)
 
@@ -172,8 +104,8 @@ class _Join(FanIn):
             batch = self._answer(limit)
             if batch is not None:
                 return batch
-            if self._failed is not None:
-                raise self._failed
+            if self._pairing.failed is not None:
+                raise self._pairing.failed
             if self._forget() or self._begin():
                 continue
             if self.failure_above is not None:
@@ -210,7 +142,7 @@ class _Join(FanIn):
             times += part.times
         if not results:
             return None
-        if self._worked and not rest.left and self._failed is None:
+        if self._pairing.worked and not rest.left and self._pairing.failed is None:
             self._finish()
         elif self._work is not None:
             self._go_on()
@@ -219,7 +151,7 @@ class _Join(FanIn):
     def _more(self, rest: Remainder) -> bool:
         """Take the next pairs of the batch at hand; True if anything more comes of it."""
         if not rest.left and self._work is not None:
-            self._answered = self._place
+            self._answered = self._pairing.place
             chunk = next(self._work, None)
             if chunk is not None:
                 rest.put(chunk)
@@ -229,7 +161,7 @@ class _Join(FanIn):
         """Acknowledge the values of the batch at hand of which everything is answered."""
         each = self._sides[self._turn].each
         if each.times is not None:
-            each.used = min(self._answered if self._rest.left else self._place, len(each.values) - 1)
+            each.used = min(self._answered if self._rest.left else self._pairing.place, len(each.values) - 1)
             each.settle()
 
     def _finish(self) -> None:
@@ -247,139 +179,16 @@ class _Join(FanIn):
             self._finish()
         for number in (1 - self._turn, self._turn):
             if self._sides[number].each.left:
-                self._turn, self._place = number, 0
-                self._work = self._pairs(self._sides[number])
+                self._turn = number
+                self._work = self._pairing.of(self._sides[number])
                 return True
         return False
-
-    def _pairs(self, side: _Side) -> Iterator[Chunk]:
-        self._worked = False
-        made = _Pairs()
-        make = self._at_once if self._within is None else self._near
-        try:
-            yield from make(side, made)
-        except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
-            self._failed = exc
-        else:
-            self._place = len(side.each.values)
-        self._worked = True
-        if made.pairs:
-            yield made.chunk()
-
-    def _at_once(self, side: _Side, made: _Pairs) -> Iterator[Chunk]:
-        """The pairs of a batch whose values match those at the same time: all of a time in a few calls."""
-        values, arriving = side.each.values, self._arriving(side.other)
-        kept, others = cast("tuple[Kept, Kept]", (side.kept, side.other.kept))
-        for time, start, end in side.each.runs():
-            begin, made.time = start, time
-            if len(side.met) < 2:
-                side.met.add(time)
-            keep = arriving.less_equal(time)
-            while begin < end:
-                self._place = begin
-                keys, wrong = keys_of(side.key, values[begin:end])
-                some = values[begin : begin + len(keys)]
-                there = others.at(time)
-                pairs = self._matches(side, keys, some, there or {}, keep=keep)
-                while not made.take(pairs):
-                    yield made.chunk()
-                if there is not None:
-                    others.match(time, keys)
-                if keep and keys:
-                    if kept.add(time, keys, some) and side.owes:
-                        self.location.hold(time)
-                    if there is not None and side.owes:
-                        kept.match(time, there.keys() & keys)
-                begin += len(keys)
-                if wrong is not None:
-                    value, failure = wrong
-                    if not self._catches:
-                        raise failure
-                    made.take([caught(value, failure)])
-                    begin += 1
-
-    def _matches(
-        self, side: _Side, keys: Sequence[Hashable], values: Sequence[Any], there: Groups, *, keep: bool
-    ) -> Iterator[tuple[Any, Any]]:
-        """The pairs of values with what is there at their time, each made when it is taken."""
-        each = zip(values, keys, strict=True)
-        if side is not self._sides[0]:
-            return ((match, value) for value, key in each if key in there for match in there[key])
-        if side.owes and not keep:
-            return ((value, match) for value, key in each for match in there.get(key, _NOBODY))
-        return ((value, match) for value, key in each if key in there for match in there[key])
-
-    def _near(self, side: _Side, made: _Pairs) -> Iterator[Chunk]:
-        """The pairs of a batch whose values match those at times not too far away."""
-        values = side.each.values
-        times = side.each.times or [side.each.time] * len(values)
-        kept, rows = cast("Near", side.kept), cast("Near", side.other.kept).rows
-        arriving = self._arriving(side.other)
-        reaches = self._reaches(times)
-        keep_all = reaches is not None and arriving.less_equal(min(reaches))
-        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, side.other.owes
-        time: Any = NOTHING
-        reach, keep = None, False
-        for place, (value, at) in enumerate(zip(values, times, strict=True)):
-            self._place = place
-            if at is not time:
-                time = at
-                reach = self._reach(time) if reaches is None else reaches[place]
-                keep = keep_all or arriving.less_equal(reach)
-                if len(side.met) < 2:
-                    side.met.add(time)
-            try:
-                key = key_of(value)
-                row = rows.get(key)
-            except Exception as exc:
-                if not self._catches:
-                    raise
-                made.add((time,), [caught(value, exc)])
-                continue
-            found: list[Any] = []
-            if row is not None:
-                begin = bisect_left(row.reaches, time, row.begin)
-                end = bisect_right(row.times, reach, begin)
-                if begin < end:
-                    found = row.values[begin:end]
-                    now = bisect_right(row.times, time, begin, end)
-                    pairs = [(value, match) for match in found] if is_left else [(match, value) for match in found]
-                    made.add([time] * (now - begin) + row.times[now:end], pairs)
-                    if marks:
-                        row.matched[begin:end] = b"\1" * (end - begin)
-                    if len(made.pairs) > MANY:
-                        yield made.chunk()
-            if keep:
-                if kept.add(key, time, reach, value, bool(found)):
-                    self.location.hold(time)
-            elif owes and not found:
-                made.add((time,), [(value, None)])
-
-    def _reaches(self, times: Sequence[Any]) -> list[Any] | None:
-        """The last times that these match, where all of them have one."""
-        try:
-            return [time + self._within for time in times] if in_one_order(times) else None
-        except (TypeError, OverflowError):
-            return None
-
-    def _reach(self, time: Any) -> Any:
-        try:
-            if is_total(time):
-                return time + self._within
-        except (TypeError, OverflowError) as exc:
-            raise refusal(str(self.location), time, self._within) from exc
-        raise refusal(str(self.location), time, self._within)
 
     # ---- what is kept
 
     def _last_match(self, number: int, time: Any) -> list[Any]:
         del number
-        return [time if time is BEGINNING else self._reach(time)]
-
-    def _arriving(self, side: _Side) -> Antichain[Any]:
-        if side.each.ending is DONE:
-            return Antichain(side.each.least())
-        return self.scope.sidecar.phase.frontier(side.place)
+        return [time if time is BEGINNING else reach_of(self.location, time, self._within)]
 
     def _forget(self) -> bool:
         """Drop what nothing can match any more; whether that gave results."""
@@ -388,13 +197,13 @@ class _Join(FanIn):
         self._stale = False
         self.scope.sidecar.propagate()
         left, right = self._sides
-        for time, values in left.kept.forget(self._arriving(right)):
+        for time, values in left.kept.forget(right.arriving()):
             if self._outer:
                 if values:
                     self._ready.put(time, [(value, None) for value in values])
                 if not left.kept.keeps(time):
                     self.location.drop(time)
-        right.kept.forget(self._arriving(left))
+        right.kept.forget(left.arriving())
         return bool(self._ready)
 
     def _over(self) -> bool:

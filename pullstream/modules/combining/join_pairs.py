@@ -1,0 +1,231 @@
+"""The pairs that `join` makes of a batch of one side, and what is kept of the other."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, cast
+
+from pullstream.engine.parts.accumulator import keys_of
+from pullstream.engine.parts.fan_in import Input
+from pullstream.engine.parts.outbox import timed
+from pullstream.engine.sidecar.location import NOTHING, Location
+from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.failures import caught
+from pullstream.modules.combining.join_state import Groups, Kept, Near
+from pullstream.modules.windows.grid import refusal
+from pullstream.protocol import DONE, Batch
+from pullstream.timely import Antichain
+from pullstream.timely.order import in_one_order, is_total
+
+MANY: Final = 256
+"""The number of pairs made before they are answered."""
+
+Chunk = Batch[tuple[Any, Any]]
+
+_NOBODY: Final = (None,)
+
+
+class Side:
+    """A source of the join, and what is kept of it."""
+
+    other: "Side"
+
+    def __init__(
+        self,
+        each: Input,
+        place: int,
+        key: Callable[[Any], Hashable],
+        kept: Kept | Near,
+        sidecar: Sidecar,
+        *,
+        owes: bool,
+    ) -> None:
+        self.each = each
+        self.place = place
+        self.key = key
+        self.kept = kept
+        self._sidecar = sidecar
+        self.owes = owes
+        """Whether what nothing matches is answered as well."""
+        self.met: set[Any] = set()
+        """The times of its values; two at most, for more need not be known."""
+
+    def timeless(self) -> bool:
+        """Whether all that has come was at the int 0, as where nothing is said of time."""
+        return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
+
+    def arriving(self) -> Antichain[Any]:
+        """The frontier of what may still come of it."""
+        if self.each.ending is DONE:
+            return Antichain(self.each.least())
+        return self._sidecar.phase.frontier(self.place)
+
+
+class Pairs:
+    """Pairs that have been made, each at its time."""
+
+    def __init__(self) -> None:
+        self.pairs: list[Any] = []
+        self.times: list[Any] = []
+        self.time: Any = NOTHING
+        """The time of those that are taken."""
+
+    def take(self, pairs: Iterable[Any]) -> bool:
+        """Take pairs until there are many; whether these were all of them."""
+        before = len(self.pairs)
+        try:
+            self.pairs += islice(pairs, max(1, MANY - before))
+        finally:
+            self.times += [self.time] * (len(self.pairs) - before)
+        return len(self.pairs) < MANY
+
+    def add(self, times: Sequence[Any], pairs: Sequence[Any]) -> None:
+        """Take pairs, each at its time."""
+        self.times += times
+        self.pairs += pairs
+
+    def chunk(self) -> Chunk:
+        """All of them; then there is none."""
+        chunk = timed(self.times, self.pairs)
+        self.pairs, self.times = [], []
+        return chunk
+
+
+class Pairing:
+    """Makes the pairs of a batch, value by value as far as each may be answered alone, or acknowledged."""
+
+    def __init__(self, location: Location, sides: Sequence[Side], within: Any, *, catches: bool) -> None:
+        self._location = location
+        self._sides = sides
+        self._within = within
+        self._catches = catches
+        self.place = 0
+        """The place, in the batch at hand, of the value that is worked on."""
+        self.worked = False
+        """Whether what is to come of the batch at hand has been made."""
+        self.failed: BaseException | None = None
+        """The failure after which no more comes."""
+
+    def of(self, side: Side) -> Iterator[Chunk]:
+        """The pairs that come of the batch at hand of a side, in parts; a failure is kept in `failed`."""
+        self.place, self.worked = 0, False
+        return self._parts(side)
+
+    def _parts(self, side: Side) -> Iterator[Chunk]:
+        made = Pairs()
+        make = self._at_once if self._within is None else self._near
+        try:
+            yield from make(side, made)
+        except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
+            self.failed = exc
+        else:
+            self.place = len(side.each.values)
+        self.worked = True
+        if made.pairs:
+            yield made.chunk()
+
+    def _at_once(self, side: Side, made: Pairs) -> Iterator[Chunk]:
+        """The pairs of a batch whose values match those at the same time: all of a time in a few calls."""
+        values, arriving = side.each.values, side.other.arriving()
+        kept, others = cast("tuple[Kept, Kept]", (side.kept, side.other.kept))
+        for time, start, end in side.each.runs():
+            begin, made.time = start, time
+            if len(side.met) < 2:
+                side.met.add(time)
+            keep = arriving.less_equal(time)
+            while begin < end:
+                self.place = begin
+                keys, wrong = keys_of(side.key, values[begin:end])
+                some = values[begin : begin + len(keys)]
+                there = others.at(time)
+                pairs = self._matches(side, keys, some, there or {}, keep=keep)
+                while not made.take(pairs):
+                    yield made.chunk()
+                if there is not None:
+                    others.match(time, keys)
+                if keep and keys:
+                    if kept.add(time, keys, some) and side.owes:
+                        self._location.hold(time)
+                    if there is not None and side.owes:
+                        kept.match(time, there.keys() & keys)
+                begin += len(keys)
+                if wrong is not None:
+                    value, failure = wrong
+                    if not self._catches:
+                        raise failure
+                    made.take([caught(value, failure)])
+                    begin += 1
+
+    def _matches(
+        self, side: Side, keys: Sequence[Hashable], values: Sequence[Any], there: Groups, *, keep: bool
+    ) -> Iterator[tuple[Any, Any]]:
+        """The pairs of values with what is there at their time, each made when it is taken."""
+        each = zip(values, keys, strict=True)
+        if side is not self._sides[0]:
+            return ((match, value) for value, key in each if key in there for match in there[key])
+        if side.owes and not keep:
+            return ((value, match) for value, key in each for match in there.get(key, _NOBODY))
+        return ((value, match) for value, key in each if key in there for match in there[key])
+
+    def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
+        """The pairs of a batch whose values match those at times not too far away."""
+        values = side.each.values
+        times = side.each.times or [side.each.time] * len(values)
+        kept, rows = cast("Near", side.kept), cast("Near", side.other.kept).rows
+        arriving = side.other.arriving()
+        reaches = self._reaches(times)
+        keep_all = reaches is not None and arriving.less_equal(min(reaches))
+        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, side.other.owes
+        time: Any = NOTHING
+        reach, keep = None, False
+        for place, (value, at) in enumerate(zip(values, times, strict=True)):
+            self.place = place
+            if at is not time:
+                time = at
+                reach = reach_of(self._location, time, self._within) if reaches is None else reaches[place]
+                keep = keep_all or arriving.less_equal(reach)
+                if len(side.met) < 2:
+                    side.met.add(time)
+            try:
+                key = key_of(value)
+                row = rows.get(key)
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                made.add((time,), [caught(value, exc)])
+                continue
+            found: list[Any] = []
+            if row is not None:
+                begin = bisect_left(row.reaches, time, row.begin)
+                end = bisect_right(row.times, reach, begin)
+                if begin < end:
+                    found = row.values[begin:end]
+                    now = bisect_right(row.times, time, begin, end)
+                    pairs = [(value, match) for match in found] if is_left else [(match, value) for match in found]
+                    made.add([time] * (now - begin) + row.times[now:end], pairs)
+                    if marks:
+                        row.matched[begin:end] = b"\1" * (end - begin)
+                    if len(made.pairs) > MANY:
+                        yield made.chunk()
+            if keep:
+                if kept.add(key, time, reach, value, bool(found)):
+                    self._location.hold(time)
+            elif owes and not found:
+                made.add((time,), [(value, None)])
+
+    def _reaches(self, times: Sequence[Any]) -> list[Any] | None:
+        """The last times that these match, where all of them have one."""
+        try:
+            return [time + self._within for time in times] if in_one_order(times) else None
+        except (TypeError, OverflowError):
+            return None
+
+
+def reach_of(location: Location, time: Any, within: Any) -> Any:
+    """The last time that what is at `time` matches."""
+    try:
+        if is_total(time):
+            return time + within
+    except (TypeError, OverflowError) as exc:
+        raise refusal(str(location), time, within) from exc
+    raise refusal(str(location), time, within)
