@@ -1,8 +1,8 @@
 """One measurement, in a process of its own: `python -m tests.benchmarks.measuring WORKLOAD WAY SIZE SECONDS`.
 
 The first run is that of a fresh process: nothing is warm but what the imports and the data have made so. Then come warm
-runs, for so many seconds, of which the median counts. Every answer is checked: by the process with itself, and by who
-asked for it with the limit's answer.
+runs, a few at least, and for so many seconds, of which the median counts. Every answer is checked: by the process with
+itself, and by who asked for it with the limit's answer.
 """
 
 import gc
@@ -23,7 +23,9 @@ from tests.benchmarks.workload import LIMIT, ROOT, Run, Shape, Workload
 
 LONGEST = 900
 """Seconds after which a measurement is given up."""
-MOST_WARM = 9
+LEAST_WARM, MOST_WARM = 3, 9
+LONG = 2.0
+"""Seconds of a first run after which there need be no other."""
 
 
 @attrs.frozen
@@ -76,7 +78,8 @@ def measure(workload: Workload, way: str, size: int, seconds: float) -> Measured
     del answer
     warm: list[float] = []
     until = time.monotonic() + seconds - first
-    while time.monotonic() < until and len(warm) < MOST_WARM:
+    least = LEAST_WARM if seconds and first < LONG else 0
+    while len(warm) < least or (time.monotonic() < until and len(warm) < MOST_WARM):
         spent, answer = once(workload, run)
         if told(workload, answer, shape)[0] != digest:
             raise Failure(f"the answer is another at run {len(warm) + 2}")

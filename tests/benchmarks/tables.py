@@ -14,15 +14,26 @@ def number(value: float) -> str:
     return f"{value:.2f}" if value < 9.95 else f"{value:,.0f}"
 
 
+def took(microseconds: float) -> str:
+    """What a value costs, in the unit that is read best."""
+    if microseconds < 1:
+        return f"{microseconds * 1000:,.0f} ns"
+    return f"{microseconds:,.1f} µs" if microseconds < 1000 else f"{microseconds / 1000:,.1f} ms"
+
+
 def shown(spread: Spread) -> str:
     return f"{number(spread.median)} ({number(spread.least)} to {number(spread.most)})"
 
 
 def cells(row: Row) -> tuple[str, ...]:
     """A row's cells."""
-    cost = row.microseconds
-    a_value = f"{cost * 1000:,.0f} ns" if cost < 1 else f"{cost:,.1f} µs" if cost < 1000 else f"{cost / 1000:,.1f} ms"
-    return row.name, a_value, shown(row.ratio), shown(row.first_ratio), f"{statistics.median(row.megabytes):,.0f} MB"
+    return (
+        row.name,
+        took(row.microseconds),
+        shown(row.ratio),
+        shown(row.first_ratio),
+        f"{statistics.median(row.megabytes):,.0f} MB",
+    )
 
 
 def line(row: Row) -> str:
@@ -139,10 +150,12 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
         lines += [f"## {workload.name}: {workload.title}", "", workload.says, ""]
         if workload.by_the_clock:
             lines += ["Measured by the clock, as other processes work, too.", ""]
-        limit = statistics.median(seconds for row in rows for seconds in row.limit_warm) / rows[0].size * 1e6
-        lines += table((HEAD[0], f"a {workload.unit}", *HEAD[2:]), map(cells, rows))
+        # It is measured with every way, at that one's size.
+        limit = statistics.median(seconds / row.size for row in rows for seconds in row.limit_warm) * 1e6
+        article = "an" if workload.unit[0] in "aeiou" else "a"
+        lines += table((HEAD[0], f"{article} {workload.unit}", *HEAD[2:]), map(cells, rows))
         most = max(row.size for row in rows)
-        lines += ["", f"The limit: {number(limit)} µs a {workload.unit}, of {most:,}.", ""]
+        lines += ["", f"The limit: {took(limit)} {article} {workload.unit}, of {most:,}.", ""]
         for row in rows:
             words = [f"{row.size:,} {workload.unit}s"] * (row.size < most) + [row.note] * bool(row.note)
             lines += [f"- {row.name}: {'; '.join(words)}."] * bool(words)
