@@ -132,8 +132,12 @@ def test_a_folder_that_is_not_writable(tmp_path):
     tmp_path.chmod(0o555)
     program = f"""
 import os
+import tempfile
 import pullstream as ps
 from adapters import files
+with tempfile.TemporaryDirectory() as folder:
+    # What is loaded when it is first asked for, nobody else may be let read.
+    ps.run(ps.pipe(ps.once("a"), ps.tap(str), files.write_text(folder + "/{{time}}.txt")))
 if os.geteuid() == 0:  # who may write anywhere
     os.setuid(65534)
 try:
