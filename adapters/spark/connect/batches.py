@@ -22,6 +22,8 @@ class ConnectBatches:
     `next` and `close` are for one thread at a time each; `cancel` may be called from any.
     """
 
+    ready = False
+
     def __init__(self, frame: "DataFrame") -> None:
         self._frame = frame
         self._session: Any = frame.sparkSession

@@ -32,7 +32,10 @@ class ArrowRdd:
     def __init__(self, frame: "DataFrame") -> None:
         """Let Spark plan it; with adaptive execution, all its shuffles run now, as jobs of this thread."""
         session: Any = frame.sparkSession
-        self._context: Any = session.sparkContext
+        context: Any = session.sparkContext
+        # Looked up once: each name on the way to Java's is a call or two.
+        self._scala: Any = context._jsc.sc()  # noqa: SLF001
+        self._run: Any = context._jvm.PythonRDD.runJob  # noqa: SLF001
         self._rdd: Any = cast("Any", frame)._jdf.toArrowBatchRdd().toJavaRDD()  # noqa: SLF001
         self.schema = _schema(frame)
         self.partitions: int = self._rdd.getNumPartitions()
@@ -44,7 +47,7 @@ class ArrowRdd:
 
         It is taken over at once: whatever is left in Java would be in its heap until somebody asks.
         """
-        job: Any = self._context._jvm.PythonRDD.runJob(self._context._jsc.sc(), self._rdd, list(partitions))  # noqa: SLF001
+        job: Any = self._run(self._scala, self._rdd, list(partitions))
         batches: list[RecordBatch] = []
         made: Any = import_module("pyspark.util")._create_local_socket(job)  # noqa: SLF001
         # In 4.1 it is the stream alone.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Cells:
     """The batches of a DataFrame in its order; for one thread at a time."""
 
+    ready = False
+
     def __init__(self, frame: "DataFrame", jobs: Jobs) -> None:
         self._frame = frame
         self._jobs = jobs

@@ -71,6 +71,11 @@ class OrderedBatches:
             self._jobs.ended()
         return batch
 
+    @property
+    def ready(self) -> bool:
+        """Whether `next` has nothing to wait for: one that is ready comes from a job's batches, which are here."""
+        return self._way is not None and self._way.ready
+
     def doing(self) -> str:
         """Say what Spark does at the moment; any thread may ask, and it takes a moment."""
         return self._jobs.doing()
@@ -98,7 +103,7 @@ def batches_of(frame: "DataFrame") -> Batches:
 
 
 class OrderedSource(Kernel[Any]):
-    """Reads a DataFrame in a thread, a batch when what there was has been handed on."""
+    """Reads a DataFrame, in a thread where it waits for Spark: a batch when what there was has been handed on."""
 
     traits = Traits(trusted=True)
 
@@ -122,10 +127,14 @@ class OrderedSource(Kernel[Any]):
             if self._answers:
                 self._rest.put(self._answers.popleft())
                 continue
-            # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
-            self._waiting = True
-            answers = await in_thread(self._read)
-            self._waiting, self._doing = False, ""
+            if self._batches.ready:
+                # Not worth a thread.
+                answers = self._read()
+            else:
+                # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
+                self._waiting = True
+                answers = await in_thread(self._read)
+                self._waiting, self._doing = False, ""
             if answers is None:
                 return DONE
             self._answers.extend(answers)

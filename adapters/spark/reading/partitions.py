@@ -63,6 +63,11 @@ class Partitions:
         """The first partition that was not handed on."""
         self._batches: deque[RecordBatch] = deque()
 
+    @property
+    def ready(self) -> bool:
+        """Whether `next` has nothing to wait for."""
+        return bool(self._batches)
+
     def next(self) -> RecordBatch | None:
         """Wait for the next batch; None at the end. Raises as `OrderedBatches.next` does."""
         while not self._batches:

@@ -9,10 +9,13 @@ import attrs
 
 T = TypeVar("T")
 
-SHORT: Final = 0.1
-"""Seconds below which a job is so short that its start counts: the next one reads more partitions."""
+SHORT: Final = 0.25
+"""Seconds below which a job is so short that its start counts, some twenty milliseconds: the next reads more."""
 
-LITTLE: Final = 4_000_000
+GROWTH: Final = 4
+"""How many times as many partitions it then reads."""
+
+LITTLE: Final = 64_000_000
 """Bytes that a job of several partitions may be expected to bring."""
 
 
@@ -50,10 +53,9 @@ class Spans:
     def took(self, span: range, seconds: float, size: int) -> None:
         """Note what a job has taken, and brought."""
         self._largest = max(self._largest or 0, size)
-        if self.grows and seconds < SHORT and len(span) >= self._several and 2 * size <= LITTLE:
-            self._several *= 2
-        elif size > 2 * LITTLE:
-            self._several = 1
+        growth = GROWTH if self.grows and seconds < SHORT and len(span) >= self._several else 1
+        fitting = LITTLE * len(span) // max(1, size)
+        self._several = max(1, min(growth * self._several, fitting))
 
 
 @attrs.frozen(eq=False)

@@ -14,6 +14,7 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.reading import ordered
+from adapters.spark.reading.window import SHORT
 
 pytestmark = pytest.mark.spark
 
@@ -213,6 +214,8 @@ class TestBackPressure:
             from pyspark import TaskContext
 
             Path(f"{folder}/{TaskContext.get().partitionId()}").touch()
+            # Not so short that the next job takes several partitions to be worth its start.
+            time.sleep(2 * SHORT)
             yield from batches
 
         df = session.range(0, 400_000, 1, 40).mapInArrow(function, "id long")

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from adapters.spark.reading.window import LITTLE, Spans, Window
+from adapters.spark.reading.window import LITTLE, SHORT, Spans, Window
 
 
 @pytest.mark.parametrize(("largest", "ahead"), [(10, 10), (40, 2), (100, 1), (1000, 1)])
@@ -24,15 +24,29 @@ def test_the_first_is_alone_until_it_is_known_what_it_brings():
 
 
 def test_small_and_short_ones_are_read_together():
-    """Twice as many each time, until they bring more."""
-    spans = Spans(100, 10 * LITTLE)
+    """Four times as many each time, and no more than may be expected to fit."""
+    spans = Spans(1000, 10 * LITTLE)
     sizes = []
     for _ in range(4):
         span = spans.following()
         sizes.append(len(span))
         spans.took(span, 0.0, 1)
-    spans.took(range(16), 0.0, 3 * LITTLE)
-    assert [*sizes, len(spans.following())] == [1, 2, 4, 8, 1]
+    spans.took(range(64), 0.0, 3 * LITTLE)
+    assert [*sizes, len(spans.following())] == [1, 4, 16, 64, 64 // 3]
+
+
+def test_one_alone_is_read_though_it_does_not_fit():
+    """Nothing smaller can be read."""
+    spans = Spans(10, 10 * LITTLE)
+    spans.took(spans.following(), 0.0, 2 * LITTLE)
+    assert len(spans.following()) == 1
+
+
+def test_long_ones_are_not_read_together():
+    """Their starts do not count, and who waits has each of them as soon as may be."""
+    spans = Spans(10, 10 * LITTLE)
+    spans.took(spans.following(), SHORT, 1)
+    assert len(spans.following()) == 1
 
 
 @pytest.mark.parametrize("alone", [True, False])
