@@ -34,6 +34,7 @@ class ArrowRdd:
         session: Any = frame.sparkSession
         context: Any = session.sparkContext
         # Looked up once: each name on the way to Java's is a call or two.
+        self._gateway: Any = context._gateway  # noqa: SLF001
         self._scala: Any = context._jsc.sc()  # noqa: SLF001
         self._run: Any = context._jvm.PythonRDD.runJob  # noqa: SLF001
         self._rdd: Any = cast("Any", frame)._jdf.toArrowBatchRdd().toJavaRDD()  # noqa: SLF001
@@ -48,6 +49,13 @@ class ArrowRdd:
         It is taken over at once: whatever is left in Java would be in its heap until somebody asks.
         """
         job: Any = self._run(self._scala, self._rdd, list(partitions))
+        server: Any = job[2]
+        try:
+            return self._received(job, server)
+        finally:
+            self._let_go(job, server)
+
+    def _received(self, job: Any, server: Any) -> list[RecordBatch]:
         batches: list[RecordBatch] = []
         made: Any = import_module("pyspark.util")._create_local_socket(job)  # noqa: SLF001
         # In 4.1 it is the stream alone.
@@ -63,8 +71,18 @@ class ArrowRdd:
                     raise EOFError("Spark's Java ended in the midst of a batch")
                 batches.append(pyarrow().ipc.read_record_batch(pyarrow().py_buffer(body), self.schema))
         # The end of the stream is no word for its being whole; this raises what has broken it off.
-        job[2].getResult()
+        server.getResult()
         return [batch for batch in batches if batch.num_rows]
+
+    def _let_go(self, *served: Any) -> None:
+        """Have Java let go of what it has served, which py4j tells it up to a second late: all rows of that second.
+
+        Where it tells at once, it needs no word.
+        """
+        client: Any = self._gateway._gateway_client  # noqa: SLF001
+        if hasattr(client, "finalizer_deque"):
+            for each in served:
+                client.garbage_collect_object(each._target_id, enqueue=False)  # noqa: SLF001
 
 
 def heap(context: Any) -> int:

@@ -50,7 +50,7 @@ def from_dataframe(
     **Order and memory.** Rows come in the DataFrame's order, a partition after the other, and as Spark makes Arrow of
     them: no Python runs for it on the executors, and `as_="batches"` costs least (`ps.map(arrow.by_column)` makes NumPy
     arrays of them). Spark computes as many partitions at once as it has slots, and of small ones several instead of
-    each, 64 MB together (up to the bytes of an eighth of the driver's heap; on one machine the first is alone, which
+    each, 32 MB together (up to the bytes of an eighth of the driver's heap; on one machine the first is alone, which
     tells how large they are); they are that far ahead of what was handed on, wait in the driver's memory, and hold no
     slot. Nothing runs in Spark before the first ask, every run of the blueprint is a query of its own, and an abort
     cancels it.

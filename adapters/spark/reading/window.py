@@ -15,7 +15,7 @@ SHORT: Final = 0.25
 GROWTH: Final = 4
 """How many times as many partitions it then reads."""
 
-LITTLE: Final = 64_000_000
+LITTLE: Final = 32_000_000
 """Bytes that a job of several partitions may be expected to bring."""
 
 

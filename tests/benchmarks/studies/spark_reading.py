@@ -1,6 +1,7 @@
 """What it costs to bring a DataFrame's rows to the driver, against Spark's own ways.
 
     python -m tests.benchmarks --only spark_reading -- [--rows N ...] [--rounds N] [--frame NAME ...] [--master MASTER]
+        [--memory 4g]
 
 Every way reads the same DataFrame in turns, a round of warming up first; medians of the rounds. Ratios are of rows a
 second: above 1 is faster than the baseline. `heap` is what is left in Java after the last read, and a collection.
@@ -130,8 +131,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--frame", nargs="+", default=["narrow", "wide", "shuffled", "slow"])
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--memory", default="4g")
     given = parser.parse_args(arguments)
-    session = spark.session(master=given.master, config={"spark.driver.memory": "4g"})
+    # toArrow() has all rows in Java at once, which Spark would refuse above a gigabyte.
+    config = {"spark.driver.memory": given.memory, "spark.driver.maxResultSize": "0"}
+    session = spark.session(master=given.master, config=config)
     for name in given.frame:
         for rows in given.rows:
             measure(session, name, rows, given.rounds)

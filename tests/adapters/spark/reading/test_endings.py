@@ -235,6 +235,25 @@ class TestBackPressure:
         ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), slow()))
         assert counts[-1] <= 1 + slots
 
+    def test_java_keeps_no_rows_that_were_read(self, session):
+        """Not even for the second after which py4j says that they are not wanted."""
+        runtime = session._jvm.java.lang.Runtime.getRuntime()
+
+        def heap():
+            runtime.gc()
+            return (runtime.totalMemory() - runtime.freeMemory()) >> 20
+
+        def read():
+            df = session.range(0, 4_000_000, 1, 8).selectExpr("id", "id * 2 AS twice")
+            source = spark.from_dataframe(df, as_="batches")
+            return ps.run(ps.pipe(source, ps.reduce(lambda n, batch: n + batch.nbytes, 0))) >> 20
+
+        read()
+        before = heap()
+        megabytes = read()
+        assert megabytes >= 60
+        assert heap() - before < megabytes / 2
+
     def test_two_in_step_do_not_wait_for_each_others_slots(self, session):
         """Each has more partitions than there are slots."""
         slots = session.sparkContext.defaultParallelism
