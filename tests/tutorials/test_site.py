@@ -13,6 +13,7 @@ import pullstream as ps
 from pullstream.checker import RULES
 from tests.pullstream.trace.browser import CHROMIUM, Browser, Page
 from tutorials.contents import CHAPTERS
+from tutorials.site.__main__ import main
 from tutorials.site.contents import ALL, PAGES, ROOT
 from tutorials.site.examples import fenced
 from tutorials.site.links import dead_links
@@ -112,6 +113,18 @@ def test_dead_links_of_a_built_site_are_found(tmp_path):
         "a.html: no.svg is not there",
         "b.html: nothing is called gone",
     ]
+
+
+def test_a_folder_that_is_no_site_is_not_made_anew(tmp_path, capsys):
+    """What somebody else has put there stays."""
+    kept = tmp_path / "thesis.md"
+    kept.write_text("years of work")
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path)])
+    assert "no site of this command's" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([str(kept)])
+    assert kept.read_text() == "years of work"
 
 
 @pytest.fixture(scope="module")

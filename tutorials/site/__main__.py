@@ -1,9 +1,11 @@
 """`python -m tutorials.site [FOLDER]`: build the site, by default in build/site; open FOLDER/html/index.html."""
 
+import argparse
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tutorials.site.contents import ROOT, SECTIONS
@@ -11,27 +13,47 @@ from tutorials.site.links import dead_links
 from tutorials.site.tree import assemble
 
 HERE = Path(__file__).parent
+CONFIGURATION = "zensical.toml"
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Put the pages together, and have Zensical make a site of them."""
-    folder = Path(*arguments) if arguments else ROOT / "build" / "site"
+    parser = argparse.ArgumentParser(prog="python -m tutorials.site", description="Build the documentation's site.")
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=ROOT / "build" / "site",
+        help="made anew; open html/index.html in it (default: build/site in the checkout)",
+    )
+    folder: Path = parser.parse_args(arguments).folder
+    if not ours(folder):
+        parser.error(
+            f"{folder} is there, and no site of this command's: name a folder that is empty, or does not exist"
+        )
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "pages").mkdir(parents=True)
     assemble(folder / "pages")
     shutil.copy(HERE / "site.css", folder / "pages")
-    (folder / "zensical.toml").write_text(configuration(), encoding="utf-8")
+    (folder / CONFIGURATION).write_text(configuration(), encoding="utf-8")
     built = subprocess.run([sys.executable, "-m", "zensical", "build"], cwd=folder, check=False)
     dead = sorted(dead_links(folder / "html")) if built.returncode == 0 else []
     print(*dead, sep="\n", end="\n" if dead else "")
     return built.returncode or bool(dead)
 
 
+def ours(folder: Path) -> bool:
+    """Whether nothing is lost when a folder is made anew."""
+    if not folder.exists():
+        return True
+    return folder.is_dir() and ((folder / CONFIGURATION).is_file() or not any(folder.iterdir()))
+
+
 def configuration() -> str:
     """The configuration, with the pages in their order, and the place of the packages."""
     sections = [_table(title, f"[{', '.join(_table(*one) for one in pages)}]") for title, pages in _titles().items()]
     nav = f"nav = [{', '.join(sections)}]"
-    written = (HERE / "zensical.toml").read_text(encoding="utf-8")
+    written = (HERE / CONFIGURATION).read_text(encoding="utf-8")
     return (
         written.replace("[project]\n", f"[project]\n{nav}\n", 1)
         .replace("inventories = []", f"inventories = []\npaths = [{json.dumps(str(ROOT))}]")
