@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import trio
 
-from pullstream import DONE, Abandoned, Batch, Context, Done, Reader, Sink, Source, TimedBatch, pipe
+from pullstream import DONE, Batch, Context, Done, Reader, Sink, Source, TimedBatch, pipe
 from pullstream.authoring import Module, Site, minimal, without_cancelled
 
 from ...arrow import Packing, RecordBatch, pyarrow
@@ -35,7 +35,8 @@ async def fed(source: Callable[[], Source[Any]], body: Callable[[], Body], site:
         async with pipe(source(), sink).open(limit=ROWS) as running:
             await running.result()
     except BaseException as exc:
-        if without_cancelled(exc) is None or isinstance(exc, Abandoned):
+        # One that was abandoned is a failure, too: what the source waited for was, and not this run of it.
+        if without_cancelled(exc) is None:
             raise
         return exc
     return None

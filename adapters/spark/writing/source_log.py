@@ -14,7 +14,6 @@ import trio
 
 from pullstream import (
     DONE,
-    Abandoned,
     Batch,
     Completed,
     Context,
@@ -244,7 +243,7 @@ class SourceLog:
             self._name, self._base = end["log"], end["values"]
             self._planned = max(self._planned, self._base)
         except BaseException as exc:
-            if without_cancelled(exc) is None or isinstance(exc, Abandoned):
+            if without_cancelled(exc) is None:
                 raise
             self.failure = exc
         else:

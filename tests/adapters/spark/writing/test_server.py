@@ -248,6 +248,31 @@ class TestReading:
         with pytest.raises(ValueError, match="row 77"):
             handle.wait(5)
 
+    @pytest.mark.parametrize("way", ["read", "replay", "stream"])
+    def test_a_source_that_waited_in_vain_has_failed(self, server, served, task, query, way):
+        """`Abandoned` from the source's own code is its failure, as any other is, and the others are served."""
+
+        @ps.source
+        async def reads_what_was_aborted(ctx):
+            yield 1
+            raise ps.Abandoned("the writer has gone")
+
+        given = ServedSource(
+            "x", reads_what_was_aborted(), NUMBERS, replay=1 << 20 if way == "replay" else None, shown="x"
+        )
+        server.sources["x"] = given
+        with pytest.raises(remote.PullSourceError, match="Abandoned: the writer has gone"):
+            if way == "stream":
+                reader = query()
+                end = reader.latest(reader.initialOffset())
+                reader.latest(end)
+            else:
+                list(task())
+        with pytest.raises(ps.Abandoned, match="the writer has gone"):
+            RegisteredSource(server, given).wait(5)
+        served(ps.values(range(3)), "y")
+        assert rows(task("y")) == [0, 1, 2]
+
     def test_a_value_that_does_not_fit_fails_by_name(self, served, task):
         """The column and the value are in the message."""
         served(ps.values([1, "two"]))
