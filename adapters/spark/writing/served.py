@@ -233,7 +233,9 @@ class ServedSource:
                 if tape.failure is not None:
                     raise SourceRefused(failure_text(self.shown, tape.failure))
                 self.check()
-                await frames.send_frame(stream, b"E")
+                # Else Spark is not known to work on it any more: who reads all the same must not take that for the end.
+                if tape.ends_before(number):
+                    await frames.send_frame(stream, b"E")
                 return
             await frames.send_frame(stream, b"B", batch)
             number += 1

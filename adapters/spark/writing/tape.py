@@ -108,6 +108,10 @@ class Tape:
         begin, end = self._ends[number : number + 2]
         return await in_thread(self._read, begin, end)
 
+    def ends_before(self, number: int) -> bool:
+        """Whether there is no batch with a number, and will be none."""
+        return self.over and number + 1 >= len(self._ends)
+
     def _change(self) -> None:
         self._changed.set()
         self._changed = trio.Event()

@@ -417,6 +417,16 @@ class TestReplay:
         with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
             list(task())
 
+    def test_a_wait_for_what_spark_has_forgotten_is_no_end(self, kept, task, context):
+        """Spark's record of stages may be behind, or have lost one: who reads it all the same does not miss rows."""
+        handle = kept(then_waits(3, []))
+        batches = task()
+        assert rows([next(batches)])
+        context.stages = []
+        with pytest.raises(remote.PullSourceError, match="the driver has closed the connection"):
+            list(batches)
+        handle.close()
+
     def test_a_slow_source_is_released_with_its_name(self, kept, task):
         """It waits for the next action, until it is withdrawn; then nothing is left, and readings are refused."""
         released = []
