@@ -168,7 +168,7 @@ def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":
     before = server.sources.get(served.name)
     if before is not None and before.in_use:
         raise CompositionError(f"{before.shown} is being read by Spark; close() it first, or take another name")
-    server.sources[served.name] = served
+    server.offer(served)
     if served.prunes:
         session.conf.set(PUSHDOWN, "true")
     if before is not None:

@@ -60,6 +60,8 @@ class SourceServer:
         self._port = _port(self._context)
         self._secret = frames.new_token()
         self._introduced: WeakSet[SparkSession] = WeakSet()
+        self._offering = threading.Lock()
+        self._ended = False
         self._started = threading.Event()
         self._failure: BaseException | None = None
         self._token: trio.lowlevel.TrioToken
@@ -94,10 +96,19 @@ class SourceServer:
             cloudpickle.unregister_pickle_by_value(remote)
         self._introduced.add(session)
 
+    def offer(self, served: ServedSource) -> None:
+        """Let Spark find a source; if the server has ended meanwhile, so has that: nobody will come for it."""
+        with self._offering:
+            self.sources[served.name] = served
+            if self._ended:
+                served.over.set()
+
     def call(self, function: Callable[..., object], *args: object) -> None:
-        """Let the server's thread do something."""
-        with suppress(trio.RunFinishedError):
+        """Let the server's thread do something; once that has ended, it is done here."""
+        try:
             self._token.run_sync_soon(partial(function, *args))
+        except trio.RunFinishedError:
+            function(*args)
 
     def close(self) -> None:
         """Let go of every source, and of the socket; returns when that is done."""
@@ -117,9 +128,11 @@ class SourceServer:
             if self._started.is_set():
                 raise
         finally:
-            for served in list(self.sources.values()):
-                served.over.set()
-                served.forget()
+            with self._offering:
+                self._ended = True
+                for served in list(self.sources.values()):
+                    served.over.set()
+                    served.forget()
             if _servers.get(self._context) is self:
                 del _servers[self._context]
             atexit.unregister(self.close)

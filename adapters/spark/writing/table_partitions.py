@@ -145,7 +145,7 @@ class TablePartitions:
         name = f"write_table-{next(_jobs)}"
         rows = values(itertools.chain.from_iterable(spool.batches() for spool in spools))
         served = ServedSource(name, rows, self._full, shown="what write_table has kept")
-        server.sources[name] = served
+        server.offer(served)
         try:
             frame = self._session.read.format("pullstream").load(name)
             writer = frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)

@@ -260,7 +260,7 @@ class TestReading:
         given = ServedSource(
             "x", reads_what_was_aborted(), NUMBERS, replay=1 << 20 if way == "replay" else None, shown="x"
         )
-        server.sources["x"] = given
+        server.offer(given)
         with pytest.raises(remote.PullSourceError, match="Abandoned: the writer has gone"):
             if way == "stream":
                 reader = query()
@@ -361,7 +361,7 @@ class TestReplay:
     def kept(self, server, context):
         def made(source, most=1 << 20):
             given = ServedSource("x", source, NUMBERS, replay=most, shown="x")
-            server.sources["x"] = given
+            server.offer(given)
             return RegisteredSource(server, given)
 
         return made
@@ -525,6 +525,24 @@ class TestAccess:
         within(5, lambda: not server.open)
         assert listening(port) == set()
         assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
+
+    def test_what_is_offered_to_a_server_that_has_ended_is_over(self, context):
+        """The session may be stopped between the look whether it is there, and the offer: nobody waits for ever."""
+        server = SourceServer(context)
+        replaced = ServedSource("x", ps.values([1]), NUMBERS, shown="x")
+        given = ServedSource("x", ps.values([2]), NUMBERS, shown="x")
+        server.offer(replaced)
+        del server.sources["x"]
+        server.close()
+        server.offer(given)
+        server.call(replaced.withdraw)
+        for each in (replaced, given):
+            assert RegisteredSource(server, each).wait(0)
+        waiting = threading.Thread(target=RegisteredSource(server, given).close, daemon=True)
+        waiting.start()
+        waiting.join(5)
+        assert not waiting.is_alive()
+        server.close()
 
     def test_nobody_there_is_told_clearly(self, context):
         """After the session was stopped, an executor says so."""
