@@ -242,15 +242,13 @@ class ServedSource:
 
     # ---- as a stream
 
-    async def log(self, nursery: trio.Nursery, rows: int | None) -> SourceLog:
+    async def log(self, nursery: trio.Nursery) -> SourceLog:
         """The log that queries read; the source begins with the first one."""
         if self._log is None:
             source = self.claim()
             self._scope = trio.CancelScope()
             self._log = SourceLog(self.shown, source, self._offsets, self._journal)
             nursery.start_soon(self._keep, self._log)
-        if rows is not None:
-            self._log.rows = rows
         await self._log.ready()
         return self._log
 
@@ -284,9 +282,9 @@ class ServedSource:
         if await frames.receive_frame(stream) is not None:
             await frames.send_frame(stream, b"E")
 
-    async def query(self, stream: trio.SocketStream, log: SourceLog) -> None:
-        """Answer the process that leads a query."""
-        with log.querying():
+    async def query(self, stream: trio.SocketStream, log: SourceLog, rows: int | None) -> None:
+        """Answer the process that leads a query, whose micro-batches have at most so many rows."""
+        with log.querying(rows):
             while (frame := await frames.receive_frame(stream)) is not None:
                 kind, content = frame
                 said: Any = json.loads(content) if content else None

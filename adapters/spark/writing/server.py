@@ -191,7 +191,7 @@ class SourceServer:
             case "slice":
                 await served.slice(stream, hello["begin"], hello["end"])
             case _:
-                await served.query(stream, await served.log(self._nursery, hello["rows"]))
+                await served.query(stream, await served.log(self._nursery), hello["rows"])
 
     def _find(self, name: object) -> ServedSource:
         served = self.sources.get(str(name))

@@ -61,7 +61,6 @@ class SourceLog:
     def __init__(
         self, shown: str, source: Source[Any], offsets: Offsets, journal: "str | os.PathLike[str] | None" = None
     ) -> None:
-        self.rows = BATCH_ROWS
         self.failure: BaseException | None = None
         self.withdrawn = False
         self.changed = trio.Event()
@@ -85,6 +84,7 @@ class SourceLog:
         self._wanted = 0
         """The number of values that the source may be asked for."""
         self._queried = False
+        self._rows = BATCH_ROWS
         self._ended = False
         self._to_the_end = False
 
@@ -101,12 +101,13 @@ class SourceLog:
     # ---- what queries ask for
 
     @contextmanager
-    def querying(self) -> Generator[None, None, None]:
-        """Read it for one query at a time."""
+    def querying(self, rows: int | None) -> Generator[None, None, None]:
+        """Read it for one query at a time, whose micro-batches have at most so many rows, if it says so."""
         if self._queried:
             raise LogRefused(f"{self._shown} is being read by another query: one reads it at a time; stop() that first")
         self._queried = True
         self._to_the_end = False
+        self._rows = BATCH_ROWS if rows is None else rows
         try:
             yield
         finally:
@@ -137,7 +138,7 @@ class SourceLog:
             await self._reach(begin)
             self._check(begin, begin)
             self.commit(start)
-        rows = self.rows if most is None else min(most, self.rows)
+        rows = self._rows if most is None else min(most, self._rows)
         self._planned = self._from = begin
         self._wanted = begin + rows
         self._change()

@@ -671,6 +671,25 @@ class TestLog:
         with pytest.raises(remote.PullSourceError, match="being read by another query"):
             query().initialOffset()
 
+    def test_how_large_micro_batches_are_each_query_says_for_itself(self, served, query):
+        """Not one that is refused, and not one that was before it."""
+        served(ps.count())
+        first = query(rows=10)
+        end = first.latest(first.initialOffset())
+        with pytest.raises(remote.PullSourceError, match="being read by another query"):
+            query(rows=3).initialOffset()
+        after = first.latest(end)
+        assert (end["values"], after["values"]) == (10, 20)
+        first.stop()
+
+        def begins():
+            try:
+                return query().latest(after)["values"] > 20 + 10
+            except remote.PullSourceError:
+                return False
+
+        within(5, begins)
+
     def test_a_query_that_goes_while_it_waits_makes_room_for_another(self, served, query):
         """One that is stopped while a slow source has nothing yet is not taken for one that goes on reading."""
         served(then_waits(5, []))
@@ -762,7 +781,7 @@ class TestJournal:
 
             async def look():
                 async with trio.open_nursery() as nursery:
-                    log = await served(copy).log(nursery, None)
+                    log = await served(copy).log(nursery)
                     nursery.cancel_scope.cancel()
                     return log._base
 
