@@ -211,9 +211,11 @@ class ServedSource:
     def _taped(self, beside: trio.Nursery, most: int) -> Tape:
         self.check()
         if self._tape is None:
+            # Where there is no place for it, nothing has begun.
+            tape = Tape(self.shown, most)
             source = self.claim()
             self._scope = trio.CancelScope()
-            self._tape = Tape(self.shown, most)
+            self._tape = tape
             beside.start_soon(self._record, self._tape, source, self._scope)
         return self._tape
 

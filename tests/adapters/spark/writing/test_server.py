@@ -465,6 +465,16 @@ class TestReplay:
         with pytest.raises(remote.PullSourceError):
             list(batches)
 
+    def test_where_there_is_no_place_to_keep_it_nothing_has_begun(self, kept, task, tmp_path):
+        """Each reading says so, until there is one."""
+        kept(ps.values(range(3)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+            for _ in range(2):
+                with pytest.raises(remote.PullSourceError, match=r"FileNotFoundError.*none"):
+                    list(task())
+        assert rows(task()) == [0, 1, 2]
+
     @pytest.mark.parametrize("replay", [0, -1, True, "1 GB"])
     def test_a_bound_is_a_number(self, replay, context):
         """There is no other."""
