@@ -44,7 +44,7 @@ def _header(blueprint: Blueprint) -> dict[str, Json]:
     run = Run(limit=1, release_timeout=0, on_failure=_nobody)
     run.clock = BusyClock()
     planning = Planning(run.scope)
-    above = None if blueprint.kind in {"source", "pipeline"} else planning.install(StandIn(), [UPSTREAM], None, [])
+    above = planning.install(StandIn(), [UPSTREAM], None, []) if _is_fed(blueprint) else None
     if blueprint.kind in {"sink", "pipeline"}:
         planning.sink(blueprint, above)
     else:
@@ -54,15 +54,20 @@ def _header(blueprint: Blueprint) -> dict[str, Json]:
     for module, location in zip(header["modules"], run.scope.sidecar.locations, strict=True):
         module["notes"] = _times(location)
     for node, found in planning.inside:
-        _nest(header, _header(found), node)
+        _nest(header, found, node)
     return header
 
 
-def _nest(header: dict[str, Json], inner: dict[str, Json], node: int) -> None:
+def _is_fed(blueprint: Blueprint) -> bool:
+    """Whether it needs something above it."""
+    return blueprint.kind not in {"source", "pipeline"}
+
+
+def _nest(header: dict[str, Json], stream: Blueprint, node: int) -> None:
     """Put the graph of a stream in a frame beside the module that opens it while it runs."""
-    frames = len(header["frames"]) + 1
+    inner, frames = _header(stream), len(header["frames"]) + 1
     # What stands for what is above it is the module itself.
-    left_out = inner["modules"][0]["name"] == UPSTREAM
+    left_out = _is_fed(stream)
     modules, places = (1 + max(one["id"] for one in header[part]) - left_out for part in ("modules", "places"))
     shown = inner["modules"][left_out:]
     ids = {module["id"] for module in shown}

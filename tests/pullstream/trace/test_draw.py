@@ -123,6 +123,22 @@ def test_what_goes_round_passes_what_stands_beside():
     assert group.left + group.width < side < loop.left + loop.width
 
 
+def test_a_source_is_in_its_frame_whatever_its_name():
+    """Also where it is named as what stands in the place of the modules above a part."""
+
+    @ps.source
+    async def upstream(ctx):
+        yield 1
+
+    assert lines(ps.retry(upstream())) == [
+        'm0["retry"]',
+        'subgraph f0["opened by retry"]',
+        'm1["upstream"]',
+        "end",
+        "m0 -.- f0",
+    ]
+
+
 def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
     """It is there from the start, once, and not for each value."""
     refusing = ps.map(int, on_error=ps.first())
