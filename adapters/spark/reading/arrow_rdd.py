@@ -114,8 +114,9 @@ def map_stages(session: "SparkSession", jobs: Iterable[int]) -> set[tuple[int, i
             if stage is None:
                 return None
             # How many of its tasks have run says less: a job that begins, and shares the stage, has the record of its
-            # attempt begin anew, with none.
-            if stage.submissionTime():
+            # attempt begin anew, with none. An attempt after the first one may have had no tasks, and then was not
+            # submitted: of two jobs that miss the same files the later one finds that they have been made again.
+            if stage.submissionTime() or stage.currentAttemptId():
                 ran.add((number, stage.currentAttemptId()))
     return ran
 

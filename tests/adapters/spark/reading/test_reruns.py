@@ -11,6 +11,7 @@ import pytest
 from adapters import spark
 from adapters.spark.reading import partitions as reading
 from adapters.spark.reading import reruns
+from adapters.spark.reading.arrow_rdd import map_stages
 from adapters.spark.reading.partitions import Partitions
 
 pytest.importorskip("pyspark")
@@ -139,6 +140,39 @@ def test_jobs_that_spark_knows_nothing_of_are_not_taken_for_harmless(monkeypatch
     watched = reruns.Reruns(None)
     watched.look("tag")
     assert watched.due
+
+
+class Record:
+    """Spark's record of one job, and of its stages: an attempt each, and when it was submitted, or 0."""
+
+    def __init__(self, stages):
+        self.stages = stages
+        session = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=SimpleNamespace(statusTracker=lambda: self)))
+        self.session = session
+
+    def getJobInfo(self, job):  # noqa: N802 - Java's
+        del job
+        status = SimpleNamespace(toString=lambda: "SUCCEEDED")
+        return SimpleNamespace(status=lambda: status, stageIds=lambda: [*self.stages])
+
+    def getStageInfo(self, number):  # noqa: N802 - Java's
+        attempt, submitted = self.stages[number]
+        return SimpleNamespace(currentAttemptId=lambda: attempt, submissionTime=lambda: submitted)
+
+
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        ({3: (0, 0), 4: (0, 17)}, set()),
+        ({3: (0, 16), 4: (0, 17)}, {(3, 0)}),
+        ({3: (1, 16), 4: (1, 17)}, {(3, 1)}),
+        # Two jobs had missed the same files, one of them when they had been made again for the other.
+        ({3: (1, 0), 4: (1, 17)}, {(3, 1)}),
+    ],
+)
+def test_a_map_stage_that_ran_is_known_by_its_last_attempt(stages, expected):
+    """Also where that one had nothing to do; the last stage of all is the job's own."""
+    assert map_stages(Record(stages).session, [1]) == expected
 
 
 FOUND = "org.apache.spark.SparkException: Job aborted due to stage failure: "
