@@ -1,7 +1,6 @@
 """Arrow columns: their values in Python, and where a value changes."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from importlib import import_module
 from itertools import chain, pairwise, repeat
 from typing import Any, Final, overload
 
@@ -9,7 +8,7 @@ from typing_extensions import override
 
 from pullstream.authoring import ascending
 
-from .package import Array, DataType, RecordBatch, pyarrow
+from .package import Array, DataType, RecordBatch, numpy, pyarrow
 
 
 def values(column: Array) -> list[Any]:
@@ -27,7 +26,8 @@ def values(column: Array) -> list[Any]:
     kind = column.type
     plain = pa.types.is_primitive(kind) and not pa.types.is_time(kind) and column.null_count == 0
     if plain or pa.types.is_date32(kind) or pa.types.is_decimal(kind):
-        # Through numpy: with dates thirty times faster, and a missing date is still None.
+        # Through NumPy: with dates thirty times faster, and a missing date is still None.
+        numpy()
         return column.to_numpy(zero_copy_only=False).tolist()
     return column.to_pylist()
 
@@ -48,14 +48,14 @@ def by_column(batch: RecordBatch) -> dict[str, Any]:
 
 
 def _array(column: Array) -> Any:
-    types, numpy = pyarrow().types, import_module("numpy")
+    types, np = pyarrow().types, numpy()
     if types.is_timestamp(column.type):
         column = _in_microseconds(column).cast(pyarrow().int64())
     kind = column.type
     if column.null_count == 0 and (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         return column.to_numpy(zero_copy_only=False)
     # Of lists of one length NumPy would make a table.
-    array = numpy.empty(len(column), object)
+    array = np.empty(len(column), object)
     array[:] = values(column)
     return array
 

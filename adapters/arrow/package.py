@@ -1,4 +1,4 @@
-"""pyarrow, loaded when it is used; it has no types of its own, so here it is given names to read by."""
+"""pyarrow and NumPy, loaded when they are used; pyarrow has no types of its own, so here are names to read by."""
 
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ Schema: TypeAlias = Any
 
 
 class ArrowMissing(PullstreamError, ImportError):
-    """pyarrow is not installed."""
+    """pyarrow is not installed, or NumPy, which it makes Python's values with."""
 
 
 def pyarrow() -> Any:
@@ -24,3 +24,12 @@ def pyarrow() -> Any:
     """
     of_extra("files", "pyarrow.compute", ArrowMissing)
     return import_module("pyarrow")
+
+
+def numpy() -> Any:
+    """The package; pyarrow comes without it, and without it cannot give a column's values by the thousand.
+
+    Raises:
+        ArrowMissing: it is not installed.
+    """
+    return of_extra("files", "numpy", ArrowMissing, named="NumPy")

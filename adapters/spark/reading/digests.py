@@ -7,10 +7,12 @@ partition, and to be cheap; nobody chooses rows to deceive it.
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import import_module
 from typing import Any, Final
 
+from pullstream.authoring import of_extra
+
 from ...arrow import Array, RecordBatch, pyarrow
+from ..errors import SparkMissing
 
 _BITS: Final = (1 << 64) - 1
 _STEP: Final = 0x9E3779B97F4A7C15
@@ -31,7 +33,7 @@ def digest(batches: Iterable[RecordBatch]) -> tuple[int, int]:
 
 
 def _numpy() -> Any:
-    return import_module("numpy")
+    return of_extra("spark", "numpy", SparkMissing, named="NumPy")
 
 
 @cache

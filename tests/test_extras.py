@@ -1,0 +1,150 @@
+"""What an extra installs is all that its modules need, in an environment that has nothing else."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OWN = {"pullstream", "timely", "adapters"}
+
+FOLDERS = {
+    "files": ("files", "arrow"),
+    "spark": ("spark", "arrow"),
+    "display": ("display",),
+    "metrics": ("metrics",),
+}
+"""The folders of `adapters` that an extra is for."""
+
+HERE_OR_NOT = {
+    "display": {"IPython"},  # looked for in a notebook, which has it
+    "spark": {"grpc", "py4j"},  # what a session came through, and a part of pyspark
+}
+"""What is imported where it is in use already, and never needed."""
+
+CALLED = {"attr": "attrs", "opentelemetry": "opentelemetry-api"}
+"""Packages whose distribution has another name."""
+
+BLOCKED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {0!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+FILES = """
+import datetime as dt
+from decimal import Decimal
+import pullstream as ps
+from adapters import arrow, files
+
+rows = [{"n": 1, "real": 0.5, "yes": True, "day": dt.date(2020, 1, 1), "sum": Decimal("1.25"), "text": "a"}] * 3
+for name, write, read in (
+    ("csv", files.write_csv, files.read_csv),
+    ("parquet", files.write_parquet, files.read_parquet),
+    ("jsonl", files.write_jsonl, files.read_jsonl),
+):
+    given = rows if name != "jsonl" else [{"n": 1, "text": "a"}] * 3
+    ps.run(ps.pipe(ps.values(given), write("{time}." + name)))
+    print(name, [row["n"] if name == "jsonl" else row.n for row in ps.run(ps.pipe(read("*." + name), ps.collect()))])
+batches = ps.pipe(files.read_parquet("*.parquet", as_="batches"), ps.map(arrow.by_column), ps.collect())
+print([int(columns["n"].sum()) for columns in ps.run(batches)])
+"""
+
+WITHOUT_NUMPY = """
+import pullstream as ps
+from adapters import files
+
+with open("b.csv", "w") as file:
+    file.write("n\\n1\\n")
+try:
+    ps.run(ps.pipe(files.read_csv("b.csv"), ps.collect()))
+except ImportError as exc:
+    print(type(exc).__name__, exc)
+"""
+
+
+def named(requirement):
+    """The distribution that a requirement is for, as its name is compared."""
+    return re.split(r"[\s<>=!~\[;(]", requirement)[0].lower().replace("_", "-")
+
+
+def required(extra):
+    """The distributions that an extra, or the toolkit itself, asks for by name."""
+    return set(map(named, PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]))
+
+
+def imported(folder):
+    """The packages of others that the files of a folder import, however they do."""
+    for path in (ROOT / "adapters" / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                yield node.module
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                place = {"import_module": 0, "of_extra": 1}.get(node.func.id)
+                given = node.args[place] if place is not None else None
+                if isinstance(given, ast.Constant) and not given.value.startswith("."):
+                    yield given.value
+
+
+def of_all(extra):
+    """The top packages that an environment with one extra has, and nothing else."""
+    found, left = set(), [*required(""), *required(extra)]
+    while left:
+        if (name := left.pop()) not in found:
+            found.add(name)
+            try:
+                left.extend(named(line) for line in requires(name) or () if "extra ==" not in line)
+            except PackageNotFoundError:  # of another system, or another Python
+                continue
+    return {top for top, names in packages_distributions().items() if found & set(map(named, names))}
+
+
+def told(program, folder, blocked):
+    """What a program prints where some packages are not to be had."""
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED.format(sorted(blocked)) + program],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("extra", FOLDERS)
+def test_all_that_is_imported_comes_with_the_extra(extra):
+    """Also what is there by chance, because another package of the extra needs it."""
+    tops = {name.partition(".")[0] for folder in FOLDERS[extra] for name in imported(folder)}
+    others = tops - OWN - set(sys.stdlib_module_names) - HERE_OR_NOT.get(extra, set())
+
+    assert {CALLED.get(name, named(name)) for name in others} <= required("") | required(extra)
+
+
+def test_files_are_read_with_their_extra_alone(tmp_path):
+    """Nothing else that this environment has is to be had: whole numbers, dates and columns are made all the same."""
+    blocked = packages_distributions().keys() - of_all("files") - OWN
+    assert {"pandas", "pyspark"} <= blocked
+
+    assert told(FILES, tmp_path, blocked) == ["csv [1, 1, 1]", "parquet [1, 1, 1]", "jsonl [1, 1, 1]", "[3]"]
+
+
+def test_who_has_no_numpy_is_told_how_it_is_installed(tmp_path):
+    """pyarrow comes without it."""
+    (line,) = told(WITHOUT_NUMPY, tmp_path, {"numpy"})
+
+    assert line == "ArrowMissing NumPy is not installed: `pip install 'pullstream[files]'`"
