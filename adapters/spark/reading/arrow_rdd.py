@@ -75,7 +75,7 @@ class ArrowRdd:
         return [batch for batch in batches if batch.num_rows]
 
     def _let_go(self, *served: Any) -> None:
-        """Have Java let go of what it has served, which py4j tells it up to a second late: all rows of that second.
+        """Let Java drop what it has served, which py4j tells it up to a second late: all rows of that second.
 
         Where it tells at once, it needs no word.
         """

@@ -13,7 +13,7 @@ SHORT: Final = 0.25
 """Seconds below which a job is so short that its start counts, some twenty milliseconds: the next reads more."""
 
 GROWTH: Final = 4
-"""How many times as many partitions it then reads."""
+"""The factor by which there are then more partitions."""
 
 LITTLE: Final = 32_000_000
 """Bytes that a job of several partitions may be expected to bring."""
