@@ -14,6 +14,7 @@ takes the third view over, at which the body of the one before fails at once. Sp
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -36,7 +37,7 @@ class Gate:
     def __init__(self, session: "SparkSession", checkpoint: str) -> None:
         self._session = session
         self._owner = uuid4().hex
-        self._names = _ViewNames(_database(session), sha256(checkpoint.encode()).hexdigest()[:16], self._owner)
+        self._names = _ViewNames(sha256(checkpoint.encode()).hexdigest()[:16], self._owner)
         self._before: _ViewNames | None = None
         self._beat = 0
         self._committed = -1
@@ -48,7 +49,7 @@ class Gate:
         """Take the gate, from whoever had it; before the query begins."""
         holder = self._holder()
         if holder is not None:
-            self._before = _ViewNames(self._names.database, self._names.key, holder)
+            self._before = _ViewNames(self._names.key, holder)
         self._session.sql("SELECT -1L AS batch").createOrReplaceGlobalTempView(self._names.batch)
         self._say()
         self._beating.start()
@@ -56,7 +57,7 @@ class Gate:
     def body(self) -> "Callable[[DataFrame, int], None]":
         """The other end, for `foreachBatch`."""
         names = self._names
-        views = (names.full(names.driver), names.batch, names.rows)
+        views = (self._full(names.driver), names.batch, names.rows)
         return _body(views, self._owner, LEASE_SECONDS)
 
     def clear(self) -> None:
@@ -67,12 +68,12 @@ class Gate:
 
     def batch(self) -> int:
         """The micro-batch that has come to the gate last; -1 if none has."""
-        (told,) = self._session.table(self._names.full(self._names.batch)).collect()
+        (told,) = self._session.table(self._full(self._names.batch)).collect()
         return int(told.batch)
 
     def frame(self) -> "DataFrame":
         """The rows of that micro-batch."""
-        return self._session.table(self._names.full(self._names.rows))
+        return self._session.table(self._full(self._names.rows))
 
     def commit(self, batch: int) -> bool:
         """Let the micro-batch pass; False if its body has given up, or the gate is another program's by now."""
@@ -93,9 +94,17 @@ class Gate:
             if self._holder() == self._owner:
                 self._drop(self._names.driver)
 
+    @cached_property
+    def _database(self) -> str:
+        # The server is asked, which may take its time: not before somebody opens the gate.
+        return _database(self._session)
+
+    def _full(self, view: str) -> str:
+        return f"{self._database}.{view}"
+
     def _holder(self) -> str | None:
         """The owner of the gate, as the driver's view says; None if there is no such view."""
-        view = self._names.full(self._names.driver)
+        view = self._full(self._names.driver)
         if not self._session.catalog.tableExists(view):
             return None
         (said,) = self._session.table(view).collect()
@@ -135,15 +144,11 @@ def trouble(session: "SparkSession") -> str | None:
 class _ViewNames:
     """The names of the views."""
 
-    def __init__(self, database: str, key: str, owner: str) -> None:
-        self.database = database
+    def __init__(self, key: str, owner: str) -> None:
         self.key = key
         self.driver = f"pullstream_{key}_driver"
         self.batch = f"pullstream_{key}_{owner}_batch"
         self.rows = f"pullstream_{key}_{owner}_rows"
-
-    def full(self, view: str) -> str:
-        return f"{self.database}.{view}"
 
 
 def _database(session: "SparkSession") -> str:
