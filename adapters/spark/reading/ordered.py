@@ -103,13 +103,15 @@ def batches_of(frame: "DataFrame") -> Batches:
 
 
 class OrderedSource(Kernel[Any]):
-    """Reads a DataFrame, in a thread where it waits for Spark: a batch when what there was has been handed on."""
+    """Reads a DataFrame, in a thread where that takes time: a batch when what there was has been handed on."""
 
     traits = Traits(trusted=True)
 
     def __init__(self, timed: TimedFrame, *, as_: As = "rows") -> None:
         self._frame = timed.frame
         self._cutting = Cutting.of(timed, as_)
+        # Not worth a thread; to make ten thousand rows is, for others go on meanwhile.
+        self._quick = as_ == "batches" and not timed.jumbled
         self._answers: deque[Batch[Any]] = deque()
         self._rest = Remainder()
         self._waiting = False
@@ -127,8 +129,7 @@ class OrderedSource(Kernel[Any]):
             if self._answers:
                 self._rest.put(self._answers.popleft())
                 continue
-            if self._batches.ready:
-                # Not worth a thread.
+            if self._batches.ready and self._quick:
                 answers = self._read()
             else:
                 # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
