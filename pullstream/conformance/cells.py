@@ -14,6 +14,9 @@ VALUES: Final = (0, 1, 2, 3, 4, 5)
 NUMBERS: Final = (1, 3, 0, 2, 5, 4)
 """The numbers that come, in no order, unless a subject asks for one: what only looks at the last finds no largest."""
 
+ALIKE: Final = (1, 1, 3, 1, 3)
+"""The numbers that come where some are equal: one right after the other, and not, at one time, and at several."""
+
 APART: Final = 100
 """The difference between the numbers of one source and of the next."""
 
@@ -40,9 +43,10 @@ class Cell:
 
     From above come `values` values, then `ending`, immediately or `delayed`, at one time, or each at a time of its own
     (`timed`), or at times of which an answer has `many`, in order or not; interleaved, two of them are open at once.
-    Before a `quiet` end nothing comes for long. From below asks with `limit` come, which take such an answer as it is
-    if they take it `whole`, and then, after `position` of them, `way`: nothing special (`end`), an abort, an error, or
-    the cancellation of an ask; with `raise` it is the module's callable that raises, at that value.
+    Before a `quiet` end nothing comes for long. Some values are equal where they are `alike`. From below asks with
+    `limit` come, which take such an answer as it is if they take it `whole`, and then, after `position` of them, `way`:
+    nothing special (`end`), an abort, an error, or the cancellation of an ask; with `raise` it is the module's callable
+    that raises, at that value.
 
     A termination comes in turn or, with `moment`, so many seconds after an ask on another lane that is outstanding;
     it waits for its confirmation, or is an indication; it comes once, or `again` while the first is under way.
@@ -64,6 +68,7 @@ class Cell:
     many: Many = ""
     whole: bool = False
     quiet: bool = False
+    alike: bool = False
 
     def time(self, value: int) -> int:
         """The time of the value that comes in a place."""
@@ -84,7 +89,8 @@ class Cell:
     @property
     def effort(self) -> tuple[object, ...]:
         """A measure of how much there is to understand: of cells that fail the simplest is told first."""
-        special = (self.way != "end", bool(self.many), self.timed, self.delayed, self.quiet, self.ending != "done")
+        above = (bool(self.many), self.timed, self.delayed, self.quiet, self.alike, self.ending != "done")
+        special = (self.way != "end", *above)
         ways = (self.again, not self.waits, self.moment is not None, self.whole)
         return (sum(special), *special, *ways, self.limit, self.values, self.position, self.seed)
 
@@ -99,7 +105,7 @@ class Cell:
     @property
     def kind(self) -> tuple[object, ...]:
         """The kind of what happens, whatever the number of values, and how they are asked for."""
-        return self.way, self.many, self.timed, self.delayed, self.quiet, self.ending
+        return self.way, self.many, self.timed, self.delayed, self.quiet, self.alike, self.ending
 
     @classmethod
     def parse(cls, text: str) -> "Self":
@@ -145,6 +151,7 @@ _READ: Final[dict[str, Callable[[str], object]]] = {
     "many": _one_of(*get_args(Many)),
     "whole": _yes,
     "quiet": _yes,
+    "alike": _yes,
 }
 
 
@@ -167,10 +174,19 @@ def _quiet() -> Iterator[Cell]:
         yield Cell(values, timed=True, limit=limit, quiet=True)
 
 
+def _alike() -> Iterator[Cell]:
+    """Cells in which some values are equal. Nothing else happens in them: the value that raises is told by itself."""
+    for values, timed, limit in product((2, 5), (False, True), LIMITS):
+        yield Cell(values, timed=timed, limit=limit, alike=True)
+    for many, whole in product(MANY, (False, True)):
+        yield Cell(5, limit=LIMITS[-1], many=many, whole=whole, alike=True)
+
+
 @cache
-def grid(*, sink: bool, fed: bool, around: bool) -> Sequence[Cell]:
-    """All cells of a module of this kind."""
-    return tuple(_sink_cells(around=around) if sink else _stream_cells(fed=fed, around=around))
+def grid(*, sink: bool, fed: bool, around: bool, differ: bool = False) -> Sequence[Cell]:
+    """All cells of a module of this kind; with `differ` none in which two values are equal."""
+    cells = _sink_cells(around=around) if sink else _stream_cells(fed=fed, around=around)
+    return (*cells, *(_alike() if fed and not differ else ()))
 
 
 def _stream_cells(*, fed: bool, around: bool) -> Iterator[Cell]:
@@ -216,12 +232,13 @@ def _sink_cells(*, around: bool) -> Iterator[Cell]:
 def sample(cells: Sequence[Cell], number: int, seed: int = 0) -> list[Cell]:
     """A sample of the cells, as many of each kind as there are; by chance, but always the same for a seed.
 
-    Those that no other cell stands for are in every sample: quiet ends, and times that are open at once.
+    Those that no other cell stands for are in every sample: quiet ends, times that are open at once, and equal values.
     """
     chance = Random(number + 1000 * seed)  # noqa: S311 - nothing secret
     rows: dict[object, list[Cell]] = {}
     for cell in cells:
-        kind = "quiet" if cell.quiet else cell.many if cell.way == "end" and cell.many else cell.way
+        rare = "quiet" if cell.quiet else "alike" if cell.alike else cell.many if cell.way == "end" else ""
+        kind = rare or cell.way
         rows.setdefault(kind, []).append(cell)
     for row in rows.values():
         chance.shuffle(row)

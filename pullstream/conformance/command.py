@@ -43,6 +43,7 @@ HELP: Final = {
     "silent": "it gives no values",
     "per_time": "what it gives at a time comes of the values of that time alone",
     "ascending": "what goes in has to be in order",
+    "differ": "what goes in has to differ, each value from all others",
 }
 
 

@@ -43,9 +43,10 @@ class Subject:
 
     - `per_time=True`: what it gives at a time comes of the values of that time alone, when it is complete.
 
-    What goes in are the numbers 0 to 5, in no order, with `ascending=True` in order; of a second source 100 to 105.
-    Where a module wants other values, `values` is a function from such a number to the value: `values=lambda n: {"id":
-    n, "name": f"name {n}"}`. They should differ, and compare by `==`.
+    What goes in are the numbers 0 to 5, in no order, with `ascending=True` in order; of a second source 100 to 105. In
+    some cells a number comes more than once, unless `differ=True` says that all have to differ. Where a module wants
+    other values, `values` is a function from such a number to the value: `values=lambda n: {"id": n, "name": f"name
+    {n}"}`. They should differ where the numbers do, and be equal, by `==`, where those are.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Subject:
     silent: bool = attrs.field(default=False, kw_only=True)
     per_time: bool = attrs.field(default=False, kw_only=True)
     ascending: bool = attrs.field(default=False, kw_only=True)
+    differ: bool = attrs.field(default=False, kw_only=True)
     values: Callable[[int], object] | None = attrs.field(default=None, kw_only=True, repr=False)
     site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
     """The line that stands for the one that composed the module, which `make` does inside the kit."""

@@ -42,6 +42,10 @@ AGAIN: Final = 3
 """The number of further orders of tasks in which a cell is run to see whether its outcome depends on that."""
 
 
+HAVE_TO_DIFFER: Final = "some of the values are equal here; if all that come have to differ, say so, with differ=True"
+"""Advice for what fails where equal values come."""
+
+
 @attrs.frozen
 class Trouble:
     """A fault that was found in a cell."""
@@ -64,7 +68,7 @@ class Trial:
         self.driver: type[StreamDriver | SinkDriver] = SinkDriver if isinstance(made, Sink) else StreamDriver
         self.fed = not isinstance(made, Source) or subject.inputs > 0
         around = subject.around or subject.calls
-        self.cells = grid(sink=self.driver is SinkDriver, fed=self.fed, around=around)
+        self.cells = grid(sink=self.driver is SinkDriver, fed=self.fed, around=around, differ=subject.differ)
         self.gave = False
         """Whether any value has come out, or gone into a sink."""
         self._undisturbed: dict[Cell, Outcome | None] = {}
@@ -81,6 +85,8 @@ class Trial:
         scene = in_words(cell, fed=self.fed, sink=self.driver is SinkDriver)
         site = self.subject.site
         place = trouble.place or (None if site is None else shown_place(site.filename, site.line))
+        if cell.alike and trouble.rule == "failure":
+            trouble = attrs.evolve(trouble, advice=HAVE_TO_DIFFER)
         return Finding(self.subject.name, trouble.rule, cell, trouble.message, scene, place, trouble.advice)
 
     async def simplest(self, found: Finding, trying: Callable[[Cell], object]) -> Finding:

@@ -10,6 +10,7 @@ def in_words(cell: Cell, *, fed: bool = True, sink: bool = False) -> str:
 
 def _above(cell: Cell) -> str:
     number = {0: "no values", 1: "one value"}.get(cell.values, f"{cell.values} values")
+    equal = ", some of them equal" if cell.alike else ""
     ended = ", and then fails" if cell.ending == "failure" else ""
     times = ""
     if cell.many:
@@ -19,7 +20,7 @@ def _above(cell: Cell) -> str:
         times = f", each at a time of its own, 0 to {cell.values - 1}"
     waits = ", a second for each answer" if cell.delayed else ""
     quiet = f", and then nothing for {LONG:.0f} seconds" if cell.quiet else ""
-    return f"Upstream gives {number}{times}{waits}{quiet}{ended}."
+    return f"Upstream gives {number}{equal}{times}{waits}{quiet}{ended}."
 
 
 def _below(cell: Cell) -> str:

@@ -10,6 +10,8 @@ import trio
 import pullstream as ps
 from pullstream.__main__ import main
 from pullstream.conformance import READY, Cell, ConformanceError, Subject, conformance
+from pullstream.conformance.cells import sample
+from pullstream.conformance.kit import SAMPLE
 from pullstream.conformance.trial import Trial
 
 
@@ -345,6 +347,64 @@ def test_a_module_that_mistakes_many_times_is_told_so(broken):
     assert {"batching"} <= {finding.rule for finding in findings} <= {"batching", "R8"}
     assert all(finding.cell.many for finding in findings)
     assert any("of an answer of many times each value is at its own" in finding.message for finding in findings)
+
+
+@ps.transformer
+async def drops_repeats(upstream, ctx):
+    """Drops what came before at the same time, and yields a batch of nothing where all of one did."""
+    seen = {}
+    async for batch in ctx.batches(upstream):
+        before = seen.setdefault(batch.time, set())
+        new = [value for value in dict.fromkeys(batch.values) if value not in before]
+        before.update(new)
+        yield ps.Batch(batch.time, new)
+
+
+@ps.transformer
+async def drops_repeats_of_a_batch(upstream, ctx):
+    """Drops what came before in the same batch, and knows nothing of those before."""
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time, list(dict.fromkeys(batch.values)))
+
+
+@ps.transformer
+async def refuses_repeats(upstream, ctx):
+    """Fails when a value comes again, as one does that makes an index."""
+    seen = set()
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            if value in seen:
+                raise LookupError(f"{value} again")
+            seen.add(value)
+            yield ps.Batch(batch.time, [value])
+
+
+@pytest.mark.parametrize(("broken", "rule"), [(drops_repeats, "R2"), (drops_repeats_of_a_batch, "batching")])
+def test_equal_values_come_in_every_sample(broken, rule):
+    """What goes wrong with equal values alone is found unless less is asked for, and the simplest case is told."""
+    findings = conformance(broken).findings
+
+    assert {finding.rule for finding in findings} == {rule}
+    assert all(finding.cell.alike for finding in findings)
+    assert findings[0].cell.values == 2
+    assert "2 values, some of them equal" in findings[0].scene
+
+
+def test_equal_values_of_every_kind_are_in_the_sample():
+    """At one time, and at several, in answers of one value and of more: whatever the number of the sample."""
+    cells = Trial(Subject("map", ps.map, around=True)).cells
+    alike = {cell for cell in cells if cell.alike}
+    assert {cell.many for cell in alike} == {"", "in-order", "out-of-order", "interleaved"}
+    assert {cell.timed for cell in alike} == {False, True}
+    assert all(alike <= set(sample(cells, SAMPLE, seed)) for seed in range(5))
+
+
+def test_what_needs_values_to_differ_says_so():
+    """It is told how, and no equal ones come to it then."""
+    finding = conformance(refuses_repeats).findings[0]
+    assert (finding.rule, finding.cell.alike) == ("failure", True)
+    assert "differ=True" in finding.hint
+    conformance(refuses_repeats, differ=True).check()
 
 
 def test_what_is_not_a_module_is_refused():
