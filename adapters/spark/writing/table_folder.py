@@ -88,15 +88,28 @@ class TableFolder:
         return str(self._path_of(self._root, f"{HIDDEN}/new-{uuid4().hex}").toString())
 
     def publish(self, beside: str) -> None:
-        """Put every folder of `beside` in its place, instead of what is there; each is there whole, or not at all."""
+        """Put every folder of `beside` in its place, instead of what is there; each is there whole, or not at all.
+
+        Raises:
+            TableTargetError: one cannot be put there; what was there before is there again.
+        """
         old = self._path_of(self._root, f"{HIDDEN}/old-{uuid4().hex}")
         for folder in self._folders(self._path_of(beside)):
             place = self._path_of(self._root, folder.getName())
             before = self._path_of(old, folder.getName())
-            if self._files.exists(place):
+            replaced: bool = self._files.exists(place)
+            if replaced:
                 self._files.mkdirs(old)
                 self._rename(place, before)
-            self._rename(folder, place)
+            try:
+                self._rename(folder, place)
+            except BaseException:
+                # Where a rename copies, a part of it may be there.
+                self._files.delete(place, True)  # noqa: FBT003
+                if replaced:
+                    self._rename(before, place)
+                self._files.delete(old, True)  # noqa: FBT003
+                raise
         self._files.delete(old, True)  # noqa: FBT003
         self.discard(beside)
 

@@ -1,0 +1,132 @@
+# ruff: noqa: N802 - the names are Hadoop's
+"""Folders that take their places, on a file system that may refuse: Hadoop's calls, without its Java."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from adapters.spark.writing.table_folder import TableFolder, TableTargetError
+
+
+class HadoopPath:
+    """A path as Hadoop has it."""
+
+    files = None
+
+    def __init__(self, first, second=""):
+        self.path = Path(str(first)) / str(second)
+
+    def getName(self):
+        return self.path.name
+
+    def toString(self):
+        return str(self.path)
+
+    __str__ = toString
+
+    def getFileSystem(self, _):
+        return self.files
+
+
+class Files:
+    """A file system that refuses to rename to some names, from some folders."""
+
+    def __init__(self):
+        self.refused = set()
+
+    def makeQualified(self, path):
+        return path
+
+    def exists(self, path):
+        return path.path.exists()
+
+    def mkdirs(self, path):
+        path.path.mkdir(parents=True, exist_ok=True)
+
+    def delete(self, path, _):
+        shutil.rmtree(path.path, ignore_errors=True)
+
+    def rename(self, source, target):
+        if (source.path.parent.name[:4], target.getName()) in self.refused:
+            if source.path.parent.name.startswith("new-"):
+                # As where a rename copies.
+                target.path.mkdir()
+                (target.path / "part").write_text("a part")
+            return False
+        source.path.rename(target.path)
+        return True
+
+    def listStatus(self, path):
+        return [
+            SimpleNamespace(isDirectory=each.is_dir, getPath=lambda each=each: HadoopPath(each))
+            for each in sorted(path.path.iterdir())
+        ]
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """The file system."""
+    opened = Files()
+    monkeypatch.setattr(HadoopPath, "files", opened)
+    return opened
+
+
+@pytest.fixture
+def folder(files, tmp_path):
+    """A table's folder."""
+    hadoop = SimpleNamespace(fs=SimpleNamespace(Path=HadoopPath))
+    jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
+    context = SimpleNamespace(_jvm=jvm, _jsc=SimpleNamespace(hadoopConfiguration=lambda: None))
+    return TableFolder(SimpleNamespace(sparkContext=context), str(tmp_path))
+
+
+def write(folder, content):
+    """Write three times of a table, and have them take their places."""
+    beside = Path(folder.beside())
+    for time in (1, 2, 3):
+        place = beside / f"time={time}"
+        place.mkdir(parents=True)
+        (place / "part").write_text(content)
+    try:
+        folder.publish(str(beside))
+    finally:
+        folder.discard(str(beside))
+
+
+def found(tmp_path):
+    """What there is, hidden or not."""
+    return {str(part.relative_to(tmp_path)): part.read_text() for part in tmp_path.rglob("*") if part.is_file()}
+
+
+def test_folders_take_their_places(folder, tmp_path):
+    """Instead of those that were there; nothing else is left."""
+    write(folder, "old")
+    write(folder, "new")
+    assert found(tmp_path) == {f"time={time}/part": "new" for time in (1, 2, 3)}
+    assert not (tmp_path / ".pullstream").exists()
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_one_that_cannot_take_its_place_leaves_what_was_there(folder, files, tmp_path, before):
+    """Whole, and at once, and not when somebody writes again; those before it are in their places."""
+    if before:
+        write(folder, "old")
+    files.refused = {("new-", "time=2")}
+    with pytest.raises(TableTargetError, match="could not be renamed to .*time=2"):
+        write(folder, "new")
+    was = {"time=2/part": "old", "time=3/part": "old"} if before else {}
+    assert found(tmp_path) == {"time=1/part": "new", **was}
+    assert not (tmp_path / ".pullstream").exists()
+
+
+def test_what_cannot_come_back_is_kept_for_the_next_run(folder, files, tmp_path):
+    """It is in the hidden folder, from where `mend` brings it."""
+    write(folder, "old")
+    files.refused = {("new-", "time=2"), ("old-", "time=2")}
+    with pytest.raises(TableTargetError, match="old-.* could not be renamed to .*time=2"):
+        write(folder, "new")
+    files.refused.clear()
+    folder.mend()
+    assert found(tmp_path) == {"time=1/part": "new", "time=2/part": "old", "time=3/part": "old"}
