@@ -15,6 +15,9 @@ SHORT: Final = 0.25
 GROWTH: Final = 4
 """The factor by which there are then more partitions."""
 
+MOST: Final = 16
+"""Partitions that a job has at most: many that bring nothing say nothing of what the next ones bring."""
+
 LITTLE: Final = 32_000_000
 """Bytes that a job of several partitions may be expected to bring."""
 
@@ -55,7 +58,7 @@ class Spans:
         self._largest = max(self._largest or 0, size)
         growth = GROWTH if self.grows and seconds < SHORT and len(span) >= self._several else 1
         fitting = LITTLE * len(span) // max(1, size)
-        self._several = max(1, min(growth * self._several, fitting))
+        self._several = max(1, min(growth * self._several, fitting, MOST))
 
 
 @attrs.frozen(eq=False)

@@ -24,15 +24,15 @@ def test_the_first_is_alone_until_it_is_known_what_it_brings():
 
 
 def test_small_and_short_ones_are_read_together():
-    """Four times as many each time, and no more than may be expected to fit."""
+    """Four times as many each time, up to sixteen, and no more than may be expected to fit."""
     spans = Spans(1000, 10 * LITTLE)
     sizes = []
     for _ in range(4):
         span = spans.following()
         sizes.append(len(span))
         spans.took(span, 0.0, 1)
-    spans.took(range(64), 0.0, 3 * LITTLE)
-    assert [*sizes, len(spans.following())] == [1, 4, 16, 64, 64 // 3]
+    spans.took(range(16), 0.0, 3 * LITTLE)
+    assert [*sizes, len(spans.following())] == [1, 4, 16, 16, 16 // 3]
 
 
 def test_one_alone_is_read_though_it_does_not_fit():
