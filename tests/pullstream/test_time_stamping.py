@@ -308,7 +308,10 @@ def test_bad_arguments_are_refused_when_composing():
     for make, told in (
         (lambda: ps.stamp(3), "stamp"),
         (lambda: ps.stamp(later), "async"),
-        (lambda: ps.stamp(len, late="drop"), "lateness"),
+        (
+            lambda: ps.stamp(len, late="drop"),
+            r"no lateness= to judge it by: lateness=0 \(of dates, timedelta\(0\)\) has",
+        ),
         (lambda: ps.stamp(len, lateness=1, late="skip"), "'skip'"),
         (lambda: ps.stamp(len, lateness=1, late=ps.map(len)), "a sink"),
         (ps.epochs, "needs one of"),

@@ -95,7 +95,10 @@ def _stamping(frame: TimedFrame, lateness: Any, late: Any) -> Transformer[Any, A
     """A transformer that gives runs their times, if they come in no order."""
     if lateness is None:
         if late != "error":
-            raise refusal(f"got late={late!r}, and no lateness= to judge it by")
+            raise refusal(
+                f"got late={late!r}, and no lateness= to judge it by: lateness=0 (of dates, timedelta(0)) has all that "
+                f"is behind the latest time be late"
+            )
         return None
     if frame.time is None:
         raise refusal(f"got lateness={lateness!r}, and no time= that it could be about")

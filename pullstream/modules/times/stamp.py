@@ -297,7 +297,10 @@ class _LateOption:
 
     def __call__(self, call: Call, late: Any) -> Any:
         if call["lateness"] is None:
-            raise call.refuse(f"got late={late!r}, and no lateness= to judge it by")
+            raise call.refuse(
+                f"got late={late!r}, and no lateness= to judge it by: lateness=0 (of dates, timedelta(0)) has all that "
+                f"is behind the latest time be late"
+            )
         if late not in ("error", "drop") and not isinstance(late, Sink):
             raise call.refuse(f"got late={late!r}: it is 'error', 'drop' or a sink")
         return cast("Any", late)

@@ -174,7 +174,7 @@ class TestRefusals:
         [
             ({"as_": "pandas"}, r"got as_='pandas': it is 'rows', 'tuples', 'dicts' or 'batches'"),
             ({"lateness": 3}, r"got lateness=3, and no time="),
-            ({"late": "drop", "time": "id"}, r"got late='drop', and no lateness="),
+            ({"late": "drop", "time": "id"}, r"got late='drop', and no lateness= .*: lateness=0 "),
             ({"lateness": -1, "time": "id"}, r"lateness is of type int, and not negative"),
             ({"lateness": 3, "time": "text"}, r"for times that are strings"),
         ],
