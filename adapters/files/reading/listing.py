@@ -73,7 +73,7 @@ class GivenPath:
 
     def _matches(self, tree: Tree) -> Iterator[File]:
         if not has_magic(self.key):
-            raise NoFilesError(self.given, "does not exist") from None
+            raise NoFilesError(self.given, f"does not exist{self._looked_for}") from None
         # What is meant by name is read, whatever it is called.
         plain = not self.key.rpartition("/")[2].startswith((".", "_"))
         entries: dict[str, Any]
@@ -103,8 +103,13 @@ class GivenPath:
             self.given,
             f"matches folders and no file; to read what is in them, write {self.given.rstrip('/')}/*"
             if folders
-            else "matches no file; look at the pattern, or wait for files with follow=True",
+            else f"matches no file{self._looked_for}; look at the pattern, or wait for files with follow=True",
         )
+
+    @property
+    def _looked_for(self) -> str:
+        """The whole path, where what was given is another: who gives a relative one may think of another folder."""
+        return f", looked for as {self.key}" if self.on_disk and self.key not in self.given else ""
 
     def _file(self, key: str, info: Mapping[str, Any]) -> File:
         return File(self._shown(key), key, *_identity(info), self.fs)
@@ -116,7 +121,9 @@ class GivenPath:
 class Listing:
     """Finds and opens files; made by a run, in its thread, and closed with it."""
 
-    def __init__(self, paths: Sequence[str], filesystem: Any, options: Mapping[str, Any]) -> None:
+    def __init__(self, paths: Sequence[str], filesystem: Any, options: Mapping[str, Any], absence: str = "") -> None:
+        """A listing; `absence` is what the log says of the meaning of a place that is not there."""
+        self._absence = absence
         self._ours: list[Any] = []
         self.absent: list[str] = []
         """Places that were not there when they were looked at last."""
@@ -167,8 +174,8 @@ class Listing:
                     key = os.path.join(real(folder), name)  # noqa: PTH118 - text, as fsspec has it
                 files.setdefault((id(file.fs), key), file)
         for path in absent:
-            if path not in self.absent:
-                LOG.warning("%s does not exist: follow=True waits until it does", path)
+            if self._absence and path not in self.absent:
+                LOG.warning("%s does not exist: %s", path, self._absence)
         self.absent = absent
         return list(files.values())
 

@@ -129,7 +129,8 @@ class FilesReader:
     def _read(self) -> Generator[list[Found]]:
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
-        with closing(Listing(plan.paths, plan.filesystem, plan.storage_options)) as listing:
+        absence = "available=True reads nothing there" if plan.available else "follow=True waits until it does"
+        with closing(Listing(plan.paths, plan.filesystem, plan.storage_options, absence)) as listing:
             self.absent = listing.absent
             reads = listing.reads()
             try:

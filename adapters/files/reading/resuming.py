@@ -113,8 +113,9 @@ class EarlierRun:
                 what = "is new" if path not in before else "is gone" if path not in now else "has changed"
                 raise JournalError(
                     f"{path} {what} since a run with this journal came to its end: its result would be another one "
-                    f"now. Begin anew with another journal (and with follow=True, if files keep coming), or put the "
-                    f"files back as they were (a file is known by its size, the time it was written and its ends)"
+                    f"now. Begin anew with another journal (and, if files keep coming, with available=True, by which "
+                    f"each run takes those that are new, or follow=True, which waits for them), or put the files back "
+                    f"as they were (a file is known by its size, the time it was written and its ends)"
                 )
 
     def by_path(self, dated: Sequence[tuple[Hashable, File]], time: PathTime) -> list[tuple[Hashable, File]]:

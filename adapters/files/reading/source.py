@@ -50,9 +50,10 @@ class FilesSource(Kernel[Any], Outside):
     @override
     async def acquire(self) -> None:
         if self._plan.follow and self.scope.begins_anew:
+            what, option = ("takes what is new in", "available=") if self._plan.available else ("follows", "follow=")
             raise JournalError(
-                f"{self.location}, follows a folder inside another module, where no journal knows which file had which "
-                f"time: put it into the pipeline itself, or read without follow="
+                f"{self.location}, {what} a folder inside another module, where no journal knows which file had which "
+                f"time: put it into the pipeline itself, or read without {option}"
             )
         run_files = RunFiles.of(self.run.common, self.run.journal)
         self._reading = FilesReader(self._plan, self._earlier(), run_files, catches=self._catches)

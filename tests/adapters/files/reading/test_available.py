@@ -1,5 +1,7 @@
 """Taking what is new, then ending: the nightly job."""
 
+import logging
+
 import pytest
 import trio
 
@@ -45,9 +47,12 @@ def test_every_run_takes_the_files_that_are_new(inbox, tmp_path):
     assert run(inbox, tmp_path) == ([(3, [15])], [1, 6, 10, 15])
 
 
-def test_a_folder_without_new_files_or_any_is_no_trouble(inbox, tmp_path):
-    """There may be some another night."""
-    assert run(inbox / "none", tmp_path) == ([], [])
+def test_a_folder_without_new_files_or_any_is_no_trouble(inbox, tmp_path, caplog):
+    """There may be some another night; that it is not there is said in the log, for its name may be wrong."""
+    with caplog.at_level(logging.WARNING, "pullstream"):
+        assert run(inbox / "none", tmp_path) == ([], [])
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"{inbox / 'none'} does not exist: available=True reads nothing there"]
     (inbox / "none").mkdir()
     put(inbox / "none", a=[1])
     assert run(inbox / "none", tmp_path) == ([(0, [1])], [1])

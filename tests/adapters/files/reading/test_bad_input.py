@@ -368,6 +368,19 @@ def test_columns_of_one_name(put, failing):
     assert "has several columns of one name: 'x'" in str(error)
 
 
+def test_a_relative_path_is_told_with_where_it_was_looked_for(folder, monkeypatch, failing):
+    """Who starts a program in another folder sees that it is another; a whole path is not told twice."""
+    monkeypatch.chdir(folder)
+    for given, told in (
+        ("in/tills.csv", f"in/tills.csv: does not exist, looked for as {folder}/in/tills.csv"),
+        ("../*.csv", f"../*.csv: matches no file, looked for as {folder}/../*.csv; look at the pattern, or wait"),
+        (f"file://{folder}/tills.csv", f"file://{folder}/tills.csv: does not exist"),
+    ):
+        _, error = failing(files.read_text(given), files.NoFilesError)
+        assert str(error).startswith(told)
+        assert str(error).count(str(folder)) <= 1
+
+
 def test_a_line_without_end(put, failing, monkeypatch):
     """A line longer than is bearable is refused, before it fills the memory."""
     _, error = failing(files.read_text(put("a.txt", "x" * 1000), block_size=10), files.FileReadError)

@@ -335,7 +335,9 @@ def test_a_run_that_came_to_its_end_is_not_that_of_other_files(given, change, pu
     if given == "names" and change is new:
         assert ps.run(pipeline, journal=journal) == ["1", "2", "3"]
         return
-    with pytest.raises(ps.JournalError, match=rf"{CHANGES[change]} since .* another journal \(and with follow=True"):
+    with pytest.raises(
+        ps.JournalError, match=rf"{CHANGES[change]} since .* another journal .*available=True, by .* follow=True"
+    ):
         ps.run(pipeline, journal=journal)
 
 
@@ -561,6 +563,9 @@ def test_a_folder_followed_inside_another_module_is_refused(folder, journal):
     (folder / "in").mkdir()
     (folder / "in" / "a").write_text("x\n")
     source = files.read_text(folder / "in", follow=True, every=0.01)
-    with pytest.raises(ps.JournalError, match="follows a folder inside another module"):
+    with pytest.raises(ps.JournalError, match="follows a folder inside another module.*read without follow="):
         ps.run(ps.pipe(ps.retry(source, times=1), ps.first()), journal=journal)
+    new = files.read_text(folder / "in", available=True)
+    with pytest.raises(ps.JournalError, match="takes what is new in a folder inside.*read without available="):
+        ps.run(ps.pipe(ps.retry(new, times=1), ps.first()), journal=journal)
     assert ps.run(ps.pipe(ps.retry(source, times=1), ps.first())) == "x"
