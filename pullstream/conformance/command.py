@@ -126,7 +126,13 @@ def _subjects(name: str) -> list[Any]:
 
 
 def _function(text: str) -> Callable[[int], object]:
-    function: Any = eval(text, {})  # noqa: S307 - of whoever has the shell
+    try:
+        function: Any = eval(text, {})  # noqa: S307 - of whoever has the shell
+    except Exception as exc:
+        raise TypeError(
+            f"--values takes an expression of Python, a function of a number such as 'lambda n: str(n)', and not "
+            f"{text}: {exc}"
+        ) from exc
     if not callable(function):
         raise TypeError(f"--values is a function of a number, such as 'lambda n: str(n)', and not {text}")
     return function

@@ -534,6 +534,8 @@ async def nothing(upstream, ctx):
         (["own:names", "--values", "lambda n: {'name': n}"], 0, "ok"),
         (["own:names"], 1, "values=lambda n"),
         (["own:names", "--values", "{'name': 1}"], 2, "a function of a number"),
+        (["own:names", "--values", "vals.py:third"], 2, "--values takes an expression of Python"),
+        (["own:names", "--values", "third"], 2, "and not third: name 'third' is not defined"),
         (["own:total", "--flushes", "--per-time"], 0, "ok"),
         (["own:total"], 1, "flushes=True"),
         (["own:save", "--calls"], 0, "ok"),
