@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from os import PathLike
-from typing import Any, Generic
+from typing import Any, Generic, Never
 
 import trio
 from typing_extensions import TypeVar
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 def arun(
     pipeline: Pipeline[R],
-    *,
+    *others: Never,
     limit: int = 4096,
     release_timeout: float = 5.0,
     check: "wanted.Check" = False,
@@ -58,7 +58,7 @@ def arun(
         BaseException: the stream's failure, as itself, with a note that names the module.
         PullstreamError: neither asyncio nor trio runs here.
     """
-    pipeline_argument("arun", pipeline)
+    pipeline_argument("arun", pipeline, others)
     opened = partial(
         pipeline.open,
         limit=limit,

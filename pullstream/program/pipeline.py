@@ -1,7 +1,8 @@
 """`Pipeline`: a whole program as a blueprint, which can be opened."""
 
+from collections.abc import Sequence
 from os import PathLike
-from typing import Generic
+from typing import Any, Generic, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -92,8 +93,14 @@ class Pipeline(Blueprint, Generic[R_co]):
         )
 
 
-def pipeline_argument(name: str, pipeline: object) -> None:
-    """Refuse what is not a pipeline."""
+def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()) -> None:
+    """Refuse what is not a pipeline, or the parts of one that nobody has composed."""
+    parts: list[object] = [*cast("Any", pipeline)] if isinstance(pipeline, (list, tuple)) else [pipeline, *others]
+    if len(parts) > 1:
+        raise CompositionError(
+            f"{name}() at {Site.here()} needs one pipeline, and got {len(parts)} parts: compose them with pipe(...), "
+            f"as {name}(pipe({', '.join(map(repr, parts))}))"
+        )
     if not isinstance(pipeline, Pipeline):
         lacks = {"source": "; it has no sink: collect() gives all values as a list", "sink": "; it has no source"}
         hint = lacks.get(getattr(pipeline, "kind", ""), advice(name, pipeline))

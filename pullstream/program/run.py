@@ -3,7 +3,7 @@
 import builtins
 import warnings
 from os import PathLike
-from typing import Final
+from typing import Final, Never
 
 import trio
 from typing_extensions import TypeVar
@@ -27,7 +27,7 @@ STALLS_ASYNCIO: Final = (
 
 def run(
     pipeline: Pipeline[R],
-    *,
+    *others: Never,
     limit: int = 4096,
     release_timeout: float = 5.0,
     check: "wanted.Check" = False,
@@ -59,7 +59,7 @@ def run(
         Violation: with `check`, a rule was broken.
         JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
     """
-    pipeline_argument("run", pipeline)
+    pipeline_argument("run", pipeline, others)
     if running_program() is not None:
         raise PullstreamError(
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"

@@ -108,6 +108,12 @@ def test_the_table_of_compositions(parts, kind):
             r"got 'item' \(str\): for a column, operator.attrgetter\('item'\) or, of dicts",
         ),
         (lambda: ps.run(SOURCE), r"got values\(\[1, 2\]\); it has no sink: collect\(\)"),
+        (
+            lambda: ps.run(SOURCE, SINK),
+            r"needs one pipeline, and got 2 parts: compose them with pipe\(\.\.\.\), as run\(pipe\(val",
+        ),
+        (lambda: ps.run([SOURCE, SINK]), r"needs one pipeline, and got 2 parts"),
+        (lambda: ps.arun(SOURCE, TRANSFORMER, SINK), r"arun\(\) .*got 3 parts"),
         (lambda: ps.run(SINK), r"it has no source$"),
         (lambda: ps.run(ps.collect), r"a module is called, collect\(\)$"),
         (lambda: ps.pipe(SOURCE, None), r"part 2 .*is None, which is not a module$"),
