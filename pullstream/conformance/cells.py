@@ -43,10 +43,10 @@ class Cell:
 
     From above come `values` values, then `ending`, immediately or `delayed`, at one time, or each at a time of its own
     (`timed`), or at times of which an answer has `many`, in order or not; interleaved, two of them are open at once.
-    Before a `quiet` end nothing comes for long. Some values are equal where they are `alike`. From below asks with
-    `limit` come, which take such an answer as it is if they take it `whole`, and then, after `position` of them, `way`:
-    nothing special (`end`), an abort, an error, or the cancellation of an ask; with `raise` it is the module's callable
-    that raises, at that value.
+    Before a `quiet` end nothing comes for long. Some values are equal where they are `alike`. From below
+    come asks for at most `limit` values; a `whole` one takes an answer of many times as it is. After `position` asks
+    the end comes, in one of several ways, `way`: nothing special (`end`), an abort, an error, or the cancellation of an
+    ask; with `raise` it is the module's callable that raises, at that value.
 
     A termination comes in turn or, with `moment`, so many seconds after an ask on another lane that is outstanding;
     it waits for its confirmation, or is an indication; it comes once, or `again` while the first is under way.
