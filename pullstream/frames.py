@@ -12,8 +12,10 @@ from pullstream.timely import Antichain
 INSTALLED: Final = Antichain.__module__.startswith("pullstream.")
 """Whether all of the toolkit is in one package; in a checkout it is three that stand side by side."""
 
-OURS: Final = frozenset({"pullstream"} if INSTALLED else {"pullstream", "timely", "adapters"})
-"""The packages of the toolkit: what else is called `timely` is a user's."""
+OURS: Final = frozenset(
+    {"_pullstream_pytest", *(["pullstream"] if INSTALLED else ["pullstream", "timely", "adapters"])}
+)
+"""The packages of the toolkit, and its plugin of pytest: what else is called `timely` is a user's."""
 
 _SHOWN: Final = Repr()
 """Short, also where what is shown is large; and it never raises."""

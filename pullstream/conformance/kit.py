@@ -1,5 +1,6 @@
 """Running the grid: every cell of every subject, each subject in a process of its own."""
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -16,11 +17,12 @@ from pullstream.conformance.apart import Send, apart, can_be_apart
 from pullstream.conformance.cells import Cell, sample
 from pullstream.conformance.report import Finding, Report
 from pullstream.conformance.subject import Subject
-from pullstream.conformance.targets import subject_of
+from pullstream.conformance.targets import defined, subject_of
 from pullstream.conformance.trial import Trial
 from pullstream.conformance.words import in_words
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import CompositionError, PullstreamError
+from pullstream.frames import is_ours
 from pullstream.logger import LOG
 
 SAMPLE: Final = 200
@@ -103,15 +105,17 @@ def conformance(
     plan = Plan(cells, seeds, seed, Cell.parse(replay) if isinstance(replay, str) else replay)
     counts: Counter[str] = Counter()
     findings: list[Finding] = []
-    for subject in subjects:
+    called: dict[str, Any] = {}
+    for module, subject in zip(modules, subjects, strict=True):
         name = subject if isinstance(subject, str) else subject.name
+        called[name] = module
         if progress is not None:
             progress(name)
         judging = _Judging(subject, plan, expectations)
         found = judging.run(limit)
         counts[name] += judging.count
         findings += [attrs.evolve(finding, subject=name) for finding in found]
-    return Report(counts, findings)
+    return Report(counts, findings, lambda finding: _again(called[finding.subject], expectations, finding.cell))
 
 
 @attrs.frozen
@@ -197,12 +201,32 @@ def _each_once() -> Generator[None]:
         LOG.removeFilter(is_new)
 
 
+def _site(make: Any, site: Site) -> Site:
+    """The line of a function that makes a module: where it is defined, or the kit is called, if it is the toolkit's."""
+    ready = is_ours(getattr(inspect.unwrap(make), "__module__", None))
+    return site if ready else defined(make) or site
+
+
+def _again(module: Any, expectations: dict[str, Any], cell: Cell) -> str:
+    """The call that runs one cell of a module again."""
+    called = f"Subject({module.name!r}, ...)" if isinstance(module, Subject) else _named(module)
+    said = [f"{name}={'...' if callable(value) else repr(value)}" for name, value in expectations.items()]
+    return f"conformance({', '.join([called, *said, f'replay={str(cell)!r}'])})"
+
+
+def _named(module: Any) -> str:
+    """A module as it is written in a call of the kit."""
+    name: str = getattr(module, "__name__", None) or repr(module)
+    return "lambda: ..." if name == "<lambda>" else name
+
+
 def _subject(module: Any, site: Site, expectations: dict[str, Any]) -> Subject:
     if isinstance(module, Subject):
-        return attrs.evolve(module, site=module.site or site, **expectations)
+        return attrs.evolve(module, site=module.site or _site(module.make, site), **expectations)
     if isinstance(module, Blueprint):
-        return Subject(repr(module), lambda: module, **expectations)
+        site_of_one = module.modules[0].site if len(module.modules) == 1 else None
+        return Subject(repr(module), lambda: module, site=site_of_one, **expectations)
     if callable(module):
         module = cast("Callable[..., Blueprint]", module)
-        return Subject(getattr(module, "__name__", repr(module)), module, site=site, **expectations)
+        return Subject(getattr(module, "__name__", repr(module)), module, site=_site(module, site), **expectations)
     raise CompositionError(f"conformance() needs a blueprint, or a function that makes one, and got {module!r}")

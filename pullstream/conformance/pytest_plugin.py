@@ -33,6 +33,7 @@ def conformance(request: pytest.FixtureRequest) -> Check:
     usual = {name: setting for mark in marks for name, setting in mark.kwargs.items()}
 
     def check(*modules: Any, **settings: Any) -> Any:
+        __tracebackhide__ = True
         return kit(*modules, **(usual | settings)).check()
 
     return check

@@ -69,6 +69,8 @@ class Report:
 
     cells: Counter[str]
     findings: Sequence[Finding]
+    again: Callable[[Finding], str] = attrs.field(default=lambda finding: f"replay={str(finding.cell)!r}", eq=False)
+    """The way to run the cell of a finding again."""
 
     @property
     def ok(self) -> bool:
@@ -105,8 +107,10 @@ class Report:
         Raises:
             ConformanceError: something was.
         """
+        # What pytest shows is the line of the test.
+        __tracebackhide__ = True
         if self.findings:
-            shown = self.shown(lambda finding: f"replay={str(finding.cell)!r}")
+            shown = self.shown(self.again)
             raise ConformanceError(f"{len(self.findings)} of {self.cells.total()} cells break a rule.\n\n{shown}")
         return self
 

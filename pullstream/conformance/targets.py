@@ -38,7 +38,7 @@ def subject_of(target: str) -> Subject:
         return Subject(expression, lambda: found)
     if callable(found):
         make = cast("Callable[..., Blueprint]", found)
-        return Subject(expression, _with(make, arguments) if arguments else make, site=_defined(found))
+        return Subject(expression, _with(make, arguments) if arguments else make, site=defined(found))
     raise LookupError(f"{target} is {found!r}: neither a blueprint, nor a function that makes one, nor a Subject")
 
 
@@ -96,8 +96,8 @@ def _with(make: Callable[..., Blueprint], arguments: Arguments) -> Callable[...,
     return made
 
 
-def _defined(function: Any) -> Site | None:
-    """The line where a function is defined, for it is composed here, which tells nobody anything."""
+def defined(function: Any) -> Site | None:
+    """The line where a function is defined, for the kit composes what it makes, which tells nobody anything."""
     function = inspect.unwrap(function)
     try:
         filename, (_, line) = inspect.getsourcefile(function), inspect.getsourcelines(function)

@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "pullstream" / "conformance" / "pytest_plugin.py"
 
 
-def outcome(folder):
+def outcome(folder, plugin="pullstream.conformance.pytest_plugin"):
     """Run the tests of a folder as its owner does; where the toolkit is only found, its plugin is named."""
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "pullstream.conformance.pytest_plugin", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)])},
         capture_output=True,
         text=True,
         check=False,
@@ -100,6 +100,53 @@ def test_right(conformance):
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "ConformanceError" in done.stdout
     assert "late" in done.stdout
+
+
+def test_a_finding_is_in_the_file_of_the_module(tmp_path):
+    """Not in the plugin, which stands beside the package where it is installed; how it is run again is a call."""
+    (tmp_path / "_pullstream_pytest.py").write_text(PLUGIN.read_text())
+    (tmp_path / "mine.py").write_text("""
+import pullstream as ps
+
+@ps.transformer
+class Greedy(ps.Kernel):
+    async def produce(self, limit):
+        return await self.upstream.ask(limit + 1)
+
+def greedy():
+    return Greedy()
+""")
+    (tmp_path / "test_mine.py").write_text("""
+import pullstream as ps
+from mine import Greedy, greedy
+from pullstream.conformance import Subject
+
+def test_a_class(conformance):
+    conformance(Greedy, ordered=False, values=str, cells=4)
+
+def test_a_function(conformance):
+    conformance(greedy, cells=4)
+
+def test_what_it_makes(conformance):
+    conformance(greedy(), cells=4)
+
+def test_a_subject(conformance):
+    conformance(Subject("much", lambda: Greedy()), cells=4)
+""")
+
+    out = outcome(tmp_path, "_pullstream_pytest").stdout
+
+    assert "4 failed" in out
+    assert "_pullstream_pytest.py:" not in out
+    for place in ("Greedy, mine.py:4", "greedy, mine.py:9", "Greedy(), mine.py:10", "much, test_mine.py:16"):
+        assert place in out
+    for again in (
+        "Again: conformance(Greedy, ordered=False, values=..., replay='values=",
+        "Again: conformance(greedy, replay='values=",
+        "Again: conformance(Greedy(), replay='values=",
+        "Again: conformance(Subject('much', ...), replay='values=",
+    ):
+        assert again in out
 
 
 def test_other_runs_of_pytest_import_nothing():
