@@ -35,9 +35,9 @@ def chart(results: Results, workloads: dict[str, Workload]) -> str:
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif">',
-        "<style>text { font-size: 13px }</style>",
+        # Without a ground of its own, and in a grey that is read on a light page and on a dark one.
+        "<style>text { font-size: 13px; fill: #7d7d7d }</style>",
         "<title>Costs as ratios to plain Python</title>",
-        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
     ]
     toolkits = [toolkit for toolkit in COLOURS if any(row.toolkit == toolkit for row in rows)]
     for place, toolkit in enumerate(toolkits):
@@ -46,9 +46,9 @@ def chart(results: Results, workloads: dict[str, Workload]) -> str:
         parts.append(f'<text x="{at + 9:.0f}" y="24">{escape(toolkit)}</text>')
     for power in range(low, high + 1):
         at, bold = x(10.0**power), ' stroke-width="2"' if power == 0 else ""
-        parts.append(f'<line x1="{at:.1f}" y1="{TOP - 14}" x2="{at:.1f}" y2="{height - 16}" stroke="#ccc"{bold}/>')
+        parts.append(f'<line x1="{at:.1f}" y1="{TOP - 14}" x2="{at:.1f}" y2="{height - 16}" stroke="#8888"{bold}/>')
         label = "the limit" if power == 0 else f"× {10.0**power:,g}"
-        parts.append(f'<text x="{at:.1f}" y="{TOP - 20}" text-anchor="middle" fill="#555">{label}</text>')
+        parts.append(f'<text x="{at:.1f}" y="{TOP - 20}" text-anchor="middle">{label}</text>')
     for place, name in enumerate(names):
         y = TOP + ROW * place + ROW / 2
         title = escape(f"{name} {workloads[name].title}")
