@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -95,7 +95,8 @@ class Pipeline(Blueprint, Generic[R_co]):
 
 def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()) -> None:
     """Refuse what is not a pipeline, or the parts of one that nobody has composed."""
-    parts: list[object] = [*cast("Any", pipeline)] if isinstance(pipeline, (list, tuple)) else [pipeline, *others]
+    given: Any = pipeline
+    parts: list[object] = [*given] if isinstance(given, (list, tuple)) else [given, *others]
     if len(parts) > 1:
         raise CompositionError(
             f"{name}() at {Site.here()} needs one pipeline, and got {len(parts)} parts: compose them with pipe(...), "
