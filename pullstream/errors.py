@@ -18,7 +18,12 @@ class CompositionError(PullstreamError, TypeError):
 
 
 class ProtocolError(PullstreamError):
-    """A neighbour broke a rule of the pull protocol; the message begins with the rule's number."""
+    """A neighbour broke a rule of the pull protocol; the message begins with the rule's number.
+
+    `says_how` is whether it says, too, what is to be written instead.
+    """
+
+    says_how = False
 
 
 class CapabilityError(PullstreamError):

@@ -17,16 +17,17 @@ from pullstream.errors import CompositionError, PullstreamError
 class CheckFailed(Exception):
     """A check that failed, with advice for this very case."""
 
-    def __init__(self, rule: str, message: str, advice: str = "") -> None:
+    def __init__(self, rule: str, message: str, advice: str = "", *, exact: bool = False) -> None:
         super().__init__(message)
         self.rule = rule
         self.advice = advice
+        self.exact = exact
 
 
-def expect(condition: object, rule: str, message: str, advice: str = "") -> None:
+def expect(condition: object, rule: str, message: str, advice: str = "", *, exact: bool = False) -> None:
     """Fail with the rule unless the condition holds."""
     if not condition:
-        raise CheckFailed(rule, message, advice)
+        raise CheckFailed(rule, message, advice, exact=exact)
 
 
 @attrs.frozen

@@ -145,10 +145,18 @@ def _tell(name: str) -> None:
 def _told(report: Report, said: dict[str, Any]) -> str:
     if report.ok:
         return str(report)
-    told = report.shown(lambda finding: _again(finding.subject, said, finding.cell), SHOWN)
+    told = report.shown(lambda finding: _again(finding.subject, said, finding.cell), SHOWN, _as_options)
     more = len(report.findings) - SHOWN
     rest = f"\n\n... and {more} more" if more > 0 else ""
     return f"{report}\n\n{told}{rest}"
+
+
+def _as_options(text: str) -> str:
+    """The expectations that a text names, as they are said in a shell."""
+    for name in HELP:
+        dashed = name.replace("_", "-")
+        text = text.replace(f"{name}=True", f"--{dashed}").replace(f"{name}=False", f"--no-{dashed}")
+    return text.replace("values=lambda n: ...", "--values 'lambda n: ...'")
 
 
 def _again(name: str, said: dict[str, Any], cell: Cell) -> str:

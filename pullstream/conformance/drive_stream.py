@@ -197,6 +197,7 @@ class StreamDriver:
                 "R2",
                 f"it was asked for {self.cell.limit}, and asked its upstream for {most}",
                 "ask for no more than you were asked for, or say that it is meant, with grows=True",
+                exact=True,
             )
 
 

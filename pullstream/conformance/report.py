@@ -22,7 +22,8 @@ class Finding:
     `rule` is the number of the rule that was broken, or the word for what is found beside the rules (`batching`,
     `sharing`, `holding`, ...); `message` says what happened, with a drawing where there is one, and `scene` what its
     partners did; `place` is the line of the module's own code, as `file:line`, where it is known. `advice` is for this
-    very case, `hint` for all of its kind; `meant` says which expectation allows it, if one does.
+    very case, `hint` for all of its kind, unless what was said for this one is `exact`; `meant` says which expectation
+    allows it, if one does.
     """
 
     subject: str
@@ -32,6 +33,7 @@ class Finding:
     scene: str = ""
     place: str | None = None
     advice: str = ""
+    exact: bool = False
 
     @property
     def words(self) -> str:
@@ -41,6 +43,8 @@ class Finding:
     @property
     def hint(self) -> str:
         """The way to mend it."""
+        if self.exact:
+            return self.advice or "as it says"
         return f"{self.advice}; {HINTS[self.rule]}" if self.advice else HINTS[self.rule]
 
     @property
@@ -51,15 +55,19 @@ class Finding:
     def __str__(self) -> str:
         return self.told()
 
-    def told(self, before: Collection[str] = ()) -> str:
-        """The finding in words; how to mend it, unless that is among what was said before."""
+    def told(self, before: Collection[str] = (), spoken: Callable[[str], str] = str) -> str:
+        """The finding in words; how to mend it, unless that is among what was said before.
+
+        `spoken` puts the names of expectations as they are said where it is read.
+        """
         where = "" if self.place is None else f", {self.place}"
         lines = [f"{self.subject}{where}", f"{self.rule}: {self.words}.", f"  {self.scene}"]
         lines += [f"  {line}" for line in self.message.splitlines()]
-        mend = self.advice or "see above" if HINTS[self.rule] in before else self.hint
-        lines.append(f"  To mend it: {mend}.")
+        mend = self.advice or "see above" if self.hint in before or HINTS[self.rule] in before else self.hint
+        if self.advice or not self.exact:
+            lines.append(f"  To mend it: {spoken(mend)}.")
         if self.meant is not None:
-            lines.append(f"  If it is meant: {self.meant}.")
+            lines.append(f"  If it is meant: {spoken(self.meant)}.")
         return "\n".join(lines)
 
 
@@ -92,13 +100,13 @@ class Report:
             found.append((rank, place, finding))
         return [finding for _, _, finding in sorted(found, key=lambda entry: entry[:2])[:number]]
 
-    def shown(self, again: Callable[[Finding], str], number: int = 3) -> str:
+    def shown(self, again: Callable[[Finding], str], number: int = 3, spoken: Callable[[str], str] = str) -> str:
         """Some findings in words, each with how it is run again; what mends several is said once."""
         told: list[str] = []
         before: list[str] = []
         for finding in self.first(number):
-            told.append(f"{finding.told(before)}\n  Again: {again(finding)}")
-            before.append(HINTS[finding.rule])
+            told.append(f"{finding.told(before, spoken)}\n  Again: {again(finding)}")
+            before += [] if finding.exact else [HINTS[finding.rule]]
         return "\n\n".join(told)
 
     def check(self) -> Self:

@@ -24,6 +24,7 @@ from pullstream.conformance.words import in_words
 from pullstream.errors import (
     CapabilityError,
     CompositionError,
+    ProtocolError,
     PullstreamError,
     ReleaseTimeout,
     StalledError,
@@ -54,6 +55,7 @@ class Trouble:
     message: str
     place: str | None = None
     advice: str = ""
+    exact: bool = False
 
 
 class Trial:
@@ -87,7 +89,9 @@ class Trial:
         place = trouble.place or (None if site is None else shown_place(site.filename, site.line))
         if cell.alike and trouble.rule == "failure":
             trouble = attrs.evolve(trouble, advice=HAVE_TO_DIFFER)
-        return Finding(self.subject.name, trouble.rule, cell, trouble.message, scene, place, trouble.advice)
+        return Finding(
+            self.subject.name, trouble.rule, cell, trouble.message, scene, place, trouble.advice, trouble.exact
+        )
 
     async def simplest(self, found: Finding, trying: Callable[[Cell], object]) -> Finding:
         """The simplest case of what was found in a cell: as it is, or with fewer values, or asked for one by one.
@@ -287,7 +291,7 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
     rest = failure_in(exc) or exc
     place = place_of(rest)
     if isinstance(rest, CheckFailed):
-        return Trouble(rest.rule, str(rest), place, rest.advice)
+        return Trouble(rest.rule, str(rest), place, rest.advice, rest.exact)
     if isinstance(rest, trio.TooSlowError):
         return Trouble("hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds", place)
     match = re.match(r"(R\d+): ", str(rest))
@@ -297,7 +301,7 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
     if isinstance(rest, (ReleaseTimeout, StalledError)):
         return Trouble("R6" if isinstance(rest, ReleaseTimeout) else "hang", str(rest), place)
     if isinstance(rest, PullstreamError) and match:
-        return Trouble(match[1], str(rest), place)
+        return Trouble(match[1], str(rest), place, exact=isinstance(rest, ProtocolError) and rest.says_how)
     return Trouble("failure" if isinstance(rest, Exception) else "crash", f"it raised {rest!r}", place)
 
 

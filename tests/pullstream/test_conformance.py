@@ -407,6 +407,23 @@ def test_what_needs_values_to_differ_says_so():
     conformance(refuses_repeats, differ=True).check()
 
 
+@ps.transformer
+async def bare(upstream, ctx):
+    """Yields values, and no batches."""
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            yield value
+
+
+def test_what_says_how_to_mend_it_is_not_talked_over():
+    """What is said of this very case stands alone; what only says what happened has the advice of its kind."""
+    exact = str(conformance(bare, cells=40).findings[0])
+    assert "a transformer yields Batch(time, values), here Batch(batch.time, [1])" in exact
+    assert "To mend it" not in exact
+    assert "To mend it: answer at most `limit` values" not in str(conformance(Greedy, cells=40).first(1)[0])
+    assert "To mend it: let every ending pass" in str(conformance(Swallows, cells=40).first(1)[0])
+
+
 def test_what_is_not_a_module_is_refused():
     """A pipeline, or anything else, is refused by name."""
     with pytest.raises(ps.CompositionError, match="pipeline"):
@@ -532,12 +549,12 @@ async def nothing(upstream, ctx):
         (["own:every("], 2, "no call"),
         (["own:rows", "--resource"], 0, "ok"),
         (["own:names", "--values", "lambda n: {'name': n}"], 0, "ok"),
-        (["own:names"], 1, "values=lambda n"),
+        (["own:names"], 1, "--values 'lambda n: ...' makes them"),
         (["own:names", "--values", "{'name': 1}"], 2, "a function of a number"),
         (["own:names", "--values", "vals.py:third"], 2, "--values takes an expression of Python"),
         (["own:names", "--values", "third"], 2, "and not third: name 'third' is not defined"),
         (["own:total", "--flushes", "--per-time"], 0, "ok"),
-        (["own:total"], 1, "flushes=True"),
+        (["own:total"], 1, "say so, with --flushes"),
         (["own:save", "--calls"], 0, "ok"),
         (["own:nothing"], 2, "no value came out of it in any cell"),
         (["own:nothing", "--silent"], 0, "ok"),

@@ -178,6 +178,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         elif self.edge.origin:
             return Batch(0, [answer])
         refusal = ProtocolError(f"R2: {self.location}, yielded {self._mistake(answer)}")
+        refusal.says_how = True
         lead_to(refusal, self._frame())
         return refusal
 
