@@ -12,10 +12,11 @@ from pullstream.timely import Antichain
 INSTALLED: Final = Antichain.__module__.startswith("pullstream.")
 """Whether all of the toolkit is in one package; in a checkout it is three that stand side by side."""
 
-OURS: Final = frozenset(
-    {"_pullstream_pytest", *(["pullstream"] if INSTALLED else ["pullstream", "timely", "adapters"])}
-)
-"""The packages of the toolkit, and its plugin of pytest: what else is called `timely` is a user's."""
+OURS: Final = frozenset({"pullstream"} if INSTALLED else {"pullstream", "timely", "adapters"})
+"""The packages of the toolkit: what else is called `timely` is a user's."""
+
+_PLUGIN: Final = "_pullstream_pytest"
+"""The plugin of pytest, which stands beside them where they are installed."""
 
 _SHOWN: Final = Repr()
 """Short, also where what is shown is large; and it never raises."""
@@ -26,7 +27,7 @@ _SHOWN.maxlevel = 3
 
 def is_ours(module: object) -> bool:
     """Whether a module, by its `__name__`, is part of the toolkit; code without one is: it was generated here."""
-    return not isinstance(module, str) or module.partition(".")[0] in OURS
+    return not isinstance(module, str) or module.partition(".")[0] in OURS or module == _PLUGIN
 
 
 def shown(value: object) -> str:

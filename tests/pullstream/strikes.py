@@ -11,6 +11,7 @@ import asyncio
 import faulthandler
 import math
 import os
+import pkgutil
 import random
 import signal
 import sys
@@ -409,10 +410,20 @@ def ended(child):
     return None
 
 
+def load_all():
+    """Load what programs would load when they first need it.
+
+    An import that is struck may lose that, in Python itself: its locks are let go of by the garbage collector.
+    """
+    for package in (ps, import_module("adapters.files")):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
+
+
 def at_random(tries, seed, names):
     """Strike every shape in its first 20 ms, at its end, and anywhere; each try has a seed of its own."""
-    # An import that is struck may lose that: its locks are let go of by the garbage collector.
-    import_module("adapters.files")
+    load_all()
     wrong = Counter()
     longest = 0.0
     usual = {name: unstruck(SHAPES[name]) for name in names}

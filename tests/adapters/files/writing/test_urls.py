@@ -40,6 +40,9 @@ class FaultyFile(MemoryFile):
         Faulty.step("close")
         super().close()
 
+    def __del__(self):
+        """Not closed once more, which would be an operation whenever the collector comes."""
+
 
 class Faulty(MemoryFileSystem):
     """A memory file system, one whose renaming is not copying, that fails at operations by their number."""
