@@ -1,5 +1,6 @@
 """The bench of a module under test in one cell, and its ledgers."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -53,6 +54,8 @@ class Bench:
         self.struck = False
         self.resource = Usage()
         self.reopens = subject.reopens
+        numbers = ALIKE if cell.alike else NUMBERS
+        self._numbers: Sequence[int] = sorted(numbers) if subject.ascending else numbers
         self.ledgers: list[Usage] = []
         self.under_way: list[Any] = []
         """The times of the calls that have begun, and not come to their end."""
@@ -81,10 +84,7 @@ class Bench:
 
     def value(self, place: int, source: int = 0) -> Any:
         """The value that comes in a place of a source."""
-        numbers: tuple[int, ...] = ALIKE if self.cell.alike else NUMBERS
-        if self.subject.ascending:
-            numbers = tuple(sorted(numbers))
-        number = numbers[place] if place < len(numbers) else place
+        number = self._numbers[place] if place < len(self._numbers) else place
         number += APART * source
         return number if self.subject.values is None else self.subject.values(number)
 

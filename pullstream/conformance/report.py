@@ -63,7 +63,7 @@ class Finding:
         where = "" if self.place is None else f", {self.place}"
         lines = [f"{self.subject}{where}", f"{self.rule}: {self.words}.", f"  {self.scene}"]
         lines += [f"  {line}" for line in self.message.splitlines()]
-        mend = self.advice or "see above" if self.hint in before or HINTS[self.rule] in before else self.hint
+        mend = self.advice or "see above" if HINTS[self.rule] in before else self.hint
         if self.advice or not self.exact:
             lines.append(f"  To mend it: {spoken(mend)}.")
         if self.meant is not None:
