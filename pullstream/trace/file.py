@@ -39,7 +39,7 @@ class Trace:
     | said | place, and the frontier that the run itself says is there |
     | untracked | from here on times cannot be compared, and nothing is complete |
     | edge | an edge of a stream that a module has opened |
-    | violation | module, rule, what it did |
+    | violation | module, rule, what it did: of a run that is checked, and of R12 any |
     | acquired, released | module that has taken what it needs, or let go of it |
     | ended | module (none: the run), how, failure |
     """

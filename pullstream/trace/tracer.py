@@ -5,6 +5,7 @@ passed, though: it may be changed later.
 """
 
 import json
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,7 +21,7 @@ from pullstream.checker.rules import Violation
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.errors import PullstreamError
+from pullstream.errors import CapabilityError, PullstreamError
 from pullstream.history.events import Act, Batched, Times
 from pullstream.protocol import Batch, TimedBatch
 from pullstream.trace.graph import graph_of, sends_of
@@ -68,6 +69,10 @@ class Tracer(trio.abc.Instrument):
         """The edges that the run begins with."""
         self._rested = False
         self._told: list[Violation] = []
+        self._refused: list[CapabilityError] = []
+        """The answers that the run itself refused (R12), each told once, where it is first heard of."""
+        self._ends: dict[int, tuple[str, str]] = {}
+        """The modules above and below each edge."""
 
     # ---- for the run
 
@@ -156,6 +161,8 @@ class Tracer(trio.abc.Instrument):
             self._note(kind, edge.number, lane, number)
         else:
             self._note(kind, edge.number, lane, number, shown(about))
+            # Who answers with a failure is above; who sends one up, below.
+            self._tell_refused(about, self._ends[edge.number][kind != "failed"])
 
     def change(self, place: int, time: Hashable, delta: int) -> None:
         """Pointstamps have come to a place, or gone."""
@@ -184,6 +191,7 @@ class Tracer(trio.abc.Instrument):
         """A module's part of the run is over."""
         failure = location.failure
         self._note("ended", location.node, location.ending.value, None if failure is None else shown(failure))
+        self._tell_refused(failure, location.name)
 
     @override
     def before_io_wait(self, timeout: float) -> None:
@@ -228,6 +236,14 @@ class Tracer(trio.abc.Instrument):
                 self._told.append(violation)
                 self._note("violation", violation.module, violation.rule, violation.what)
 
+    def _tell_refused(self, failure: object, module: str) -> None:
+        """Note a time that a module may not answer at, where its failure is heard of first."""
+        if isinstance(failure, CapabilityError) and failure not in self._refused:
+            self._refused.append(failure)
+            # Who did it, and where that was composed, is told beside it.
+            what = re.sub(r", composed at .*?:\d+", "", failure.fault.removesuffix(" (R12)"))
+            self._note("violation", module, "R12", what.removeprefix(module).lstrip(", "))
+
     def _see_resources(self, edge: Edge[Any], name: str | int) -> None:
         """Note when a module takes what it needs, and when it lets go of that (R10)."""
         acquire, release = edge.acquire, edge.release
@@ -247,6 +263,7 @@ class Tracer(trio.abc.Instrument):
     def _describe(self, number: int, above: Location, below: Port, *, counted: bool) -> None:
         """Write of an edge that it is there; of those that the run begins with, its first line tells."""
         below_it = below.location
+        self._ends[number] = above.name, below_it.name
         if self._sidecar is None:
             edge = {"id": number, "from": above.node, "to": below_it.node, "place": below.place}
             self._described.append(edge)

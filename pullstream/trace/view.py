@@ -25,8 +25,13 @@ NOTHING: Final[Sequence[Json]] = (1, 0.0, "of what happened nothing was written 
 """The event of a trace that was cut short before its first: the page has a step to be at."""
 
 
-def page_of(trace: Trace, title: str = "A run, step by step") -> str:
-    """Make the page: it asks for nothing from anywhere, and shows edges, times and events at any step."""
+def page_of(trace: Trace, title: str = "A run, step by step", *, told: str = "", step: int | None = None) -> str:
+    """Make the page: it asks for nothing from anywhere, and shows edges, times and events at any step.
+
+    It opens at `step`, as where it goes wrong, or else at the first event that breaks a rule or that the model does not
+    allow, or else at its beginning. `told` says above what is wrong; where it says nothing, the rule is said.
+    """
+    data = {**data_of(trace), "told": told, "opens": step}
     script, style = "\n".join(map(_file, SCRIPTS)), _file("player.css")
     parts = {
         "title": escape(title),
@@ -34,7 +39,7 @@ def page_of(trace: Trace, title: str = "A run, step by step") -> str:
         "style-hash": _hash(style),
         "script": script,
         "script-hash": _hash(script),
-        "data": b64encode(compress(json.dumps(data_of(trace), ensure_ascii=False).encode(), 9)).decode(),
+        "data": b64encode(compress(json.dumps(data, ensure_ascii=False).encode(), 9)).decode(),
     }
     page = _file("page.html")
     for name, content in parts.items():

@@ -274,13 +274,45 @@ def test_a_page_steps_through_what_went_wrong(tutorials, tmp_path, wrong, shown,
     """Found by the kit, by comparing, or in a run of the judge's own: the run at fault is shown."""
     name, _ = wrong.split("/")
     shutil.copyfile(ROOT / "tests" / "tutorials" / "wrong" / wrong, tmp_path / f"{name}.py")
+    events = json.dumps(paged(tutorials, tmp_path, name)["events"])
+    assert shown in events
+    assert not_shown not in events
+
+
+def paged(tutorials, folder, name):
+    """What is in the page of an answer that is wrong."""
     done = tutorials("trace", f"{name}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{name}.html steps through it" in done.stdout
-    data = re.search(r'id="trace">([^<]*)<', (tmp_path / f"{name}.html").read_text())[1]
-    events = json.dumps(json.loads(zlib.decompress(b64decode(data)))["events"])
-    assert shown in events
-    assert not_shown not in events
+    data = re.search(r'id="trace">([^<]*)<', (folder / f"{name}.html").read_text())[1]
+    return json.loads(zlib.decompress(b64decode(data)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "opened", "told"),
+    [
+        (
+            "take_while/asks_after_done.py",
+            '"violation"',
+            "R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer\n",
+        ),
+        ("largest/a_time_too_soon.py", '"violation"', "drop(time)"),
+        ("reach/seen_once_for_all.py", '"done"', "it gave at 1\n  map 0\nand should"),
+        (
+            "words_a_day/days_without_words.py",
+            '["4", "1", "0"]',
+            "it gave\n[(1, 4), (2, 1), (3, 0), (4, 4)]\nand should",
+        ),
+        ("till/never_advances.py", '"completed"', "complete after"),
+    ],
+)
+def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, told):
+    """At the rule that is broken, the value that is another, or what comes instead; the verdict is told whole."""
+    name, _ = wrong.split("/")
+    shutil.copyfile(ROOT / "tests" / "tutorials" / "wrong" / wrong, tmp_path / f"{name}.py")
+    page = paged(tutorials, tmp_path, name)
+    assert opened in json.dumps(page["events"][page["opens"] - 1])
+    assert told in page["told"]
 
 
 def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):

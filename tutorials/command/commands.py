@@ -133,7 +133,9 @@ def trace(folder: Folder, name: str | None = None) -> int:
         if not written.exists():
             raise LookupError("there is no run in this that could be stepped through: the verdict says it all")
         run = Trace.read(written)
-        page.write_text(page_of(run, f"{exercise.told}: {verdict.kind}"), encoding="utf-8")
+        told = f"{verdict.said}\n{verdict.happened}"
+        made = page_of(run, f"{exercise.told}: {verdict.kind}", told=told, step=verdict.step)
+        page.write_text(made, encoding="utf-8")
     show(f"\n{page} steps through it: open it in a browser")
     return 0
 

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pullstream.trace import traced_runs
+from pullstream.trace import Trace, traced_runs
 from tutorials.exercises import Exercise
 from tutorials.judging.answer import Answer, Unjudgeable
 from tutorials.judging.module import alone, as_wrong, told_simply
+from tutorials.judging.steps import step_of
 from tutorials.judging.verdict import Verdict, Wrong
 
 
@@ -31,17 +32,24 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
         if answer is not None and line is None:
             line = answer.line(failure) or answer.first
         happened = told_simply(wrong.happened)
+        step = None
         if trace is not None and answer is not None:
-            _show_again(wrong, partial(spec.judge, answer, seeds), trace)
-        return verdict(1, wrong.kind, line=line, happened=happened, drawing=told_simply(wrong.drawing))
+            step = _show_again(wrong, partial(spec.judge, answer, seeds), trace)
+        return verdict(1, wrong.kind, line=line, happened=happened, drawing=told_simply(wrong.drawing), step=step)
     return verdict()
 
 
-def _show_again(wrong: Wrong, judge: Callable[[], object], trace: Path) -> None:
-    """Do once more what has gone wrong, and write its run down; nothing, if there is no run in it."""
+def _show_again(wrong: Wrong, judge: Callable[[], object], trace: Path) -> int | None:
+    """Do once more what has gone wrong, and write its run down; nothing, if there is no run in it.
+
+    Gives the step at which it goes wrong there, if there is one.
+    """
     with traced_runs() as runs, suppress(Exception):
         (wrong.again or judge)()
     written = [text for run in runs if (text := run.getvalue())]
-    if written:
-        # The judge stops at the run that is wrong.
-        trace.write_text(written[0 if wrong.again else -1], encoding="utf-8")
+    if not written:
+        return None
+    # The judge stops at the run that is wrong.
+    text = written[0 if wrong.again else -1]
+    trace.write_text(text, encoding="utf-8")
+    return step_of(Trace.of(text.splitlines()), wrong.at)

@@ -14,6 +14,7 @@ import pullstream as ps
 from pullstream.blueprint import Site
 from pullstream.checker import Violation
 from pullstream.conformance import Finding, Subject, conformance
+from tutorials.judging.steps import completion_of, first_difference, value_at
 from tutorials.judging.verdict import Wrong
 
 CELLS: Final = 160
@@ -140,6 +141,7 @@ def gives_the_same(
             kind if len(different) == len(runs) else "batching",
             f"{what}asked for {asked}, it gave\n  {got_text}\nand should have given\n  {want_text}",
             again=partial(_once_more, make, times, different[0]),
+            at=value_at(first_difference(*(run.values for run in runs[different[0]]))),
         )
     for limit, (got, want) in runs.items():
         again = partial(_once_more, make, times, limit)
@@ -150,9 +152,9 @@ def gives_the_same(
             if mine is None or mine > theirs:
                 when = "never" if mine is None else f"after {mine:g} seconds"
                 happened = f"{what}{time!r} was complete {when}, and could have been after {theirs:g} seconds"
-                raise Wrong("holding", happened, again=again)
+                raise Wrong("holding", happened, again=again, at=completion_of(time))
             happened = f"{what}{time!r} was complete after {mine:g} seconds, and may not be before {theirs:g}"
-            raise Wrong("early", happened, again=again)
+            raise Wrong("early", happened, again=again, at=completion_of(time))
 
 
 def _or_wrong(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit: int) -> Seen:

@@ -10,6 +10,7 @@ import attrs
 
 from pullstream.checker import RULES
 from pullstream.conformance.findings import BESIDE
+from tutorials.judging.steps import At
 
 WIDTH: Final = 100
 LINES: Final = 20
@@ -44,6 +45,8 @@ class Wrong(Exception):
         drawing: str = "",
         line: int | None = None,
         again: Callable[[], object] | None = None,
+        *,
+        at: At | None = None,
     ) -> None:
         super().__init__(happened)
         self.kind = kind
@@ -52,6 +55,8 @@ class Wrong(Exception):
         self.line = line
         self.again = again
         """Does once more what has gone wrong, to be seen: the first run in it is what is looked at."""
+        self.at = at
+        """Finds the step of that run at which it goes wrong, where no rule is broken."""
 
 
 @attrs.frozen
@@ -66,6 +71,8 @@ class Verdict:
     happened: str = ""
     drawing: str = ""
     read: str = ""
+    step: int | None = None
+    """The step of the run that was written down at which it goes wrong."""
 
     @property
     def right(self) -> bool:
@@ -81,14 +88,18 @@ class Verdict:
         """What `json` gave."""
         return cls(**json.loads(line))
 
+    @property
+    def said(self) -> str:
+        """The kind of the mistake, and what it is against."""
+        return f"{self.kind}: {KINDS[self.kind]}" if self.kind in KINDS else self.kind
+
     def told(self, width: int = WIDTH) -> str:
         """The verdict in words: the rule, the line, what happened, the drawing, where to read on."""
         width = min(width, WIDTH)
         if self.right:
             return f"right: {self.exercise}"
         word = {1: "wrong", 2: "cannot be judged", 3: "took too long"}[self.code]
-        said = f"{self.kind}: {KINDS[self.kind]}" if self.kind in KINDS else self.kind
-        head = [f"{word}: {self.exercise}", *_filled(said, width, "  ")]
+        head = [f"{word}: {self.exercise}", *_filled(self.said, width, "  ")]
         place = _shown(self.file) + (f":{self.line}" if self.line else "")
         foot = [f"  {place}", *_filled(f"read: {self.read}   hint: python -m pullstream learn hint", width, "  ")]
         happened = _filled(self.happened, width, "  ")

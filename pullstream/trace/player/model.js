@@ -31,9 +31,14 @@ class Trace {
       if (i % KEYFRAME === 0) this.keyframes.push(state.copy());
       const event = this.events[i];
       if (event[2] === "completed") this.completions.push(i + 1);
-      if (event[2] === "violation" || this.objections.has(event[0])) this.violations.push(i + 1);
+      if (this.atFault(i)) this.violations.push(i + 1);
       state.take(event);
     }
+  }
+
+  atFault(i) {
+    const event = this.events[i];
+    return event[2] === "violation" || this.objections.has(event[0]) || this.opens === i + 1;
   }
 
   // The state after the event with this number.

@@ -17,6 +17,7 @@ class Page {
     $("total").textContent = trace.total.toLocaleString("en");
     $("slider").max = $("number").max = trace.total;
     this.tellVerdict();
+    this.tellFault();
     this.listen();
     this.filter("");
     this.follow();
@@ -31,6 +32,25 @@ class Page {
     $("completion").disabled = !this.trace.completions.length;
   }
 
+  // What went wrong, whole, and where; the page opens there, and says how to get to its beginning.
+  tellFault() {
+    const { trace } = this;
+    const [first] = trace.violations;
+    this.opens = trace.opens ?? first ?? 1;
+    const [, , kind, , rule] = trace.events[this.opens - 1];
+    const told = trace.told || (kind === "violation" ? this.ruled(rule) : "");
+    const [head, ...rest] = told.split("\n");
+    $("told").replaceChildren(Object.assign(document.createElement("strong"), { textContent: head }), rest.map((row) => `\n${row}`).join(""));
+    $("told").hidden = !told;
+    $("opened").hidden = this.opens === 1;
+    $("there").textContent = `step ${this.opens}`;
+    $("fault").hidden = !told && this.opens === 1;
+  }
+
+  ruled(rule) {
+    return `${rule}: ${this.trace.rules[rule] ?? "a rule of another version"}`;
+  }
+
   // ---- where we are
 
   go(step) {
@@ -42,7 +62,7 @@ class Page {
 
   follow() {
     const found = /step=(\d+)/.exec(location.hash);
-    this.go(found ? Number(found[1]) : 1);
+    this.go(found ? Number(found[1]) : this.opens);
   }
 
   draw() {
@@ -77,7 +97,7 @@ class Page {
   }
 
   showRule(rule) {
-    $("rule").textContent = `${rule}: ${this.trace.rules[rule] ?? "a rule of another version"}`;
+    $("rule").textContent = this.ruled(rule);
     $("rule").hidden = false;
   }
 
@@ -164,7 +184,7 @@ class Page {
       const tr = document.createElement("tr");
       tr.setAttribute("aria-rowindex", row + 1);
       if (number === this.step) tr.setAttribute("aria-current", "step");
-      if (event[2] === "violation" || this.trace.objections.has(event[0])) tr.className = "bad";
+      if (this.trace.atFault(number - 1)) tr.className = "bad";
       for (const words of [event[0], seconds(event[1]), this.trace.describe(number - 1)]) tr.insertCell().textContent = words;
       tr.title = this.trace.describe(number - 1);
       tr.addEventListener("click", () => this.go(number));
@@ -202,7 +222,8 @@ class Page {
 
   listen() {
     const on = (id, what, call) => $(id).addEventListener(what, call);
-    on("first", "click", () => this.go(1));
+    on("there", "click", () => this.go(this.opens));
+    for (const id of ["first", "begin"]) on(id, "click", () => this.go(1));
     on("last", "click", () => this.go(this.trace.total));
     on("back", "click", () => this.by(-1));
     on("forth", "click", () => this.by(1));

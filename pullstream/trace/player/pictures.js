@@ -68,7 +68,8 @@ class EdgePicture {
     const up = REQUESTS.has(event[2]);
     const [from, to] = up ? [at(edge.to), at(edge.from)] : [at(edge.from), at(edge.to)];
     const forth = to > from ? 1 : -1;
-    const objection = trace.objections.get(event[0]) ?? (trace.events[i + 1]?.[2] === "violation" ? "broken" : "");
+    const broken = trace.events[i + 1]?.[2] === "violation" ? "broken" : trace.opens === i + 1 ? "it goes wrong here" : "";
+    const objection = trace.objections.get(event[0]) ?? broken;
     const kind = [up ? "" : "answer", here ? "here" : "", objection ? "bad" : ""].join(" ");
     const words = short(trace.message(event), width - 16, 7.3);
     const half = (words.length * 7.3) / 2;

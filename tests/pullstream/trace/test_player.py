@@ -33,9 +33,9 @@ def show(browser, tmp_path):
     """Opens the page of a trace; when all is over it has asked for nothing and complained of nothing."""
     pages = []
 
-    def show(text, link="", **options):
+    def show(text, link="", *, about=None, **options):
         file = tmp_path / "page.html"
-        file.write_text(page_of(Trace.of(text.splitlines()), "a run"), encoding="utf-8")
+        file.write_text(page_of(Trace.of(text.splitlines()), "a run", **about or {}), encoding="utf-8")
         page = Page(browser, f"{file.as_uri()}{link}", **options)
         pages.append(page)
         return page
@@ -66,6 +66,20 @@ def broken():
 
 def step(page):
     return page.run("page.step")
+
+
+def too_late():
+    """The trace of a run in which a module answers at a time that it has no right to; the run is not checked."""
+
+    @ps.transformer
+    async def back(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            yield ps.Batch(batch.time - 1, batch.values)
+
+    file = io.StringIO()
+    with pytest.raises(ps.CapabilityError):
+        ps.run(ps.pipe(ps.values("ab", time=lambda _: 1), back(), ps.collect()), limit=1, trace=file)
+    return file.getvalue()
 
 
 @needs_browser
@@ -169,12 +183,64 @@ def test_the_next_violation_is_found_and_told(show):
     assert page.run("document.querySelector('#rule').hidden")
 
 
+SEEN = "(id) => !document.querySelector(id).closest('[hidden]') && document.querySelector(id).textContent"
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("trace", "what"),
+    [(broken, "R2 broken by TooMany"), (too_late, "R12 broken by back: answered at 0, but may not: it holds")],
+)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_page_opens_where_a_rule_is_broken(show, trace, what, width, dark):
+    """What was done is told whole, and the rule; from there it is a step to the beginning, and back."""
+    page = show(trace(), width=width, height=800, dark=dark)
+    (fault,) = page.run("page.trace.violations")
+    assert step(page) == fault > 1
+    assert what in page.run(f"({SEEN})('#now')")
+    assert "..." not in page.run(f"({SEEN})('#now')")
+    rule, _ = what.split(maxsplit=1)
+    assert page.run(f"({SEEN})('#told')") == f"{rule}: {ps.checker.RULES[rule]}"
+    assert page.run("document.querySelectorAll('#edges g.bad').length") == 1
+    assert page.run("document.documentElement.scrollWidth") <= width
+    page.run("document.querySelector('#begin').click()")
+    assert step(page) == 1
+    page.run("document.querySelector('#there').click()")
+    assert step(page) == fault
+
+
+@needs_browser
+def test_a_page_opens_where_it_is_told_that_it_goes_wrong(show):
+    """And says what is told of it, in as many lines; a link leads elsewhere."""
+    about = {"told": "values: as the task says\nit gave\n[1]", "step": 20}
+    page = show(traced(days(), limit=1), about=about)
+    assert step(page) == 20
+    assert page.run(f"({SEEN})('#told')") == about["told"]
+    assert page.run("document.querySelector('#told').getBoundingClientRect().height") > 50
+    page.press("Home")
+    page.press("v")
+    assert step(page) == 20
+    assert step(show(traced(days(), limit=1), "#step=7", about=about)) == 7
+
+
+@needs_browser
+def test_a_run_that_breaks_nothing_is_opened_at_its_beginning(show):
+    """Nothing is said to be wrong; nor where a function of the user's own fails."""
+    for make in PIPELINES[0], PIPELINES[-1]:
+        page = show(traced(make(), limit=1))
+        assert step(page) == 1
+        assert page.run("document.querySelector('#fault').hidden")
+
+
 @needs_browser
 def test_a_trace_that_the_model_refuses_says_where(show):
     """The event is marked, and `v` leads there."""
     lines = traced(days(), limit=1).splitlines()
     lines[-1] = '{"verdict":"refused","completions":1,"objections":[[20,"too early","still pending"]]}'
     page = show("\n".join(lines))
+    assert step(page) == 20
+    page.press("Home")
     page.press("v")
     assert step(page) == 20
     assert "too early: still pending" in page.run("document.querySelector('#now').textContent")

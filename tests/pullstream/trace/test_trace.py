@@ -192,6 +192,50 @@ def test_a_violation_is_in_the_trace():
     assert "3" in violation[3]
 
 
+@ps.transformer
+async def back(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time - 1, batch.values)
+
+
+@ps.source
+async def backwards(ctx):
+    yield ps.Batch(1, ["a"])
+    yield ps.Batch(0, ["b"])
+
+
+@pytest.mark.parametrize(
+    ("stream", "module", "what"),
+    [
+        (
+            ps.pipe(ps.values("ab", time=lambda _: 1), back()),
+            "back",
+            "answered at 0, but may not: it holds nothing, and the batch that it works on is at 1.",
+        ),
+        (
+            backwards(),
+            "backwards",
+            "went back in time: it answered 'b', at 0, after it had said that nothing before 1 would come.",
+        ),
+        (
+            ps.pipe(ps.values([0, 1], time=lambda n: n), ps.restamp(lambda time: -time)),
+            "restamp",
+            "made -1 of the time 1, and 0 of 0, which is before it: a later time in must not give an earlier one out",
+        ),
+    ],
+    ids=["back", "backwards", "restamp"],
+)
+def test_a_time_that_is_refused_is_a_violation_in_the_trace(stream, module, what):
+    """Also of a run that is not checked: told once, of the module that did it, and whole."""
+    file = io.StringIO()
+    with pytest.raises(ps.CapabilityError):
+        ps.run(ps.pipe(stream, ps.prefetch(1), ps.map(str), ps.collect()), limit=1, trace=file)
+    (violation,) = kinds(read(file.getvalue()), "violation")
+    assert violation[1:3] == [module, "R12"]
+    assert violation[3].startswith(what)
+    assert judge(read(file.getvalue())).ok
+
+
 def test_values_are_shown_as_they_were():
     """A value that is changed later, whose repr fails, or says where in memory it is, is told in the same words."""
 

@@ -9,6 +9,7 @@ import pullstream as ps
 from tutorials.exercises.solutions import reach as solution
 from tutorials.judging import Wrong
 from tutorials.judging.module import gives_the_same, seen
+from tutorials.judging.steps import value_at
 
 HINTS = {
     "": (
@@ -93,7 +94,9 @@ def judge(answer, seeds):
             if got.get(time) != want.get(time):
                 shown, right = (_shown(found.get(time, [])) for found in (got, want))
                 happened = f"{asks} it gave at {time}\n  {shown}\nand should have given\n  {right}"
-                raise Wrong(kind, happened, again=partial(answers, reach, pages, seconds, asks))
+                # Of what is missing it is known at the end.
+                at = value_at(sum(map(len, got.values())))
+                raise Wrong(kind, happened, again=partial(answers, reach, pages, seconds, asks), at=at)
     gives_the_same(
         lambda: ps.pipe(asked(SIDE_BY_SIDE, 1), reach(Links()), ps.reduce_by_time(IN_ORDER)),
         lambda: ps.pipe(asked(SIDE_BY_SIDE, 1), solution.reach(Links()), ps.reduce_by_time(IN_ORDER)),

@@ -2,6 +2,7 @@
 
 import pullstream as ps
 from tutorials.judging import Wrong
+from tutorials.judging.steps import first_difference, value_at
 
 SALES = [
     (9, "tea"), (14, "rice"), (10, "tea"), (8, "salt"), (25, "rice"), (21, "tea"), (19, "oil"), (30, "tea"),
@@ -44,7 +45,8 @@ def judge(answer, seeds):
         result = ps.run(answer["report"](list(SALES)), limit=limit, check=True)
         if result == WANTED:
             continue
+        at = value_at(first_difference(result, WANTED)) if isinstance(result, list) else None
         days = [pair[0] for pair in result] if isinstance(result, list) else []
         if len(days) > len(set(days)) and dict(result) == dict(WANTED):
-            raise Wrong("early", f"a day is reported more than once; it gave\n{result}")
-        raise Wrong("values", f"of\n{SALES}\nit gave\n{result}\nand should have given\n{WANTED}")
+            raise Wrong("early", f"a day is reported more than once; it gave\n{result}", at=at)
+        raise Wrong("values", f"of\n{SALES}\nit gave\n{result}\nand should have given\n{WANTED}", at=at)

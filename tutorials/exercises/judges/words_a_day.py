@@ -2,6 +2,7 @@
 
 import pullstream as ps
 from tutorials.judging import Wrong
+from tutorials.judging.steps import first_difference, value_at
 
 LINES = [(1, "tea and rice"), (1, "salt"), (2, "tea"), (3, ""), (4, ""), (4, "rice and oil"), (4, "soap")]
 WANTED = [(1, 4), (2, 1), (4, 4)]
@@ -37,11 +38,11 @@ def judge(answer, seeds):
         result = ps.run(pipeline, check=True)
         if result == WANTED:
             continue
+        at = value_at(first_difference(result, WANTED)) if isinstance(result, list) else None
         if isinstance(result, list) and _last(result) == WANTED and len(dict(result)) < len(result):
-            raise Wrong(
-                "early", f"of {LINES} it gave\n{result}\na day is told more than once: the first time too early"
-            )
-        raise Wrong("values", f"{nth}of {LINES} it gave\n{result}\nand should have given\n{WANTED}")
+            told = f"of {LINES} it gave\n{result}\na day is told more than once: the first time too early"
+            raise Wrong("early", told, at=at)
+        raise Wrong("values", f"{nth}of {LINES} it gave\n{result}\nand should have given\n{WANTED}", at=at)
 
 
 def _last(result):
