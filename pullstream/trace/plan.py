@@ -53,6 +53,9 @@ def _header(blueprint: Blueprint) -> dict[str, Json]:
     header["plan"]["initial"] = []
     for module, location in zip(header["modules"], run.scope.sidecar.locations, strict=True):
         module["notes"] = _times(location)
+        if _begins(location):
+            whose = "'" if module["name"].endswith("s") else "'s"
+            module["begins"] = f"{whose} times{', nested' if location.traits.lasting else ''}"
     for node, found in planning.inside:
         _nest(header, found, node)
     return header
@@ -154,6 +157,9 @@ def _times(location: Location) -> list[str]:
     rows = [row for row in location.summaries or () if row != IDENTITY]
     found = {_told(row) for row in rows if isinstance(row, Summary)}
     found |= {_told(one) for row in rows if not isinstance(row, Summary) for one in row if one != IDENTITY}
+    if _is_own(rows):
+        # Of what nests a time still matters below, as long as it is not complete above.
+        found.add("times: nested" if location.traits.lasting else "times: of its own")
     return sorted(found)
 
 
@@ -161,7 +167,24 @@ def _told(summary: Summary) -> str:
     loops = {ENTER: "into loop", LEAVE: "out of loop", FEEDBACK: "next round"}
     if isinstance(summary, LoopSummary):
         return f"times: {loops.get(summary, 'of rounds')}"
-    return f"times: later by {summary.step}" if isinstance(summary, Delay) else "times: of its own"
+    if isinstance(summary, Delay):
+        return f"times: later by {summary.step}"
+    return "times: converted" if summary.converts else "times: later"
+
+
+def _begins(location: Location) -> bool:
+    """Whether another domain of times begins below a module."""
+    rows = location.summaries or ()
+    return _is_own(rows) or (bool(rows) and all(_converts(row) for row in rows))
+
+
+def _is_own(rows: Sequence[Summary | Sequence[Summary]]) -> bool:
+    """Whether the times that a module answers at follow from none that it receives."""
+    return bool(rows) and all(not isinstance(row, Summary) and not row for row in rows)
+
+
+def _converts(row: Summary | Sequence[Summary]) -> bool:
+    return any(one.converts for one in ([row] if isinstance(row, Summary) else row))
 
 
 def _nobody(failure: BaseException) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, Frame, Layout, Way, layout_of
+from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, LABEL, Frame, Layout, Way, layout_of
 from pullstream.trace.drawing.state import StateAt, state_at
 from pullstream.trace.drawing.svg import drawing, element, line, short, text
 from pullstream.trace.file import Trace
@@ -23,10 +23,17 @@ def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) 
     names = {module["id"]: module["name"] for module in header["modules"]}
     notes = {module["id"]: "; ".join(module["notes"]) for module in header["modules"] if "notes" in module}
     output = {place["module"]: place["id"] for place in header["places"] if place["input"] is None}
+    starts = {way.start for way in layout.lines}
+    begins = {one["id"]: one["begins"] for one in header["modules"] if "begins" in one and one["id"] in starts}
     parts = [_frame(layout, frame) for frame in layout.frames]
     told: list[str] = []
+    for node, words in begins.items():
+        x, y = layout.boxes[node]
+        name = short(names[node], BOX + GAP - 6.4 * len(words), 6.4)
+        parts.append(text(x, y + HEIGHT / 2 + LABEL - 8, name + words, "small", "middle"))
+        told.append(f"below {names[node]}: {names[node]}{words}")
     for way in layout.lines:
-        parts.append(_line(layout, way))
+        parts.append(_line(layout, way, says=way.start in begins))
         flight = _counted(state, way.place)
         if flight:
             parts.append(_on_edge(layout, way, flight))
@@ -91,11 +98,14 @@ def _frame(layout: Layout, frame: Frame) -> str:
     return line(frame.left - 2 * GAP, y, frame.left, y, "line answer") + around + title
 
 
-def _line(layout: Layout, way: Way) -> str:
+def _line(layout: Layout, way: Way, *, says: bool) -> str:
     (x1, y1), (x2, y2) = layout.boxes[way.start], layout.boxes[way.end]
     if way.side is None:
         top, bottom, half = y1 + HEIGHT / 2, y2 - HEIGHT / 2, (way.leave + way.enter) / 2
         down = f"V{way.leave:.0f}" if way.leave != top else ""
+        if says:
+            # It leaves out what it says: what page is behind that, a drawing does not know.
+            down = f"V{top + 8:.0f}M{x1:.0f} {top + LABEL - 4:.0f}{down}"
         curve = f"C{x1:.0f} {half:.0f} {x2:.0f} {half:.0f} {x2:.0f}"
         ends = f"{curve} {bottom - 6:.0f}" if way.enter == bottom else f"{curve} {way.enter - 6:.0f}V{bottom - 6:.0f}"
         path, head = f"M{x1:.0f} {top:.0f}{down}{ends}", f"M{x2:.0f} {bottom:.0f}l-4 -7h8z"
@@ -152,7 +162,9 @@ def mermaid(trace: Trace) -> str:
             rows += around(number)
     rows += [f"m{frame['beside']} -.- f{number}" for number, frame in enumerate(frames) if frame["beside"] is not None]
     ways = layout_of(header).lines
-    rows += [f"m{way.start} {'-->' if way.side is None else '-.->'} m{way.end}" for way in ways]
+    begins = {one["id"]: f'|"{_escaped(one["name"] + one["begins"])}"|' for one in header["modules"] if "begins" in one}
+    for way in ways:
+        rows.append(f"m{way.start} {'-->' if way.side is None else '-.->'}{begins.get(way.start, '')} m{way.end}")
     return "\n".join(("flowchart TD", *(f"    {row}" for row in rows)))
 
 

@@ -1,6 +1,6 @@
 """The places of the modules of a graph: below those they ask, in rows; what is in a frame is a block of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -11,6 +11,8 @@ from pullstream.trace.times import Json
 BOX, HEIGHT, GAP, BETWEEN, MARGIN = 136, 44, 12, 42, 6
 PAD, TITLE, BELOW = 10, 24, 26
 """Inside a frame: beside what is in it, above for its title, and below for what is held."""
+LABEL: Final = 28.0
+"""The room below a module for what its line says."""
 TURN: Final = 20.0
 """The room beside a block in which what goes round turns."""
 
@@ -87,6 +89,8 @@ class Block:
     """The lines in it that lead back, and where they turn."""
     bends: dict[Line, tuple[float, float]] = attrs.field(factory=dict[Line, tuple[float, float]])
     """Of each other line in it: where its start's row ends, and its end's begins."""
+    below: float = 0.0
+    """The room that it needs below for what its line says."""
 
     def put(self, block: "Block", left: float, top: float) -> None:
         """Take a block in."""
@@ -102,7 +106,8 @@ def layout_of(header: Mapping[str, Json]) -> Layout:
     outputs = {place["id"] for place in header["places"] if place["input"] is None}
     edges: list[Line] = [(module_of[a], module_of[b], b) for a, b, _ in header["plan"]["steps"] if a in outputs]
     nodes: list[int] = [module["id"] for module in header["modules"]]
-    whole = _Enclosing(nodes, edges, header.get("frames", ())).block(None)
+    saying = {module["id"] for module in header["modules"] if "begins" in module} & {start for start, _, _ in edges}
+    whole = _Enclosing(nodes, edges, header.get("frames", ()), saying).block(None)
     lines = [Way(*edge, *whole.bends.get(edge, (0.0, 0.0)), whole.sides.get(edge)) for edge in edges]
     below: dict[int, list[int]] = {node: [] for node in nodes}
     for start, end, _ in whole.bends:
@@ -126,8 +131,11 @@ Item = tuple[str, int]
 class _Enclosing:
     """A graph with frames, laid out from the inside."""
 
-    def __init__(self, nodes: Sequence[int], edges: Sequence[Line], frames: Sequence[Json]) -> None:
+    def __init__(
+        self, nodes: Sequence[int], edges: Sequence[Line], frames: Sequence[Json], saying: Collection[int]
+    ) -> None:
         self._edges = edges
+        self._saying = saying
         self._frames = frames
         self._home: dict[int, int | None] = dict.fromkeys(nodes)
         for number, frame in enumerate(frames):
@@ -168,7 +176,8 @@ class _Enclosing:
             if one["beside"] == number and one["within"] == frame
         ]
         height = max([HEIGHT, *(block.height for block in row)])
-        whole = Block(BOX, height, BOX / 2, {number: (BOX / 2, height / 2)})
+        below = LABEL if number in self._saying else 0.0
+        whole = Block(BOX, height, BOX / 2, {number: (BOX / 2, height / 2)}, below=below)
         for block in row:
             whole.put(block, whole.width + 2 * GAP, (height - block.height) / 2)
             whole.width += 2 * GAP + block.width
@@ -206,7 +215,9 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
         widest = anchor + max((block.width - block.anchor for block in blocks.values()), default=0.0)
     inner = max(320.0 - 2 * room if root else 0.0, widest + 2 * margin)
     heights = [max(blocks[item].height for item in rows[level]) for level in sorted(rows)]
-    tops = list(accumulate((height + BETWEEN for height in heights), initial=float(margin)))
+    rooms = [max(blocks[item].below for item in rows[level]) for level in sorted(rows)]
+    ends = [height + room for height, room in zip(heights, rooms, strict=True)]
+    tops = list(accumulate((end + BETWEEN for end in ends), initial=float(margin)))
     bottom = tops[-1] - BETWEEN + margin + (BELOW if root else 0)
     whole = Block(before + inner + room, bottom, 0.0, {})
     centre: dict[Item, float] = {}
@@ -232,7 +243,7 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
             whole.sides[line] = whole.width - 4
         else:
             above, below = level_of[start], level_of[end]
-            whole.bends[line] = tops[above] + heights[above], tops[below]
+            whole.bends[line] = tops[above] + ends[above], tops[below]
     whole.anchor = next(iter(centre.values()), 0.0) if straight else before + inner / 2
     return whole
 

@@ -45,28 +45,31 @@ def draw(blueprint: Blueprint) -> Picture:
     """Draw a pipeline, or a part of one: as SVG and as Mermaid, by Python alone.
 
     >>> import pullstream as ps
-    >>> words = ps.pipe(ps.values("ab"), ps.map(str.upper), ps.filter(str.isalpha))
+    >>> words = ps.pipe(ps.values("ab"), ps.map(str.upper), ps.filter(str.isalpha), ps.stamp(ord))
     >>> print(ps.draw(ps.pipe(words, ps.delay(1), ps.group_by(str.lower, ps.scan(max)), ps.collect())))
     flowchart TD
         m0["values"]
         m1["map -> filter"]
-        m2["delay<br>times: later by 1"]
-        m3["group_by"]
-        m4["collect"]
+        m2["stamp<br>times: of its own"]
+        m3["delay<br>times: later by 1"]
+        m4["group_by"]
+        m5["collect"]
         subgraph f0["opened by group_by"]
-            m5["scan"]
+            m6["scan"]
         end
-        m3 -.- f0
+        m4 -.- f0
         m0 --> m1
         m1 --> m2
-        m2 --> m3
+        m2 -->|"stamp's times"| m3
         m3 --> m4
+        m4 --> m5
 
     There is a box for each module of a run: stages that run as one are one, and a loop has its ways in, out and round.
-    In a box stands what becomes of times there. Frames are around what has times of its own kind, a loop, where a time
-    has a round, and loops in it; and around a stream that a module opens while it runs, beside that module. Nothing is
-    acquired, called or asked for: handles and iterators are left for the run, and a stream that a function makes is not
-    seen. In a notebook a pipeline shows itself so; `draw(pipeline).save("pipeline.svg")` keeps it.
+    In a box stands what becomes of times there. The edge below one that gives other times, such as `stamp`, says whose
+    it carries: so do all below, until others begin. Frames are around what has times of its own kind, a loop, where a
+    time has a round, and loops in it; and around a stream that a module opens while it runs, beside that module.
+    Nothing is acquired, called or asked for: handles and iterators are left for the run, and a stream that a function
+    makes is not seen. In a notebook a pipeline shows itself so; `draw(pipeline).save("pipeline.svg")` keeps it.
 
     Raises:
         CompositionError: it is no module, nor several that `pipe` has put together.

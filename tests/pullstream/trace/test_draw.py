@@ -1,5 +1,6 @@
 """The picture of a pipeline: what stands in it, and that to look at a pipeline is not to use it."""
 
+import re
 from itertools import combinations
 from xml.etree import ElementTree as ET
 
@@ -7,7 +8,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.trace import planned
-from pullstream.trace.drawing.layout import BOX, HEIGHT, layout_of
+from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, layout_of
 
 ROUND = ps.loop(ps.map(lambda n: ps.Again(n - 1) if n > 3 else n))
 
@@ -72,6 +73,70 @@ def test_a_loop_in_a_stream_inside_and_a_stream_inside_a_loop():
     titles = ["loop: a time has a round", "opened by group_by", "loop: a time has a round", "opened by group_by"]
     assert [frame["title"] for frame in frames] == titles
     assert [frame["within"] for frame in frames] == [None, 0, 1, 1]
+
+
+COUNT = ps.Fold(int, lambda total, _: total + 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "becomes", "carries"),
+    [
+        (ps.stamp(len), "times: of its own", "stamp's times"),
+        (ps.stamp(len, lateness=2, late="drop"), "times: of its own", "stamp's times"),
+        (ps.stamp(len, nest=True), "times: nested", "stamp's times, nested"),
+        (ps.epochs(2), "times: of its own", "epochs' times"),
+        (ps.epochs(seconds=1), "times: of its own", "epochs' times"),
+        (ps.epochs(key=len, nest=True).named("runs"), "times: nested", "runs' times, nested"),
+        (ps.restamp(lambda time: time // 24).named('the "day"'), "times: converted", "the #quot;day#quot;'s times"),
+        (ps.tumbling(4, COUNT), "times: later", ""),
+        (ps.sliding(4, 2, COUNT), "times: later", ""),
+        (ps.sessions(4, COUNT), "times: later by 4", ""),
+        (ps.delay(2), "times: later by 2", ""),
+        (ps.map(str), "", ""),
+        (ps.reduce_by_time(COUNT), "", ""),
+    ],
+)
+def test_the_times_of_an_edge_are_told_where_others_begin(module, becomes, carries):
+    """Whose they are, from the module that gives them on; where the old ones go on, only what becomes of them."""
+    drawn = ps.draw(ps.pipe(ps.values(["a"]), module, ps.prefetch(1), ps.collect()))
+
+    boxes, edges = (drawn.mermaid.split("m0 --> m1")[part] for part in (0, 1))
+    assert boxes.partition("m1[")[2].partition("]")[0].partition("<br>")[2].removesuffix('"') == becomes
+    assert edges.split("\n")[1:] == [f'    m1 -->|"{carries}"| m2' if carries else "    m1 --> m2", "    m2 --> m3"]
+    assert drawn.svg.count("' times") + drawn.svg.count("'s times") == (2 if carries else 0), (
+        "it is drawn, and described"
+    )
+
+
+@pytest.mark.parametrize("part", [ps.stamp(len), ps.pipe(ps.map(str), ps.restamp(str))])
+def test_an_edge_that_is_not_drawn_says_nothing(part):
+    """Below the last module of a part there is none."""
+    assert "'s times" not in ps.draw(part).mermaid + ps.draw(part).svg
+
+
+def test_what_an_edge_says_has_room():
+    """Between its boxes, in the frame where it begins; the line leaves it out, and goes on below."""
+    looped = ps.loop(ps.pipe(ps.restamp(lambda time: time), ps.map(str)))
+    several = ps.merge(ps.pipe(ps.values("ab"), ps.stamp(len)), ps.pipe(ps.count(), ps.prefetch(1)))
+    pipeline = ps.pipe(several, ps.prefetch(1), looped, ps.stamp(len).named("long " * 9), ps.collect())
+    header = planned(pipeline).header
+    layout, svg = layout_of(header), ET.fromstring(ps.draw(pipeline).svg)
+
+    said = [each for each in svg.iterfind(".//{*}text") if each.text.endswith(("' times", "'s times"))]
+    assert len(said) == sum("begins" in module for module in header["modules"]) == 3
+    for each in said:
+        x, y, wide = float(each.get("x")), float(each.get("y")), len(each.text) * 6.4
+        assert wide <= BOX + GAP
+        for left, middle in layout.boxes.values():
+            assert abs(left - x) >= (BOX + wide) / 2 or not middle - HEIGHT / 2 - 3 < y < middle + HEIGHT / 2 + 11
+        for path in svg.iterfind(".//{*}path"):
+            assert not crosses(path.get("d"), x, y)
+
+
+def crosses(path, x, y):
+    """Whether a line that goes straight down at some place goes through a word there."""
+    straight = re.findall(r"M(\d+) (\d+)V(\d+)", path)
+    return any(int(at) == round(x) and int(top) < y and int(end) > y - 10 for at, top, end in straight)
 
 
 def inside(frame, x, y, wide=0.0, high=0.0):
