@@ -39,7 +39,7 @@ class Trace:
     | said | place, and the frontier that the run itself says is there |
     | untracked | from here on times cannot be compared, and nothing is complete |
     | edge | an edge of a stream that a module has opened |
-    | violation | module, rule, what it did: of a run that is checked, and of R12 any |
+    | violation | module, rule, what it did; of a run that is not checked, what it refused all the same |
     | acquired, released | module that has taken what it needs, or let go of it |
     | ended | module (none: the run), how, failure |
     """

@@ -21,7 +21,7 @@ from pullstream.checker.rules import Violation
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.errors import CapabilityError, PullstreamError
+from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
 from pullstream.history.events import Act, Batched, Times
 from pullstream.protocol import Batch, TimedBatch
 from pullstream.trace.graph import graph_of, sends_of
@@ -69,8 +69,8 @@ class Tracer(trio.abc.Instrument):
         """The edges that the run begins with."""
         self._rested = False
         self._told: list[Violation] = []
-        self._refused: list[CapabilityError] = []
-        """The answers that the run itself refused (R12), each told once, where it is first heard of."""
+        self._refused: list[object] = []
+        """The failures of answers that were refused, each told once."""
         self._ends: dict[int, tuple[str, str]] = {}
         """The modules above and below each edge."""
 
@@ -237,12 +237,12 @@ class Tracer(trio.abc.Instrument):
                 self._note("violation", violation.module, violation.rule, violation.what)
 
     def _tell_refused(self, failure: object, module: str) -> None:
-        """Note a time that a module may not answer at, where its failure is heard of first."""
-        if isinstance(failure, CapabilityError) and failure not in self._refused:
+        """Note which rule is broken by what is refused, checked or not, where that is heard of first."""
+        self._tell_violations()
+        broken = None if failure in (*self._told, *self._refused) else _broken(failure, module)
+        if broken is not None:
             self._refused.append(failure)
-            # Who did it, and where that was composed, is told beside it.
-            what = re.sub(r", composed at .*?:\d+", "", failure.fault.removesuffix(" (R12)"))
-            self._note("violation", module, "R12", what.removeprefix(module).lstrip(", "))
+            self._note("violation", *broken)
 
     def _see_resources(self, edge: Edge[Any], name: str | int) -> None:
         """Note when a module takes what it needs, and when it lets go of that (R10)."""
@@ -335,6 +335,21 @@ class Tracer(trio.abc.Instrument):
 
 JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "untracked"})
 """The events that the model has something to say of."""
+
+
+def _broken(failure: object, module: str) -> tuple[str, str, str] | None:
+    """The module, the rule and what it did, of a failure that says which rule is broken."""
+    if isinstance(failure, Violation):
+        # Of an edge that is watched by somebody else.
+        return failure.module, failure.rule, failure.what
+    if isinstance(failure, CapabilityError):
+        rule, what = "R12", failure.fault.removesuffix(" (R12)")
+    elif isinstance(failure, ProtocolError) and re.match(r"R\d+: ", str(failure)):
+        rule, _, what = str(failure).partition(": ")
+    else:
+        return None
+    # Who did it, and where that was composed, is told beside it.
+    return module, rule, re.sub(r", composed at .*?:\d+", "", what).removeprefix(module).lstrip(", ")
 
 
 def _written(time: Any) -> str:

@@ -204,34 +204,50 @@ async def backwards(ctx):
     yield ps.Batch(0, ["b"])
 
 
+@ps.source
+class Several(ps.Kernel):
+    async def produce(self, limit):
+        return ps.Batch(0, [1, 2])
+
+
+@ps.source
+async def nothing(ctx):
+    yield ps.Batch(0, [])
+
+
 @pytest.mark.parametrize(
-    ("stream", "module", "what"),
+    ("stream", "module", "rule", "what"),
     [
         (
             ps.pipe(ps.values("ab", time=lambda _: 1), back()),
             "back",
+            "R12",
             "answered at 0, but may not: it holds nothing, and the batch that it works on is at 1.",
         ),
         (
             backwards(),
             "backwards",
+            "R12",
             "went back in time: it answered 'b', at 0, after it had said that nothing before 1 would come.",
         ),
         (
             ps.pipe(ps.values([0, 1], time=lambda n: n), ps.restamp(lambda time: -time)),
             "restamp",
+            "R12",
             "made -1 of the time 1, and 0 of 0, which is before it: a later time in must not give an earlier one out",
         ),
+        (Several(), "Several", "R2", "answered 2 values to an ask for one"),
+        (nothing(), "nothing", "R2", "yielded "),
     ],
-    ids=["back", "backwards", "restamp"],
+    ids=["back", "backwards", "restamp", "several", "yielded"],
 )
-def test_a_time_that_is_refused_is_a_violation_in_the_trace(stream, module, what):
+def test_an_answer_that_is_refused_is_a_violation_in_the_trace(stream, module, rule, what):
     """Also of a run that is not checked: told once, of the module that did it, and whole."""
     file = io.StringIO()
-    with pytest.raises(ps.CapabilityError):
+    with pytest.raises((ps.CapabilityError, ps.ProtocolError)):
         ps.run(ps.pipe(stream, ps.prefetch(1), ps.map(str), ps.collect()), limit=1, trace=file)
     (violation,) = kinds(read(file.getvalue()), "violation")
-    assert violation[1:3] == [module, "R12"]
+    assert violation[1:3] == [module, rule]
     assert violation[3].startswith(what)
     assert judge(read(file.getvalue())).ok
 
