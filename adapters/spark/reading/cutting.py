@@ -1,6 +1,7 @@
 """From Arrow batches to what is answered: values with their times, as few times as may be for each batch."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import attrs
@@ -40,26 +41,29 @@ class Cutting:
         """The cutting of a frame's batches."""
         return cls(Shape(as_, frame.names), len(frame.names), frame.time, frame.jumbled)
 
-    def cut(self, batch: RecordBatch) -> Iterator[Batch[Any]]:
-        """The values of a batch with their times: at once if these are in order, or else in runs of equal time.
+    def cut(self, batches: Iterable[RecordBatch]) -> list[Batch[Any]]:
+        """The values of batches with their times: at once if these are in order, or else in runs of equal time.
 
         Raises:
             NullTimeError: a row has no time.
         """
-        batch = in_utc(batch)
+        if self.time is not None:
+            return [answer for batch in batches for answer in self._timed(in_utc(batch), self.time)]
+        parts = [self.shape.of(self._visible(in_utc(batch))) for batch in batches]
+        values = parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
+        return [Batch(0, values)] if values else []
+
+    def _visible(self, batch: RecordBatch) -> RecordBatch:
         # A frame without any column travels with one, or it would have no rows.
-        visible = batch.select(range(self.width))
-        if self.time is None:
-            values = self.shape.of(visible)
-            if values:
-                yield Batch(0, values)
-            return
-        time = batch.column(self.width)
+        return batch.select(range(self.width))
+
+    def _timed(self, batch: RecordBatch, shown: str) -> Iterator[Batch[Any]]:
+        visible, time = self._visible(batch), batch.column(self.width)
         if not self.jumbled:
-            yield from self.shape.timed(visible, time, self.time)
+            yield from self.shape.timed(visible, time, shown)
             return
         order = pyarrow().compute.sort_indices(time)
-        sorted_batches = self.shape.timed(visible.take(order), time.take(order), self.time)
+        sorted_batches = self.shape.timed(visible.take(order), time.take(order), shown)
         runs = [Run(run.time, list(run.values)) for each in sorted_batches for run in each.runs()]
         if runs:
             yield Batch(0, runs)

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 1.0
 """Seconds between looks at what Spark does, while nothing comes."""
 
+TOGETHER: Final = 16
+"""Batches that go on at once, of those that are there: all of a partition would be kept until the last is taken."""
+
 
 class OrderedBatches:
     """The Arrow batches of a DataFrame in the order of its partitions, read on demand.
@@ -73,7 +76,7 @@ class OrderedBatches:
 
     @property
     def ready(self) -> bool:
-        """Whether `next` has nothing to wait for: one that is ready comes from a job's batches, which are here."""
+        """Whether `next` has nothing to wait for, as the batch comes from a job whose batches are here."""
         return self._way is not None and self._way.ready
 
     def doing(self) -> str:
@@ -103,15 +106,15 @@ def batches_of(frame: "DataFrame") -> Batches:
 
 
 class OrderedSource(Kernel[Any]):
-    """Reads a DataFrame, in a thread where that takes time: a batch when what there was has been handed on."""
+    """Reads a DataFrame in a thread, some of it when what there was has been handed on."""
 
     traits = Traits(trusted=True)
 
     def __init__(self, timed: TimedFrame, *, as_: As = "rows") -> None:
         self._frame = timed.frame
         self._cutting = Cutting.of(timed, as_)
-        # Not worth a thread; to make ten thousand rows is, for others go on meanwhile.
-        self._quick = as_ == "batches" and not timed.jumbled
+        # To make rows of ten thousand takes its time, and others go on meanwhile.
+        self._together = TOGETHER if as_ == "batches" and not timed.jumbled else 1
         self._answers: deque[Batch[Any]] = deque()
         self._rest = Remainder()
         self._waiting = False
@@ -129,13 +132,10 @@ class OrderedSource(Kernel[Any]):
             if self._answers:
                 self._rest.put(self._answers.popleft())
                 continue
-            if self._batches.ready and self._quick:
-                answers = self._read()
-            else:
-                # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
-                self._waiting = True
-                answers = await in_thread(self._read)
-                self._waiting, self._doing = False, ""
+            # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
+            self._waiting = True
+            answers = await in_thread(self._read)
+            self._waiting, self._doing = False, ""
             if answers is None:
                 return DONE
             self._answers.extend(answers)
@@ -161,4 +161,9 @@ class OrderedSource(Kernel[Any]):
 
     def _read(self) -> list[Batch[Any]] | None:
         batch = self._batches.next()
-        return None if batch is None else list(self._cutting.cut(batch))
+        if batch is None:
+            return None
+        batches = [batch]
+        while len(batches) < self._together and self._batches.ready and (batch := self._batches.next()) is not None:
+            batches.append(batch)
+        return self._cutting.cut(batches)

@@ -23,6 +23,11 @@ MOST_THREADS: Final = 8
 SHARE: Final = 8
 """The part of the Java heap, one in so many, that jobs which have not been taken may bring."""
 
+LARGE: Final = 500_000_000
+"""Bytes of a large partition, and more than most have."""
+
+COPIES: Final = 4
+"""Times that the driver's Java has a partition while it arrives."""
 
 ROUNDS: Final = 5
 """Times that what was handed on is compared before a read is given up, if shuffles are computed again meanwhile."""
@@ -107,7 +112,9 @@ class Partitions:
         self._rdd = ArrowRdd(self._frame)
         self._width = min(max(1, context.defaultParallelism), MOST_THREADS)
         self._least = -(-context.defaultParallelism // self._width)
-        self._budget = heap(context) // SHARE
+        memory = heap(context)
+        self._budget = memory // SHARE
+        self._ample = memory >= self._width * COPIES * LARGE
         master = context.master or ""
         # In one process with the driver nothing of a shuffle is lost, unless somebody deletes its files; and what a
         # partition is made of, and sent as, is in the same memory.
@@ -117,7 +124,8 @@ class Partitions:
             self._digests = not self._local
 
     def _opened(self) -> Window[Part]:
-        spans = Spans(self._rdd.partitions, self._budget, self._least, self._next, alone=self._local and not self._next)
+        alone = self._local and not self._next and not self._ample
+        spans = Spans(self._rdd.partitions, self._budget, self._least, self._next, alone=alone)
         return Window(self._read, spans, self._width, _size)
 
     def _read(self, span: range) -> Part:

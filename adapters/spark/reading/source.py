@@ -50,10 +50,10 @@ def from_dataframe(
     **Order and memory.** Rows come in the DataFrame's order, a partition after the other, and as Spark makes Arrow of
     them: no Python runs for it on the executors, and `as_="batches"` costs least (`ps.map(arrow.by_column)` makes NumPy
     arrays of them). Spark computes as many partitions at once as it has slots, and of small ones several instead of
-    each, 32 MB together (up to the bytes of an eighth of the driver's heap; on one machine the first is alone, which
-    tells how large they are); they are that far ahead of what was handed on, wait in the driver's memory, and hold no
-    slot. Nothing runs in Spark before the first ask, every run of the blueprint is a query of its own, and an abort
-    cancels it.
+    each, 32 MB together (up to the bytes of an eighth of the driver's heap; on one machine whose driver has less than 2
+    GB a slot the first is alone, which tells how large they are); they are that far ahead of what was handed on, wait
+    in the driver's memory, and hold no slot. Nothing runs in Spark before the first ask, every run of the blueprint is
+    a query of its own, and an abort cancels it.
 
     **Large partitions.** A partition is handed on when it is whole, and while it arrives, the driver's Java has it
     several times over: of 2 GB one of 300 MB takes nearly all, and it is then read alone, where `toArrow()` has all of

@@ -13,10 +13,13 @@ SHORT: Final = 0.25
 """Seconds below which a job is so short that its start counts, some twenty milliseconds: the next reads more."""
 
 GROWTH: Final = 4
-"""The factor by which there are then more partitions."""
+"""The factor by which there are then more partitions, where those that were read say nothing of the next ones."""
+
+TELLING: Final = 64_000
+"""Bytes of a partition that say something: as many are read then as may be expected to fit."""
 
 MOST: Final = 16
-"""Partitions that a job has at most: many that bring nothing say nothing of what the next ones bring."""
+"""Partitions that a job has at most, lest what they bring be known only when it is too much."""
 
 LITTLE: Final = 32_000_000
 """Bytes that a job of several partitions may be expected to bring."""
@@ -56,7 +59,9 @@ class Spans:
     def took(self, span: range, seconds: float, size: int) -> None:
         """Note what a job has taken, and brought."""
         self._largest = max(self._largest or 0, size)
-        growth = GROWTH if self.grows and seconds < SHORT and len(span) >= self._several else 1
+        growth = 1
+        if self.grows and seconds < SHORT and len(span) >= self._several:
+            growth = MOST if size >= TELLING * len(span) else GROWTH
         fitting = LITTLE * len(span) // max(1, size)
         self._several = max(1, min(growth * self._several, fitting, MOST))
 

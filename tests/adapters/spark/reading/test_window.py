@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from adapters.spark.reading.window import LITTLE, SHORT, Spans, Window
+from adapters.spark.reading.window import LITTLE, SHORT, TELLING, Spans, Window
 
 
 @pytest.mark.parametrize(("largest", "ahead"), [(10, 10), (40, 2), (100, 1), (1000, 1)])
@@ -24,15 +24,29 @@ def test_the_first_is_alone_until_it_is_known_what_it_brings():
 
 
 def test_small_and_short_ones_are_read_together():
-    """Four times as many each time, up to sixteen, and no more than may be expected to fit."""
+    """Four times as many each time, where they bring next to nothing, and sixteen at most."""
     spans = Spans(1000, 10 * LITTLE)
     sizes = []
     for _ in range(4):
         span = spans.following()
         sizes.append(len(span))
         spans.took(span, 0.0, 1)
+    assert sizes == [1, 4, 16, 16]
+
+
+@pytest.mark.parametrize(("size", "next_"), [(TELLING, 16), (LITTLE // 5, 5), (LITTLE, 1)])
+def test_as_many_are_read_together_as_fit_where_one_says_how_large_they_are(size, next_):
+    """The start of a job each, four times, would be more than what they bring."""
+    spans = Spans(1000, 10 * LITTLE)
+    spans.took(spans.following(), 0.0, size)
+    assert len(spans.following()) == next_
+
+
+def test_fewer_are_read_together_when_they_become_larger():
+    """By what the last ones have brought."""
+    spans = Spans(1000, 10 * LITTLE)
     spans.took(range(16), 0.0, 3 * LITTLE)
-    assert [*sizes, len(spans.following())] == [1, 4, 16, 16, 16 // 3]
+    assert len(spans.following()) == 16 // 3
 
 
 def test_one_alone_is_read_though_it_does_not_fit():
