@@ -12,7 +12,7 @@ from .arrow_rdd import ArrowRdd, heap
 from .digests import digest
 from .jobs import Jobs
 from .reruns import Reruns, changed
-from .window import Spans, Window
+from .window import Spans, Window, ample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,11 +23,6 @@ MOST_THREADS: Final = 8
 SHARE: Final = 8
 """The part of the Java heap, one in so many, that jobs which have not been taken may bring."""
 
-LARGE: Final = 500_000_000
-"""Bytes of a large partition, and more than most have."""
-
-COPIES: Final = 4
-"""Times that the driver's Java has a partition while it arrives."""
 
 ROUNDS: Final = 5
 """Times that what was handed on is compared before a read is given up, if shuffles are computed again meanwhile."""
@@ -114,7 +109,7 @@ class Partitions:
         self._least = -(-context.defaultParallelism // self._width)
         memory = heap(context)
         self._budget = memory // SHARE
-        self._ample = memory >= self._width * COPIES * LARGE
+        self._ample = ample(memory, self._width)
         master = context.master or ""
         # In one process with the driver nothing of a shuffle is lost, unless somebody deletes its files; and what a
         # partition is made of, and sent as, is in the same memory.

@@ -24,6 +24,17 @@ MOST: Final = 16
 LITTLE: Final = 32_000_000
 """Bytes that a job of several partitions may be expected to bring."""
 
+LARGE: Final = 500_000_000
+"""Bytes of a large partition, and more than most have."""
+
+COPIES: Final = 4
+"""Times that the driver's Java has a partition while it arrives."""
+
+
+def ample(memory: int, width: int) -> bool:
+    """Whether that many jobs may begin at once though nobody knows yet how large a partition is."""
+    return memory >= width * COPIES * LARGE
+
 
 @attrs.define(eq=False)
 class Spans:

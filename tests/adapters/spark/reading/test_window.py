@@ -4,7 +4,15 @@ import threading
 
 import pytest
 
-from adapters.spark.reading.window import LITTLE, SHORT, TELLING, Spans, Window
+from adapters.spark.reading.window import LITTLE, SHORT, TELLING, Spans, Window, ample
+
+GB = 1 << 30
+
+
+@pytest.mark.parametrize(("memory", "width", "so"), [(2 * GB, 2, False), (4 * GB, 2, True), (4 * GB, 8, False)])
+def test_the_first_need_not_be_alone_where_large_ones_fit_at_once(memory, width, so):
+    """Of 2 GB a partition of 300 MB takes nearly all while it arrives."""
+    assert ample(memory, width) is so
 
 
 @pytest.mark.parametrize(("largest", "ahead"), [(10, 10), (40, 2), (100, 1), (1000, 1)])
