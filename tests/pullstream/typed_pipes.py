@@ -137,7 +137,7 @@ def combined() -> None:
     by_key: ps.Sink[str, dict[int, list[str]]] = ps.partition(len, {1: ps.collect()})
     assert_type(ps.run(ps.pipe(words, by_key)), dict[int, list[str]])
     many: ps.Many[str] = ps.many()
-    many.add(numbers)  # pyright: ignore[reportArgumentType]
+    many.add(numbers)  # pyright: ignore[reportArgumentType]  # refused
     news: ps.Broadcast[str] = ps.broadcast(3)
     assert_type(ps.run(ps.pipe(news.listen(), ps.map(len), ps.collect())), list[int])
 
@@ -211,9 +211,10 @@ def per_time() -> None:
 
 
 def refused() -> None:
-    ps.pipe(ps.collect(), ps.map(length))  # pyright: ignore[reportCallIssue, reportArgumentType]
-    ps.pipe(ps.values([1]), ps.map(length), ps.collect())  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ps.map(3)  # pyright: ignore[reportArgumentType]
+    ps.pipe(ps.collect(), ps.map(length))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    numbers = ps.values([1])
+    ps.pipe(numbers, ps.map(length), ps.collect())  # pyright: ignore[reportArgumentType, reportCallIssue]  # refused
+    ps.map(3)  # pyright: ignore[reportArgumentType]  # refused
 
 
 everything: Any = (per_time, concurrent_and_timed, sources_and_sinks, read, inferred, decorated, refused)
