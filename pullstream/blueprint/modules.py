@@ -177,6 +177,7 @@ class Transformer(Blueprint, Generic[A_contra, T_co]):
 
     if TYPE_CHECKING:
 
+        def _takes(self, value: A_contra, /) -> None: ...
         def _gives(self, source: Source[A_contra], /) -> Source[T_co]: ...
 
 
@@ -188,4 +189,5 @@ class Sink(Blueprint, Generic[A_contra, R_co]):
 
     if TYPE_CHECKING:
 
+        def _takes(self, value: A_contra, /) -> None: ...
         def _results(self, source: Source[A_contra], /) -> R_co: ...

@@ -4,13 +4,13 @@ mypy solves the type variables of one call, such as a `pipe(...)`, from each arg
 is not carried into the call that is the next, and `collect()` is a `Sink[Never, list[Never]]` by then. Only a type that
 is generic when it arrives, a function with type variables of its own, is solved together with its neighbours. So a part
 of a pipe is here anything with a method from a source to a source, or from a source to a result; and that of a module
-whose types nothing fixes before it stands in its pipe is generic.
+whose types nothing fixes before it stands in its pipe is generic. What it is known to take, `_takes` says.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, overload
 
 from typing_extensions import TypeVar
 
@@ -27,12 +27,14 @@ B_contra = TypeVar("B_contra", contravariant=True)
 class Onward(Protocol[A_contra, B_co]):
     """A transformer."""
 
+    def _takes(self, value: A_contra, /) -> None: ...
     def _gives(self, source: Source[A_contra], /) -> Source[B_co]: ...
 
 
 class Into(Protocol[A_contra, R_co]):
     """A sink."""
 
+    def _takes(self, value: A_contra, /) -> None: ...
     def _results(self, source: Source[A_contra], /) -> R_co: ...
 
 
@@ -56,6 +58,24 @@ class Function2(Protocol[A_contra, B_contra, B_co]):
 # the modules of a pipe, which would then have to be of one type.
 
 
+class _Anything:
+    """What `_Takes` is told of a module that takes whatever comes."""
+
+
+class _Takes(Generic[A]):
+    """What a module takes that is generic otherwise, so that a function of it is refused values of another type.
+
+    Of a lambda nothing is known, and `Any` is `_Anything` as well: a pipe's type variable that something of `Any` is
+    put into is `Any` itself, to mypy, and all that its neighbours say is lost.
+    """
+
+    @overload
+    def __get__(self: "_Takes[_Anything]", module: object, owner: object = None, /) -> Callable[[X], None]: ...
+    @overload
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[A], None]: ...
+    def __get__(self, module: object, owner: object = None, /) -> Any: ...
+
+
 class _OfSame(Protocol):
     def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], Source[X]]: ...
 
@@ -63,6 +83,7 @@ class _OfSame(Protocol):
 class Same(Transformer[A, A]):
     """A transformer that gives the values that it takes."""
 
+    _takes: _Takes[A]
     _gives: _OfSame
 
 
@@ -73,6 +94,7 @@ class _OfLists(Protocol):
 class Lists(Transformer[A, list[A]]):
     """A transformer that gives values in lists."""
 
+    _takes: _Takes[_Anything]
     _gives: _OfLists
 
 
@@ -83,6 +105,7 @@ class _OfTimedValues(Protocol):
 class TimedValues(Transformer[A, tuple[Any, A]]):
     """A transformer that gives each value with its time."""
 
+    _takes: _Takes[_Anything]
     _gives: _OfTimedValues
 
 
@@ -93,6 +116,7 @@ class _OfWithCounts(Protocol):
 class WithCounts(Transformer[A, tuple[A, int]]):
     """A transformer that gives each value with a number."""
 
+    _takes: _Takes[_Anything]
     _gives: _OfWithCounts
 
 
@@ -105,6 +129,7 @@ class _OfFlattened(Protocol):
 class Flattened(Transformer[Source[A] | Iterable[A], A]):
     """A transformer that gives the values of its values."""
 
+    _takes: _Takes[_Anything]
     _gives: _OfFlattened
 
 
@@ -115,6 +140,7 @@ class _OfCollected(Protocol):
 class Collected(Sink[A, list[A]]):
     """A sink that keeps all values."""
 
+    _takes: _Takes[_Anything]
     _results: _OfCollected
 
 
@@ -125,6 +151,7 @@ class _OfCollectedTimed(Protocol):
 class CollectedTimed(Sink[A, list[tuple[Any, A]]]):
     """A sink that keeps all values, each with its time."""
 
+    _takes: _Takes[_Anything]
     _results: _OfCollectedTimed
 
 
@@ -135,4 +162,5 @@ class _OfOneOrNone(Protocol):
 class OneOrNone(Sink[A, A | None]):
     """A sink that gives one value, or None."""
 
+    _takes: _Takes[_Anything]
     _results: _OfOneOrNone

@@ -210,11 +210,47 @@ def per_time() -> None:
     assert_type(ps.pipe(words, ps.at_completion(print)), ps.Pipeline[None])
 
 
+def even(number: int) -> bool:
+    return number % 2 == 0
+
+
+def plus(one: int, other: int) -> int:
+    return one + other
+
+
 def refused() -> None:
     ps.pipe(ps.collect(), ps.map(length))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     numbers = ps.values([1])
     ps.pipe(numbers, ps.map(length), ps.collect())  # pyright: ignore[reportArgumentType, reportCallIssue]  # refused
     ps.map(3)  # pyright: ignore[reportArgumentType]  # refused
+    words = ps.values(["a", "bb"])
+    wrong: ps.Source[int] = words  # pyright: ignore[reportAssignmentType]  # refused
+    ps.run(words)  # pyright: ignore[reportArgumentType]  # refused
+    ps.run(wrong)  # pyright: ignore[reportArgumentType]  # refused
 
 
-everything: Any = (per_time, concurrent_and_timed, sources_and_sinks, read, inferred, decorated, refused)
+def refused_functions() -> None:
+    """A function of something else than what comes."""
+    words = ps.values(["a", "bb"])
+    ps.pipe(words, ps.filter(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.filter(even), ps.collect())  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.window(2), ps.filter(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.unique(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.distinct(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.tap(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.take(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.scan(plus))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.stamp(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.epochs(key=even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.sort_by_time(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.count_by_key(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.map(even), ps.collect())  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.map_async(half, 2))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.map(length, on_error=ps.drain(even)))  # pyright: ignore  # noqa: PGH003 - four rules  # refused
+    ps.pipe(words, ps.reduce_by_key(ps.agg.max(even), key=length))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.drain(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.find(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.concat_values(bytes))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+
+
+everything: Any = (per_time, concurrent_and_timed, sources_and_sinks, read, inferred, decorated)
