@@ -59,11 +59,11 @@ class Function2(Protocol[A_contra, B_contra, B_co]):
 
 
 class _Anything:
-    """What `_Takes` is told of a module that takes whatever comes."""
+    """A type for `_Takes`, of a module that takes whatever comes."""
 
 
 class _Takes(Generic[A]):
-    """What a module takes that is generic otherwise, so that a function of it is refused values of another type.
+    """The type of what a module takes that is generic otherwise: whose function is of something else is refused.
 
     Of a lambda nothing is known, and `Any` is `_Anything` as well: a pipe's type variable that something of `Any` is
     put into is `Any` itself, to mypy, and all that its neighbours say is lost.
