@@ -15,7 +15,6 @@ Onward = Transformer
 Into = Sink
 Function: TypeAlias = Callable[[A], B]
 Function2: TypeAlias = Callable[[A, B], C]
-
 if not TYPE_CHECKING:  # so that help() shows plain types
     Same = Transformer[A, A]
     Lists = Transformer[A, list[A]]
@@ -24,4 +23,5 @@ if not TYPE_CHECKING:  # so that help() shows plain types
     Flattened = Transformer[Source[A] | Iterable[A], A]
     Collected = Sink[A, list[A]]
     CollectedTimed = Sink[A, list[tuple[Any, A]]]
-    OneOrNone = Sink[A, A | None]
+    SameOrFailed = Transformer[A, B]
+    OneOr = Sink[A, B | C]

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
         CollectedTimed,
         Flattened,
         Lists,
-        OneOrNone,
+        OneOr,
         Same,
+        SameOrFailed,
         TimedValues,
         WithCounts,
     )
@@ -33,8 +34,9 @@ else:
         CollectedTimed,
         Flattened,
         Lists,
-        OneOrNone,
+        OneOr,
         Same,
+        SameOrFailed,
         TimedValues,
         WithCounts,
     )
@@ -47,9 +49,10 @@ __all__ = [
     "Function2",
     "Into",
     "Lists",
-    "OneOrNone",
+    "OneOr",
     "Onward",
     "Same",
+    "SameOrFailed",
     "TimedValues",
     "WithCounts",
 ]

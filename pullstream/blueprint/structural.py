@@ -8,6 +8,7 @@ whose types nothing fixes before it stands in its pipe is generic. What it is kn
 """
 
 # pyright: reportIncompatibleMethodOverride=false
+# mypy: disable-error-code=assignment
 
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, overload
@@ -15,11 +16,16 @@ from typing import Any, Generic, Protocol, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint.modules import Sink, Source, Transformer
+from pullstream.failures import Failed
 
 A = TypeVar("A")
+B = TypeVar("B")
+D = TypeVar("D")
+R = TypeVar("R")
 X = TypeVar("X")
 B_co = TypeVar("B_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
+D_co = TypeVar("D_co", covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
 B_contra = TypeVar("B_contra", contravariant=True)
 
@@ -59,10 +65,10 @@ class Function2(Protocol[A_contra, B_contra, B_co]):
 
 
 class _Anything:
-    """A type for `_Takes`, of a module that takes whatever comes."""
+    """A type for `Takes`, of a module that takes whatever comes."""
 
 
-class _Takes(Generic[A]):
+class Takes(Generic[A]):
     """The type of what a module takes that is generic otherwise: whose function is of something else is refused.
 
     Of a lambda nothing is known, and `Any` is `_Anything` as well: a pipe's type variable that something of `Any` is
@@ -70,7 +76,7 @@ class _Takes(Generic[A]):
     """
 
     @overload
-    def __get__(self: "_Takes[_Anything]", module: object, owner: object = None, /) -> Callable[[X], None]: ...
+    def __get__(self: "Takes[_Anything]", module: object, owner: object = None, /) -> Callable[[X], None]: ...
     @overload
     def __get__(self, module: object, owner: object = None, /) -> Callable[[A], None]: ...
     def __get__(self, module: object, owner: object = None, /) -> Any: ...
@@ -83,8 +89,19 @@ class _OfSame(Protocol):
 class Same(Transformer[A, A]):
     """A transformer that gives the values that it takes."""
 
-    _takes: _Takes[A]
+    _takes: Takes[A]
     _gives: _OfSame
+
+
+class _OfSameOrFailed(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], Source[X | Failed[X]]]: ...
+
+
+class SameOrFailed(Transformer[A, B], Generic[A, B]):
+    """A transformer that gives the values that it takes, or their failures."""
+
+    _takes: Takes[A]
+    _gives: _OfSameOrFailed
 
 
 class _OfLists(Protocol):
@@ -94,7 +111,7 @@ class _OfLists(Protocol):
 class Lists(Transformer[A, list[A]]):
     """A transformer that gives values in lists."""
 
-    _takes: _Takes[_Anything]
+    _takes: Takes[_Anything]
     _gives: _OfLists
 
 
@@ -105,7 +122,7 @@ class _OfTimedValues(Protocol):
 class TimedValues(Transformer[A, tuple[Any, A]]):
     """A transformer that gives each value with its time."""
 
-    _takes: _Takes[_Anything]
+    _takes: Takes[_Anything]
     _gives: _OfTimedValues
 
 
@@ -116,7 +133,7 @@ class _OfWithCounts(Protocol):
 class WithCounts(Transformer[A, tuple[A, int]]):
     """A transformer that gives each value with a number."""
 
-    _takes: _Takes[_Anything]
+    _takes: Takes[_Anything]
     _gives: _OfWithCounts
 
 
@@ -129,7 +146,7 @@ class _OfFlattened(Protocol):
 class Flattened(Transformer[Source[A] | Iterable[A], A]):
     """A transformer that gives the values of its values."""
 
-    _takes: _Takes[_Anything]
+    _takes: Takes[_Anything]
     _gives: _OfFlattened
 
 
@@ -140,7 +157,7 @@ class _OfCollected(Protocol):
 class Collected(Sink[A, list[A]]):
     """A sink that keeps all values."""
 
-    _takes: _Takes[_Anything]
+    _takes: Takes[_Anything]
     _results: _OfCollected
 
 
@@ -151,16 +168,16 @@ class _OfCollectedTimed(Protocol):
 class CollectedTimed(Sink[A, list[tuple[Any, A]]]):
     """A sink that keeps all values, each with its time."""
 
-    _takes: _Takes[_Anything]
+    _takes: Takes[_Anything]
     _results: _OfCollectedTimed
 
 
-class _OfOneOrNone(Protocol):
-    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], X | None]: ...
+class _OfOneOr(Protocol[D_co]):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], X | D_co]: ...
 
 
-class OneOrNone(Sink[A, A | None]):
-    """A sink that gives one value, or None."""
+class OneOr(Sink[A, R], Generic[A, R, D]):
+    """A sink that gives one value, or something else."""
 
-    _takes: _Takes[_Anything]
-    _results: _OfOneOrNone
+    _takes: Takes[A]
+    _results: _OfOneOr[D]

@@ -121,6 +121,7 @@ def sources_and_sinks() -> None:
     assert_type(ps.run(ps.pipe(words, ps.find(lambda word: word > "a"))), str | None)
     assert_type(ps.run(ps.pipe(words, ps.find(lambda word: word > "a", "none"))), str)
     assert_type(ps.run(ps.pipe(words, ps.last())), str | None)
+    assert_type(ps.run(ps.pipe(words, ps.first(0))), str | int)
     assert_type(ps.run(ps.pipe(words, ps.concat_values())), str)
     assert_type(ps.run(ps.pipe(ps.values([[1]]), ps.concat_values(list[int]))), list[int])
     assert_type([word for word in ps.iterate(words)], list[str])  # noqa: C416 - what a loop gives
@@ -129,6 +130,8 @@ def sources_and_sinks() -> None:
 def combined() -> None:
     numbers, words = ps.values([1, 2]), ps.values(["a", "bb"])
     assert_type(ps.merge(numbers, words), ps.Source[int | str])
+    assert_type(ps.merge(*[words, words]), ps.Source[str])
+    assert_type(ps.merge(words, numbers, words, numbers), ps.Source[str | int])
     assert_type(ps.concat(words, words), ps.Source[str])
     assert_type(ps.merge_sorted(words, words, key=len), ps.Source[str])
     assert_type(ps.zip(numbers, words), ps.Source[tuple[int, str]])
@@ -244,6 +247,7 @@ def refused_functions() -> None:
     ps.pipe(words, ps.epochs(key=even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.sort_by_time(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.count_by_key(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.tumbling(10, key=even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.map(even), ps.collect())  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.map_async(half, 2))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.map(length, on_error=ps.drain(even)))  # pyright: ignore  # noqa: PGH003 - four rules  # refused

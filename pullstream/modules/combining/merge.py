@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Collection
 from itertools import count
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
@@ -15,6 +15,10 @@ from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 T = TypeVar("T")
 
 
@@ -85,8 +89,18 @@ class Merge(FanIn):
         return not self.going
 
 
+@overload
+def merge(a: Source[A], /) -> Source[A]: ...
+@overload
+def merge(a: Source[A], b: Source[B], /) -> Source[A | B]: ...
+@overload
+def merge(a: Source[A], b: Source[B], c: Source[C], /) -> Source[A | B | C]: ...
+@overload
+def merge(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) -> Source[A | B | C | D]: ...
+@overload
+def merge(*sources: Source[T]) -> Source[T]: ...
 @source
-def merge(*sources: Annotated[Source[T], checks.sources]) -> Source[T]:
+def merge(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
     """Give the values of several sources as they come.
 
     >>> import pullstream as ps

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Sync, Transformer
-from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
@@ -90,7 +90,7 @@ def skip(what: int, /) -> Same[A]: ...
 @overload
 def skip(what: Function[A, object], /, *, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def skip(what: Function[A, object], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def skip(what: Function[A, object], /, *, on_error: Literal["result"]) -> SameOrFailed[A, A | Failed[A]]: ...
 @transformer
 def skip(
     what: Annotated[int | Callable[[Any], object], _count_or_test], /, *, on_error: Handled = "fail"

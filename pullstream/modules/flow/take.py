@@ -7,7 +7,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
-from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
@@ -86,7 +86,7 @@ def take(
 @overload
 def take(
     what: Function[A, object], /, *, last: bool = False, ahead: int = 1, on_error: Literal["result"]
-) -> Transformer[A, A | Failed[A]]: ...
+) -> SameOrFailed[A, A | Failed[A]]: ...
 @transformer
 def take(
     what: Annotated[int | Callable[[Any], object], _count_or_test],

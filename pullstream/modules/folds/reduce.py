@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated, Any, Generic, overload
 
-from typing_extensions import TypedDict, TypeVar, override
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function, WithCounts
@@ -23,13 +23,6 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 V = TypeVar("V", default=Any)
 S = TypeVar("S")
-
-
-class FoldOptions(TypedDict, Generic[A], total=False):
-    """The options of everything that folds values: see `reduce_by_key`."""
-
-    eager: bool
-    on_error: OnError[A]
 
 
 class PerTime(Notified, Generic[S]):

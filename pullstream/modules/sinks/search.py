@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Positive, Sink, Sync
-from pullstream.blueprint.parts import Function, OneOrNone
+from pullstream.blueprint import Positive, Sync
+from pullstream.blueprint.parts import Function, OneOr
 from pullstream.decorators import alike, sink
 from pullstream.engine.nested.on_error import Skips
 from pullstream.engine.parts.context import Context
@@ -21,11 +21,9 @@ Skip = Literal["fail", "skip"]
 
 
 @overload
-def find(test: Function[A, object], *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | None]: ...
+def find(test: Function[A, object], *, limit: int = 1, on_error: Skip = "fail") -> OneOr[A, A | None, None]: ...
 @overload
-def find(test: Function[A, object], default: A, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A]: ...
-@overload
-def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | D]: ...
+def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Skip = "fail") -> OneOr[A, A | D, D]: ...
 @sink
 async def find(
     upstream: Reader[Any],
@@ -64,9 +62,9 @@ async def find(
 
 
 @overload
-def first() -> OneOrNone[V]: ...
+def first() -> OneOr[V, V | None, None]: ...
 @overload
-def first(default: D) -> Sink[A, A | D]: ...
+def first(default: D) -> OneOr[V, V | D, D]: ...
 @sink
 async def first(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any:
     """Give the first value, and abort what is upstream; `default` if there is none.

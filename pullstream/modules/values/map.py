@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Sync, Transformer
-from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
@@ -58,7 +58,7 @@ def map(
 @overload
 def filter(test: Function[A, object], *, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def filter(test: Function[A, object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def filter(test: Function[A, object], *, on_error: Literal["result"]) -> SameOrFailed[A, A | Failed[A]]: ...
 @transformer
 def filter(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is true.

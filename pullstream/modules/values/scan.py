@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, cast, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Sync, Transformer
-from pullstream.blueprint.parts import Function2, Same
+from pullstream.blueprint.parts import Function2, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fold import Fold
@@ -34,7 +34,7 @@ def scan(function: Fold[A, R], /, *, on_error: Literal["result"]) -> Transformer
 @overload
 def scan(function: Function2[A, A, A], /, *, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def scan(function: Function2[A, A, A], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def scan(function: Function2[A, A, A], /, *, on_error: Literal["result"]) -> SameOrFailed[A, A | Failed[A]]: ...
 @overload
 def scan(function: Function2[R, A, R], initial: R, /, *, on_error: OnError[A] = "fail") -> Transformer[A, R]: ...
 @overload

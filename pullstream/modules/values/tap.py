@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Module, Sync, Transformer
-from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
@@ -35,7 +35,7 @@ def tap(function: Function[A, object], on_end: OnEnd | None = None, *, on_error:
 @overload
 def tap(
     function: Function[A, object], on_end: OnEnd | None = None, *, on_error: Literal["result"]
-) -> Transformer[A, A | Failed[A]]: ...
+) -> SameOrFailed[A, A | Failed[A]]: ...
 @transformer
 def tap(
     function: Annotated[

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Key, Positive, Transformer
-from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
@@ -24,7 +24,7 @@ def unique(
 @overload
 def unique(
     key: Function[A, Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
-) -> Transformer[A, A | Failed[A]]: ...
+) -> SameOrFailed[A, A | Failed[A]]: ...
 @transformer
 def unique(
     key: Key[Any, Hashable] | None = None,

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Annotated, Any, overload
 
 import attrs
-from typing_extensions import TypeVar, Unpack, override
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function
@@ -23,8 +23,8 @@ from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
-from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import duration, refusal
+from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from pullstream.protocol import TimedBatch
 from pullstream.timely import Delay, TimeDomainError
@@ -274,16 +274,18 @@ class _Sessions(Windowed, Resumable):
 
 
 @overload
-def sessions(gap: Any, **options: Unpack[FoldOptions[V]]) -> Transformer[V, Window[list[V]]]: ...
+def sessions(gap: Any, *, eager: bool = False, on_error: OnError[V] = "fail") -> WindowLists[V]: ...
 @overload
 def sessions(
-    gap: Any, *, key: Function[A, K], **options: Unpack[FoldOptions[A]]
-) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
-@overload
-def sessions(gap: Any, fold: Fold[A, R], **options: Unpack[FoldOptions[A]]) -> Transformer[A, Window[R]]: ...
+    gap: Any, *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail"
+) -> WindowListsByKey[A, K]: ...
 @overload
 def sessions(
-    gap: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[FoldOptions[A]]
+    gap: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail"
+) -> Transformer[A, Window[R]]: ...
+@overload
+def sessions(
+    gap: Any, fold: Fold[A, R], *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 def sessions(

@@ -9,10 +9,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import islice
-from typing import Annotated, Any, Generic, TypeAlias, cast, overload
+from typing import Annotated, Any, TypeAlias, cast, overload
 
 import attrs
-from typing_extensions import TypeVar, Unpack, override
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Key, Transformer, together
 from pullstream.blueprint.parts import Function
@@ -20,8 +20,8 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator
 from pullstream.engine.parts.fold import Fold, a_fold
-from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import Grid, duration, of_one_kind
+from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from pullstream.protocol import TimedBatch
 from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
@@ -210,23 +210,27 @@ class _OnGrid(Windowed):
         self.location.drop(moment)
 
 
-class GridOptions(FoldOptions[A], Generic[A], total=False):
-    """The options of windows on a grid."""
-
-    origin: Any
-
-
-@overload
-def tumbling(size: Any, **options: Unpack[GridOptions[V]]) -> Transformer[V, Window[list[V]]]: ...
 @overload
 def tumbling(
-    size: Any, *, key: Function[A, K], **options: Unpack[GridOptions[A]]
-) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
-@overload
-def tumbling(size: Any, fold: Fold[A, R], **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[R]]: ...
+    size: Any, *, eager: bool = False, on_error: OnError[V] = "fail", origin: Any = None
+) -> WindowLists[V]: ...
 @overload
 def tumbling(
-    size: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[GridOptions[A]]
+    size: Any, *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+) -> WindowListsByKey[A, K]: ...
+@overload
+def tumbling(
+    size: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+) -> Transformer[A, Window[R]]: ...
+@overload
+def tumbling(
+    size: Any,
+    fold: Fold[A, R],
+    *,
+    key: Function[A, K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 def tumbling(
@@ -270,18 +274,33 @@ def tumbling(
 
 
 @overload
-def sliding(size: Any, every: Any, **options: Unpack[GridOptions[V]]) -> Transformer[V, Window[list[V]]]: ...
+def sliding(
+    size: Any, every: Any, *, eager: bool = False, on_error: OnError[V] = "fail", origin: Any = None
+) -> WindowLists[V]: ...
 @overload
 def sliding(
-    size: Any, every: Any, *, key: Function[A, K], **options: Unpack[GridOptions[A]]
-) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
+    size: Any,
+    every: Any,
+    *,
+    key: Function[A, K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
+) -> WindowListsByKey[A, K]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], **options: Unpack[GridOptions[A]]
+    size: Any, every: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
 ) -> Transformer[A, Window[R]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[GridOptions[A]]
+    size: Any,
+    every: Any,
+    fold: Fold[A, R],
+    *,
+    key: Function[A, K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 @together(of_one_kind)
