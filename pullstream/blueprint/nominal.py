@@ -15,7 +15,12 @@ Onward = Transformer
 Into = Sink
 Function: TypeAlias = Callable[[A], B]
 Function2: TypeAlias = Callable[[A, B], C]
-if not TYPE_CHECKING:  # so that help() shows plain types
+if TYPE_CHECKING:
+    from pullstream.blueprint.structural import Gathers
+
+    Gathering = Gathers
+else:  # so that help() shows plain types
+    Gathering = Sink[A, list[A]]
     Same = Transformer[A, A]
     Lists = Transformer[A, list[A]]
     TimedValues = Transformer[A, tuple[Any, A]]

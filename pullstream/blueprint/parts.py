@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 MYPY = False
 
 if MYPY:
-    from pullstream.blueprint.structural import Function, Function2, Into, Onward
+    from pullstream.blueprint.structural import Function, Function2, Gathering, Into, Onward
 else:
-    from pullstream.blueprint.nominal import Function, Function2, Into, Onward
+    from pullstream.blueprint.nominal import Function, Function2, Gathering, Into, Onward
 
 if TYPE_CHECKING:
     from pullstream.blueprint.structural import (
@@ -47,6 +47,7 @@ __all__ = [
     "Flattened",
     "Function",
     "Function2",
+    "Gathering",
     "Into",
     "Lists",
     "OneOr",

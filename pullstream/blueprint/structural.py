@@ -44,6 +44,18 @@ class Into(Protocol[A_contra, R_co]):
     def _results(self, source: Source[A_contra], /) -> R_co: ...
 
 
+class Gathering(Generic[A_contra]):
+    """A sink that gives a list of what it takes; no module, for mypy needs none. See `Gathers`."""
+
+
+class Gathers(Generic[A_contra]):
+    """A sink that gives a list of what it takes.
+
+    ty solves the variables of a call from each argument by itself first, and keeps to what it has of a list: that of
+    `collect()`, of Any. So `pipe` is shown the values alone, and makes the list.
+    """
+
+
 class Function(Protocol[A_contra, B_co]):
     """A function of a value. A lambda is then one of `Any`: in a `Callable[[A], B]` mypy takes A for a type."""
 
@@ -154,7 +166,7 @@ class _OfCollected(Protocol):
     def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], list[X]]: ...
 
 
-class Collected(Sink[A, list[A]]):
+class Collected(Gathers[A], Sink[A, list[A]]):
     """A sink that keeps all values."""
 
     _takes: Takes[_Anything]

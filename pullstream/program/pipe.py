@@ -5,7 +5,7 @@ from typing import Any, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Sink, Site, Source, Transformer, advice
-from pullstream.blueprint.parts import Into, Onward
+from pullstream.blueprint.parts import Gathering, Into, Onward
 from pullstream.errors import CompositionError
 from pullstream.program.pipeline import Pipeline
 
@@ -22,54 +22,78 @@ J = TypeVar("J")
 Z = TypeVar("Z")
 R = TypeVar("R")
 
-# The overloads below are one pattern, repeated for every length; pipes longer than ten parts nest.
+# The overloads below are one pattern, repeated for every length; pipes longer than ten parts nest. `L` is `collect()`,
+# which is a sink as any other: see `Gathers`.
 S = Source
 T = Onward
 K = Into
+L = Gathering
 
 
 @overload
 def pipe(a: S[A], b: T[A, B], /) -> Source[B]: ...
 @overload
+def pipe(a: S[A], b: L[A], /) -> Pipeline[list[A]]: ...
+@overload
 def pipe(a: S[A], b: K[A, R], /) -> Pipeline[R]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], /) -> Transformer[A, C]: ...
+@overload
+def pipe(a: T[A, B], b: L[B], /) -> Sink[A, list[B]]: ...
 @overload
 def pipe(a: T[A, B], b: K[B, R], /) -> Sink[A, R]: ...
 @overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], /) -> Source[C]: ...
 @overload
+def pipe(a: S[A], b: T[A, B], c: L[B], /) -> Pipeline[list[B]]: ...
+@overload
 def pipe(a: S[A], b: T[A, B], c: K[B, R], /) -> Pipeline[R]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], /) -> Transformer[A, D]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: L[C], /) -> Sink[A, list[C]]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], c: K[C, R], /) -> Sink[A, R]: ...
 @overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], /) -> Source[D]: ...
 @overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: L[C], /) -> Pipeline[list[C]]: ...
+@overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: K[C, R], /) -> Pipeline[R]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], /) -> Transformer[A, E]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: L[D], /) -> Sink[A, list[D]]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: K[D, R], /) -> Sink[A, R]: ...
 @overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], /) -> Source[E]: ...
 @overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: L[D], /) -> Pipeline[list[D]]: ...
+@overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: K[D, R], /) -> Pipeline[R]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], /) -> Transformer[A, F]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: L[E], /) -> Sink[A, list[E]]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: K[E, R], /) -> Sink[A, R]: ...
 @overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], /) -> Source[F]: ...
 @overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: L[E], /) -> Pipeline[list[E]]: ...
+@overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: K[E, R], /) -> Pipeline[R]: ...
 @overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], /) -> Transformer[A, G]: ...
 @overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: L[F], /) -> Sink[A, list[F]]: ...
+@overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: K[F, R], /) -> Sink[A, R]: ...
 @overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], /) -> Source[G]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: L[F], /) -> Pipeline[list[F]]: ...
 @overload
 def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: K[F, R], /) -> Pipeline[R]: ...
 @overload
@@ -77,11 +101,17 @@ def pipe(
     a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], /
 ) -> Transformer[A, H]: ...
 @overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: L[G], /) -> Sink[A, list[G]]: ...
+@overload
 def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: K[G, R], /) -> Sink[A, R]: ...
 @overload
 def pipe(
     a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: T[G, H], /
 ) -> Source[H]: ...
+@overload
+def pipe(
+    a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: L[G], /
+) -> Pipeline[list[G]]: ...
 @overload
 def pipe(
     a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: K[G, R], /
@@ -92,6 +122,10 @@ def pipe(
 ) -> Transformer[A, I]: ...
 @overload
 def pipe(
+    a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: L[H], /
+) -> Sink[A, list[H]]: ...
+@overload
+def pipe(
     a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: K[H, R], /
 ) -> Sink[A, R]: ...
 @overload
@@ -100,12 +134,20 @@ def pipe(
 ) -> Source[I]: ...
 @overload
 def pipe(
+    a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: T[G, H], i: L[H], /
+) -> Pipeline[list[H]]: ...
+@overload
+def pipe(
     a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: T[G, H], i: K[H, R], /
 ) -> Pipeline[R]: ...
 @overload
 def pipe(
     a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: T[H, I], i: T[I, J], /
 ) -> Transformer[A, J]: ...
+@overload
+def pipe(
+    a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: T[H, I], i: L[I], /
+) -> Sink[A, list[I]]: ...
 @overload
 def pipe(
     a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: T[H, I], i: K[I, R], /
@@ -135,6 +177,20 @@ def pipe(
     g: T[F, G],
     h: T[G, H],
     i: T[H, I],
+    j: L[I],
+    /,
+) -> Pipeline[list[I]]: ...
+@overload
+def pipe(
+    a: S[A],
+    b: T[A, B],
+    c: T[B, C],
+    d: T[C, D],
+    e: T[D, E],
+    f: T[E, F],
+    g: T[F, G],
+    h: T[G, H],
+    i: T[H, I],
     j: K[I, R],
     /,
 ) -> Pipeline[R]: ...
@@ -152,6 +208,20 @@ def pipe(
     j: T[J, Z],
     /,
 ) -> Transformer[A, Z]: ...
+@overload
+def pipe(
+    a: T[A, B],
+    b: T[B, C],
+    c: T[C, D],
+    d: T[D, E],
+    e: T[E, F],
+    f: T[F, G],
+    g: T[G, H],
+    h: T[H, I],
+    i: T[I, J],
+    j: L[J],
+    /,
+) -> Sink[A, list[J]]: ...
 @overload
 def pipe(
     a: T[A, B],
