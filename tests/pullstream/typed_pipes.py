@@ -49,6 +49,55 @@ def transformers() -> None:
     assert_type(ps.pipe(words, ps.map(str.encode), ps.split(b";")), ps.Source[bytes])
 
 
+def add_length(total: int, word: str) -> int:
+    return total + len(word)
+
+
+def with_word(seen: list[str], word: str) -> list[str]:
+    return [*seen, word]
+
+
+def first_of(seen: list[str]) -> str:
+    return seen[0]
+
+
+def initial(word: str) -> str:
+    return word[0]
+
+
+def pieces(word: str) -> list[str]:
+    return word.split()
+
+
+def is_long(word: str) -> bool:
+    return len(word) > 3
+
+
+def with_size(size: int) -> ps.Transformer[str, tuple[int, str]]:
+    return ps.map(lambda word: (size, word))
+
+
+def functions() -> None:
+    """What is inferred of functions, where of a lambda not every type checker infers as much."""
+    words = ps.values(["a", "bb"])
+    sizes: ps.Fold[str, int] = ps.Fold(int, add_length)
+    firsts = ps.Fold(list[str], with_word, first_of)
+    assert_type(ps.run(ps.pipe(words, ps.map(initial), ps.collect())), list[str])
+    assert_type(ps.run(ps.pipe(words, ps.flat_map(pieces), ps.take(2), ps.collect())), list[str])
+    assert_type(ps.pipe(words, ps.reduce_by_key(sizes, key=initial), ps.collect()), ps.Pipeline[list[tuple[str, int]]])
+    assert_type(ps.pipe(words, ps.reduce_by_key(firsts, key=length)), ps.Source[tuple[int, str]])
+    assert_type(ps.pipe(words, ps.scan(add_length, 0)), ps.Source[int])
+    assert_type(ps.pipe(words, ps.reduce(add_length, 0)), ps.Pipeline[int])
+    assert_type(ps.pipe(words, ps.reduce(add_length, 0, on_error="skip")), ps.Pipeline[int])
+    assert_type(ps.pipe(words, ps.unique(length), ps.take(is_long, last=True)), ps.Source[str])
+    assert_type(ps.pipe(words, ps.tap(length), ps.filter(is_long)), ps.Source[str])
+    assert_type(ps.pipe(words, ps.stamp(length, lateness=1, late=ps.drain(print)), ps.delay(1)), ps.Source[str])
+    assert_type(ps.pipe(words, ps.tumbling(10, sizes, key=initial)), ps.Source[ps.Window[tuple[str, int]]])
+    assert_type(ps.pipe(words, ps.sliding(10, 5, key=length)), ps.Source[ps.Window[tuple[int, list[str]]]])
+    assert_type(ps.pipe(words, ps.group_by(initial, ps.map(length))), ps.Source[tuple[str, int]])
+    assert_type(ps.pipe(words, ps.group_by(length, with_size)), ps.Source[tuple[int, tuple[int, str]]])
+
+
 def policies() -> None:
     words = ps.values(["a", "bb"])
     assert_type(ps.pipe(words, ps.map(int, on_error="skip")), ps.Source[int])
@@ -108,7 +157,8 @@ def listen(emit: ps.Emit[str]) -> None:
 def sources_and_sinks() -> None:
     assert_type(ps.keys({1: "a"}), ps.Source[int])
     assert_type(ps.unfold(1, lambda n: (str(n), n + 1)), ps.Source[str])
-    assert_type(ps.repeat("a", 3), ps.Source[str])
+    assert_type(ps.run(ps.pipe(ps.repeat("a", 3), ps.collect())), list[str])
+    assert_type(ps.repeat(length("a"), 3), ps.Source[int])
     assert_type(ps.from_async_iterable(numbers()), ps.Source[int])
     assert_type(ps.from_awaitable(lambda: half(1)), ps.Source[float])
     assert_type(ps.from_callback(listen), ps.Source[str])
@@ -159,10 +209,12 @@ def kept() -> None:
     assert_type(ps.run(ps.pipe(ps.values([6, 8]), ps.loop(ps.map(halve)), ps.collect())), list[int])
     told = ps.pipe(ps.map(number_of), ps.drain())
     assert_type(ps.pipe(words, ps.map(length, on_error=told), ps.collect()), ps.Pipeline[list[int]])
-    assert_type(ps.Batch(3, ["a"]), ps.Batch[str, int])
-    match ps.Batch(3, ["a"]):
+    batch = ps.Batch(length("abc"), ["a"])
+    assert_type(batch, ps.Batch[str, int])
+    match batch:
         case ps.Batch(time, _):
             assert_type(time, int)
+    assert_type([ps.Batch(3, ["a"])], list[ps.Batch[str, int]])
     assert_type(
         ps.pipe(words, ps.reduce_by_key(ps.agg.max(length), key=length), ps.collect()),
         ps.Pipeline[list[tuple[int, int]]],
@@ -254,6 +306,7 @@ def refused_functions() -> None:
     ps.pipe(words, ps.reduce_by_key(ps.agg.max(even), key=length))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.drain(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.find(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.reduce(plus, 0))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.concat_values(bytes))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
 
 

@@ -110,15 +110,20 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
     return body
 
 
+# Written out because not every type checker keeps the variables of a function that is decorated.
+@overload
+def reduce(function: Function2[R, A, R], initial: R) -> Sink[A, R]: ...
+@overload
+def reduce(function: Function2[R, A, R], initial: R, *, on_error: Literal["fail", "skip"]) -> Sink[A, R]: ...
 @sink
 async def reduce(
-    upstream: Reader[A],
+    upstream: Reader[Any],
     ctx: Context,
-    function: Annotated[Function2[R, A, R], Sync("a fold answers at once; map_async the values first")],
-    initial: R,
+    function: Annotated[Callable[[Any, Any], Any], Sync("a fold answers at once; map_async the values first")],
+    initial: Any,
     *,
     on_error: Skips = "fail",
-) -> R:
+) -> Any:
     """Fold all values into one, from `initial` on.
 
     >>> import operator, pullstream as ps
