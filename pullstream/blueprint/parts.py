@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pullstream.blueprint.structural import (
         Collected,
         CollectedTimed,
+        Drained,
         Flattened,
         Lists,
         OneOr,
@@ -32,6 +33,7 @@ else:
     from pullstream.blueprint.nominal import (
         Collected,
         CollectedTimed,
+        Drained,
         Flattened,
         Lists,
         OneOr,
@@ -44,6 +46,7 @@ else:
 __all__ = [
     "Collected",
     "CollectedTimed",
+    "Drained",
     "Flattened",
     "Function",
     "Function2",

@@ -184,6 +184,17 @@ class CollectedTimed(Sink[A, list[tuple[Any, A]]]):
     _results: _OfCollectedTimed
 
 
+class _OfDrained(Protocol):
+    def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], None]: ...
+
+
+class Drained(Sink[A, None]):
+    """A sink that keeps nothing."""
+
+    _takes: Takes[_Anything]
+    _results: _OfDrained
+
+
 class _OfOneOr(Protocol[D_co]):
     def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], X | D_co]: ...
 

@@ -183,10 +183,18 @@ def combined() -> None:
     assert_type(ps.merge(*[words, words]), ps.Source[str])
     assert_type(ps.merge(words, numbers, words, numbers), ps.Source[str | int])
     assert_type(ps.concat(words, words), ps.Source[str])
+    assert_type(ps.concat(numbers, words), ps.Source[int | str])
     assert_type(ps.merge_sorted(words, words, key=len), ps.Source[str])
     assert_type(ps.zip(numbers, words), ps.Source[tuple[int, str]])
     assert_type(ps.combine_latest(numbers, words, words), ps.Source[tuple[int, str, str]])
     assert_type(ps.run(ps.pipe(words, ps.fork(ps.map(len), ps.map(len)), ps.collect())), list[int])
+    everything: ps.Sink[str, list[str]] = ps.collect()
+    longest: ps.Sink[str, str] = ps.reduce(max, "")
+    assert_type(ps.run(ps.pipe(words, ps.tee(everything, ps.drain(), longest))), tuple[list[str], None, str])
+    assert_type(ps.run(ps.pipe(words, ps.tee(ps.collect(), ps.last()))), tuple[list[str], str | None])
+    assert_type(ps.tee(longest), ps.Sink[str, tuple[str]])
+    several = [longest]
+    assert_type(ps.tee(*several), ps.Sink[str, tuple[str, ...]])
     by_key: ps.Sink[str, dict[int, list[str]]] = ps.partition(len, {1: ps.collect()})
     assert_type(ps.run(ps.pipe(words, by_key)), dict[int, list[str]])
     many: ps.Many[str] = ps.many()
@@ -304,6 +312,7 @@ def refused_functions() -> None:
     ps.pipe(words, ps.map_async(half, 2))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.map(length, on_error=ps.drain(even)))  # pyright: ignore  # noqa: PGH003 - four rules  # refused
     ps.pipe(words, ps.reduce_by_key(ps.agg.max(even), key=length))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.tee(ps.collect(), ps.drain(even)))  # pyright: ignore  # noqa: PGH003 - four rules  # refused
     ps.pipe(words, ps.drain(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.find(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.reduce(plus, 0))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused

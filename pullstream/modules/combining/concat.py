@@ -1,6 +1,6 @@
 """`concat`: sources one after another."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -12,6 +12,10 @@ from pullstream.engine.parts.fan_in import Meeting
 from pullstream.engine.traits import PROMPT
 from pullstream.protocol import DONE, Batch, Done
 
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 T = TypeVar("T")
 
 
@@ -38,8 +42,18 @@ class _Concat(Kernel[Any]):
         return DONE
 
 
+@overload
+def concat(a: Source[A], /) -> Source[A]: ...
+@overload
+def concat(a: Source[A], b: Source[B], /) -> Source[A | B]: ...
+@overload
+def concat(a: Source[A], b: Source[B], c: Source[C], /) -> Source[A | B | C]: ...
+@overload
+def concat(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) -> Source[A | B | C | D]: ...
+@overload
+def concat(*sources: Source[T]) -> Source[T]: ...
 @source
-def concat(*sources: Annotated[Source[T], checks.sources]) -> Source[T]:
+def concat(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
     """Give the values of one source after another.
 
     >>> import pullstream as ps

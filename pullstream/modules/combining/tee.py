@@ -6,7 +6,6 @@ from typing import Annotated, Any, cast, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Sink
-from pullstream.blueprint.parts import Into
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.edge.kernel import Kernel
@@ -46,19 +45,31 @@ class Several:
         return tuple(await consume_all(self._consumers))
 
 
+# Sinks as they are, not what `parts` has: of several that fix no type, mypy and pyrefly would make lists of nothing.
 @overload
-def tee(a: Into[A, R1], b: Into[A, R2], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2]]: ...
+def tee(a: Sink[A, R1], /, *, capacity: int = 0) -> Sink[A, tuple[R1]]: ...
 @overload
-def tee(a: Into[A, R1], b: Into[A, R2], c: Into[A, R3], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2, R3]]: ...
+def tee(a: Sink[A, R1], b: Sink[A, R2], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2]]: ...
+@overload
+def tee(a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2, R3]]: ...
 @overload
 def tee(
-    a: Into[A, R1], b: Into[A, R2], c: Into[A, R3], d: Into[A, R4], /, *, capacity: int = 0
+    a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], d: Sink[A, R4], /, *, capacity: int = 0
 ) -> Sink[A, tuple[R1, R2, R3, R4]]: ...
 @overload
-def tee(*sinks: Into[A, R1], capacity: int = 0) -> Sink[A, tuple[R1, ...]]: ...
+def tee(
+    a: Sink[A, R1],
+    b: Sink[A, R1],
+    c: Sink[A, R1],
+    d: Sink[A, R1],
+    e: Sink[A, R1],
+    /,
+    *sinks: Sink[A, R1],
+    capacity: int = 0,
+) -> Sink[A, tuple[R1, ...]]: ...
 @sink
 def tee(
-    *sinks: Annotated[Into[Any, Any], Each(Instance(Sink, "takes sinks"))], capacity: Natural = 0
+    *sinks: Annotated[Sink[Any, Any], Each(Instance(Sink, "takes sinks"))], capacity: Natural = 0
 ) -> Sink[Any, tuple[Any, ...]]:
     """Give every value to each of several sinks; the result is the tuple of their results.
 
