@@ -29,5 +29,5 @@ else:  # so that help() shows plain types
     Collected = Sink[A, list[A]]
     CollectedTimed = Sink[A, list[tuple[Any, A]]]
     SameOrFailed = Transformer[A, B]
-    Drained = Sink[A, None]
+    Emptied = Sink[A, None]
     OneOr = Sink[A, B | C]

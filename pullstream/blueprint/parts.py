@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pullstream.blueprint.structural import (
         Collected,
         CollectedTimed,
-        Drained,
+        Emptied,
         Flattened,
         Lists,
         OneOr,
@@ -33,7 +33,7 @@ else:
     from pullstream.blueprint.nominal import (
         Collected,
         CollectedTimed,
-        Drained,
+        Emptied,
         Flattened,
         Lists,
         OneOr,
@@ -46,7 +46,7 @@ else:
 __all__ = [
     "Collected",
     "CollectedTimed",
-    "Drained",
+    "Emptied",
     "Flattened",
     "Function",
     "Function2",

@@ -184,15 +184,15 @@ class CollectedTimed(Sink[A, list[tuple[Any, A]]]):
     _results: _OfCollectedTimed
 
 
-class _OfDrained(Protocol):
+class _OfEmptied(Protocol):
     def __get__(self, module: object, owner: object = None, /) -> Callable[[Source[X]], None]: ...
 
 
-class Drained(Sink[A, None]):
+class Emptied(Sink[A, None]):
     """A sink that keeps nothing."""
 
     _takes: Takes[_Anything]
-    _results: _OfDrained
+    _results: _OfEmptied
 
 
 class _OfOneOr(Protocol[D_co]):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TextIO, get_origin, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Module, Sink, Sync, checked
-from pullstream.blueprint.parts import Collected, CollectedTimed, Drained, Function, Function2
+from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Function, Function2
 from pullstream.decorators import sink
 from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context
@@ -60,7 +60,7 @@ async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = Fa
 
 
 @overload
-def drain() -> Drained[V]: ...
+def drain() -> Emptied[V]: ...
 @overload
 def drain(function: Function[A, object] | None, *, on_error: OnError[A] = "fail") -> Sink[A, None]: ...
 @checked
