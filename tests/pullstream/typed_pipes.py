@@ -188,6 +188,10 @@ def combined() -> None:
     assert_type(ps.zip(numbers, words), ps.Source[tuple[int, str]])
     assert_type(ps.combine_latest(numbers, words, words), ps.Source[tuple[int, str, str]])
     assert_type(ps.run(ps.pipe(words, ps.fork(ps.map(len), ps.map(len)), ps.collect())), list[int])
+    assert_type(ps.pipe(words, ps.fork(ps.map(length), ps.map(str.upper))), ps.Source[int | str])
+    assert_type(ps.pipe(words, ps.fork(ps.map(length))), ps.Source[int])
+    ways = [ps.map(length)]
+    assert_type(ps.pipe(words, ps.fork(*ways)), ps.Source[int])
     everything: ps.Sink[str, list[str]] = ps.collect()
     longest: ps.Sink[str, str] = ps.reduce(max, "")
     assert_type(ps.run(ps.pipe(words, ps.tee(everything, ps.drain(), longest))), tuple[list[str], None, str])
@@ -313,6 +317,8 @@ def refused_functions() -> None:
     ps.pipe(words, ps.map(length, on_error=ps.drain(even)))  # pyright: ignore  # noqa: PGH003 - four rules  # refused
     ps.pipe(words, ps.reduce_by_key(ps.agg.max(even), key=length))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.tee(ps.collect(), ps.drain(even)))  # pyright: ignore  # noqa: PGH003 - four rules  # refused
+    ps.join(words, words)  # pyright: ignore[reportCallIssue]  # refused
+    ps.join(words, words, on=(even, length))  # pyright: ignore[reportArgumentType]  # refused
     ps.pipe(words, ps.drain(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.find(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.reduce(plus, 0))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused

@@ -1,11 +1,10 @@
 """`fork`: several transformers over one stream, merged."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Transformer
-from pullstream.blueprint.parts import Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -14,6 +13,8 @@ from pullstream.modules.combining.merge import Merge
 
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 
 
 class _Fork(Wiring):
@@ -34,11 +35,30 @@ class _Fork(Wiring):
         return assembly.install(Merge(), [name], module.site, ways)
 
 
+# Transformers as they are, not what `parts` has: of several that fix no type, mypy and pyrefly would make nothing.
+@overload
+def fork(a: Transformer[A, B], /, *, capacity: int = 0) -> Transformer[A, B]: ...
+@overload
+def fork(a: Transformer[A, B], b: Transformer[A, C], /, *, capacity: int = 0) -> Transformer[A, B | C]: ...
+@overload
+def fork(
+    a: Transformer[A, B], b: Transformer[A, C], c: Transformer[A, D], /, *, capacity: int = 0
+) -> Transformer[A, B | C | D]: ...
+@overload
+def fork(
+    a: Transformer[A, B],
+    b: Transformer[A, B],
+    c: Transformer[A, B],
+    d: Transformer[A, B],
+    /,
+    *transformers: Transformer[A, B],
+    capacity: int = 0,
+) -> Transformer[A, B]: ...
 @transformer
 def fork(
-    *transformers: Annotated[Onward[A, B], Each(Instance(Transformer, "takes transformers"))],
+    *transformers: Annotated[Transformer[Any, Any], Each(Instance(Transformer, "takes transformers"))],
     capacity: Natural = 0,
-) -> Transformer[A, B]:
+) -> Transformer[Any, Any]:
     """Send every value through each of several transformers, and merge what comes out, as it comes.
 
     >>> import pullstream as ps

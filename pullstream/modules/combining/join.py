@@ -1,10 +1,10 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Annotated, Any, Final, Generic, Literal, Required, cast, overload
+from typing import Annotated, Any, Final, Literal, cast, overload
 
 import attrs
-from typing_extensions import TypedDict, TypeVar, Unpack, override
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, OneOf, Positive, Source, checks
 from pullstream.decorators import opens, source
@@ -246,22 +246,27 @@ def _keys(call: Call, on: Any) -> Any:
     return keys[0] if keys[0] is keys[1] else keys
 
 
-class JoinOptions(TypedDict, Generic[A, B], total=False):
-    """The options of `join`, whatever `how` says."""
-
-    on: Required[Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]]]
-    within: Any
-    capacity: int
-    on_error: OnError[A | B]
-
-
 @overload
 def join(
-    left: Source[A], right: Source[B], *, how: Literal["inner"] = "inner", **options: Unpack[JoinOptions[A, B]]
+    left: Source[A],
+    right: Source[B],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    how: Literal["inner"] = "inner",
+    within: Any = None,
+    capacity: int = CAPACITY,
+    on_error: OnError[A | B] = "fail",
 ) -> Source[tuple[A, B]]: ...
 @overload
 def join(
-    left: Source[A], right: Source[B], *, how: Literal["left"], **options: Unpack[JoinOptions[A, B]]
+    left: Source[A],
+    right: Source[B],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    how: Literal["left"],
+    within: Any = None,
+    capacity: int = CAPACITY,
+    on_error: OnError[A | B] = "fail",
 ) -> Source[tuple[A, B | None]]: ...
 @source
 def join(
