@@ -1,6 +1,6 @@
 """`map_process`: functions in processes, none of which is ever left behind. Real processes, so real time."""
 
-# ruff: noqa: ASYNC110, ASYNC240 - what other processes do can only be polled
+# ruff: noqa: ASYNC240 - what other processes do can only be polled
 
 import math
 import os
@@ -82,9 +82,12 @@ def _none_is_left():
     assert children() == before, "a process was left behind"
 
 
-async def pid_in(path: Path) -> int:
+async def pid_in(path: Path, program: trio.Process | None = None) -> int:
+    """The number that a worker writes there, of this program or of another one."""
     with trio.fail_after(300):
         while not path.exists():
+            if program is not None and program.poll() is not None:
+                pytest.fail(f"it has ended with {program.returncode}: {(await program.stdout.receive_some()).decode()}")
             await trio.sleep(0.005)
     return int(path.read_text())
 
@@ -299,7 +302,7 @@ async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, he
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
     )
     try:
-        pid = await pid_in(file)
+        pid = await pid_in(file, process)
         os.killpg(process.pid, kind)
         with trio.fail_after(300):
             code = await process.wait()

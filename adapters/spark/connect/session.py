@@ -110,9 +110,22 @@ def _reach(address: str) -> None:
 def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
     differences: list[str] = []
     if master is not None:
-        has, wanted = found.client.host, urlsplit(master)
+        has, wanted = _address(found), _wanted(master)
         if not master.startswith(SCHEME):
             differences.append(f"it is one of Spark Connect, at {has}, not {master!r}")
-        elif has != wanted.hostname:
-            differences.append(f"its server is {has}, not {wanted.hostname}")
+        # A PySpark that does not give the port gives the host alone.
+        elif has not in {wanted, wanted.rpartition(":")[0]}:
+            differences.append(f"its server is {has}, not {wanted}")
     match(found, config, differences)
+
+
+def _address(session: Any) -> str:
+    """The host and the port of a session's server; the port, on which another server may be, is private."""
+    client = session.client
+    return str(getattr(getattr(client, "_builder", None), "endpoint", client.host))
+
+
+def _wanted(master: str) -> str:
+    place = urlsplit(master)
+    host = place.hostname or ""
+    return f"{f'[{host}]' if ':' in host else host}:{place.port or DEFAULT_PORT}"

@@ -115,8 +115,11 @@ class TestBefore:
     def test_a_cluster_that_is_not_there(self, monkeypatch):
         """At once, and not after a minute; a second address would do."""
         from pyspark import SparkContext
+        from pyspark.sql.connect.session import SparkSession
 
         monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+        # One of other tests.
+        monkeypatch.setattr(SparkSession, "active", lambda: None)
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))
             port = nobody.getsockname()[1]

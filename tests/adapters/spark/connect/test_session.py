@@ -1,5 +1,6 @@
 """`session` where Spark is another program, reached by Connect."""
 
+import re
 import subprocess
 import sys
 
@@ -15,8 +16,10 @@ def test_the_active_session(remote, server):
     """It is given as it is, and cannot be changed by asking for it."""
     assert spark.session() is remote
     assert spark.session(master=server.url) is remote
-    with pytest.raises(spark.SessionMismatch, match=r"its server is 127.0.0.1, not elsewhere"):
-        spark.session(master="sc://elsewhere:15002")
+    here = server.url.removeprefix("sc://")
+    for other in ("elsewhere:15002", "127.0.0.1:1", "[::1]:15002"):
+        with pytest.raises(spark.SessionMismatch, match=re.escape(f"its server is {here}, not {other}")):
+            spark.session(master=f"sc://{other}")
     with pytest.raises(spark.SessionMismatch, match=r"spark.sql.shuffle.partitions is .*, not '7'"):
         spark.session(config={"spark.sql.shuffle.partitions": "7"})
 
