@@ -228,11 +228,14 @@ def test_zeros_may_begin_anywhere_in_a_record(path, sector):
         data = path.read_bytes()
         begin = HEADER + FRAME + above + DIGEST
         assert begin < sector < len(data)
-        path.write_bytes(data[:sector] + bytes(len(data) - sector))
+        cut = data[:sector] + bytes(len(data) - sector)
+        path.write_bytes(cut)
+        # Of 256 digests one ends in a zero itself: where there was no more than that behind it, nothing is lost.
+        whole = cut == data
         file = Log(path)
-        assert [*file.records()] == [b"\xff" * above]
+        assert [*file.records()] == [b"\xff" * above, payload][: 1 + whole]
         file.close()
-        assert path.stat().st_size == begin
+        assert path.stat().st_size == (len(data) if whole else begin)
     path.write_bytes(data[: begin + 16] + bytes(len(data) - begin - 16))
     file = Log(path)
     with pytest.raises(ps.JournalError, match="checksum of record 1's beginning is wrong"):
