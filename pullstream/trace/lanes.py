@@ -33,6 +33,8 @@ class SeenEdge:
     def __init__(self, observer: Observer, number: int, edge: Edge[Any], below: Port) -> None:
         self.observer = observer
         self.number = number
+        self.above, self.below = edge.location.name, below.location.name
+        """The names of the modules that it is between."""
         self.place = below.place
         self.counted = not edge.scope.sidecar.inner
         """Whether what is in flight on it counts in the run's own sidecar, and not in that of a stream inside."""

@@ -71,8 +71,6 @@ class Tracer(trio.abc.Instrument):
         self._told: list[Violation] = []
         self._refused: list[object] = []
         """The failures of answers that were refused, each told once."""
-        self._ends: dict[int, tuple[str, str]] = {}
-        """The modules above and below each edge."""
 
     # ---- for the run
 
@@ -162,7 +160,7 @@ class Tracer(trio.abc.Instrument):
         else:
             self._note(kind, edge.number, lane, number, shown(about))
             # Who answers with a failure is above; who sends one up, below.
-            self._tell_refused(about, self._ends[edge.number][kind != "failed"])
+            self._tell_refused(about, edge.above if kind == "failed" else edge.below)
 
     def change(self, place: int, time: Hashable, delta: int) -> None:
         """Pointstamps have come to a place, or gone."""
@@ -263,7 +261,6 @@ class Tracer(trio.abc.Instrument):
     def _describe(self, number: int, above: Location, below: Port, *, counted: bool) -> None:
         """Write of an edge that it is there; of those that the run begins with, its first line tells."""
         below_it = below.location
-        self._ends[number] = above.name, below_it.name
         if self._sidecar is None:
             edge = {"id": number, "from": above.node, "to": below_it.node, "place": below.place}
             self._described.append(edge)
