@@ -95,11 +95,11 @@ def _opened(address: str, config: Mapping[str, str]) -> "SparkSession":
 
 def _reach(address: str) -> None:
     """Say at once that nobody is there."""
-    place = urlsplit(address)
-    if place.hostname is None or any(name in os.environ for name in _PROXIES):
+    place = _place(address)
+    if not place[0] or any(name in os.environ for name in _PROXIES):
         return
     try:
-        socket.create_connection((place.hostname, place.port or DEFAULT_PORT), ANSWER_SECONDS).close()
+        socket.create_connection(place, ANSWER_SECONDS).close()
     except OSError as exc:
         raise SparkJobError(
             f"session() cannot reach a Connect server at {address}: {exc}. Is it running, and is the address right?",
@@ -110,7 +110,8 @@ def _reach(address: str) -> None:
 def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
     differences: list[str] = []
     if master is not None:
-        has, wanted = _address(found), _wanted(master)
+        has, (host, port) = _endpoint(found), _place(master)
+        wanted = f"{f'[{host}]' if ':' in host else host}:{port}"
         if not master.startswith(SCHEME):
             differences.append(f"it is one of Spark Connect, at {has}, not {master!r}")
         # A PySpark that does not give the port gives the host alone.
@@ -119,13 +120,13 @@ def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
     match(found, config, differences)
 
 
-def _address(session: Any) -> str:
+def _endpoint(session: Any) -> str:
     """The host and the port of a session's server; the port, on which another server may be, is private."""
     client = session.client
     return str(getattr(getattr(client, "_builder", None), "endpoint", client.host))
 
 
-def _wanted(master: str) -> str:
-    place = urlsplit(master)
-    host = place.hostname or ""
-    return f"{f'[{host}]' if ':' in host else host}:{place.port or DEFAULT_PORT}"
+def _place(address: str) -> tuple[str, int]:
+    """The host and the port of an address; the host may be missing."""
+    place = urlsplit(address)
+    return place.hostname or "", place.port or DEFAULT_PORT
