@@ -1,4 +1,4 @@
-"""`python -m pullstream`, or `pullstream`: what users, learners and authors of modules type in a shell."""
+"""The shell command `python -m pullstream`, or `pullstream`, for users, learners and authors of modules."""
 
 import argparse
 import sys
@@ -12,10 +12,8 @@ from pullstream.trace.command import add_view, view_trace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit code of the command."""
-    parser = argparse.ArgumentParser(
-        prog="pullstream", description="Tools for users, for learners and for authors of modules."
-    )
+    """Run the command line and return the command's exit code."""
+    parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users, learners and authors of modules.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_check(commands)
     add_view(commands)

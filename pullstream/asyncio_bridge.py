@@ -1,7 +1,7 @@
-"""The bridge to asyncio: an event loop of asyncio's in a thread beside a trio program, and calls into it.
+"""The bridge to asyncio: an asyncio event loop in a thread beside a trio program, and calls into it.
 
-The loop is started by the first who needs it, and serves the whole trio program: every `run`, every open pipeline. It
-ends in order with that program: its tasks are cancelled and awaited, its generators closed, its thread joined.
+The first call starts the loop. It serves the whole trio program: every `run` and every open pipeline. It ends with that
+program in an orderly way: tasks are cancelled and awaited, generators closed, the thread joined.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 GRACE: Final = 5.0
-"""Seconds that a cancelled task of asyncio's has to end, before nobody waits for it any longer."""
+"""Seconds to wait for a cancelled asyncio task to end."""
 
 
 Loop: TypeAlias = Annotated[
@@ -36,7 +36,7 @@ Loop: TypeAlias = Annotated[
 def asyncio_call(
     function: Annotated[Callable[P, Awaitable[R]], checks.function], *, loop: Loop = None
 ) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Make an async function of asyncio's one that trio can await, to be given to `map_async` and its like.
+    """Make an asyncio function awaitable in trio, for `map_async` and similar modules.
 
     >>> import asyncio, pullstream as ps
     >>> async def fetch(n):
@@ -45,13 +45,13 @@ def asyncio_call(
     >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.map_async(ps.asyncio_call(fetch), concurrency=8), ps.collect()))
     [1, 4, 9]
 
-    Each call is a task of an asyncio loop, which runs in a thread of its own from the first call to the end of the
-    trio program (for `ps.run`: of the run); in `arun` it is the loop that awaits it. With `loop=` it is a loop of
-    yours, which must be running in another thread, for what belongs to that loop already.
+    Each call is a task of an asyncio loop, which runs in its own thread from the first call to the end of the trio
+    program (with `ps.run`: of the run). In `arun`, it is the loop that awaits `arun`. If the function depends on
+    objects of a particular loop, pass that loop as `loop=`; it must be running in another thread.
 
-    Exceptions arrive as themselves. A cancellation here, by an abort say, cancels the task and waits until it has
-    ended, for 5 seconds at most; a task that is cancelled by others raises `asyncio.CancelledError`, a failure like
-    any. Trio's virtual clocks know nothing of what goes on in asyncio.
+    Exceptions are passed on unchanged. A cancellation in trio, for example by an abort, cancels the task and waits
+    until it has ended, for 5 seconds at most. If something else cancels the task, it raises `asyncio.CancelledError`,
+    which counts as a failure. Trio's virtual clocks do not cover asyncio.
     """
 
     @functools.wraps(function)
@@ -73,7 +73,7 @@ class _Failure:
 
 
 class Job:
-    """A task of asyncio's, as trio sees it."""
+    """A task of asyncio's, as seen from trio."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, main: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._loop = loop
@@ -98,7 +98,7 @@ class Job:
     async def _work(self) -> _Result | _Failure:
         try:
             return _Result(await self._main())
-        except BaseException as exc:  # noqa: BLE001 - what ends a program ends the trio program, not only this loop
+        except BaseException as exc:  # noqa: BLE001 - a SystemExit must end the trio program, not only this loop
             return _Failure(exc)
 
     def cancel_here(self) -> None:
@@ -107,25 +107,25 @@ class Job:
         self._task.cancel()
 
     def _done(self, task: "asyncio.Task[_Result | _Failure]") -> None:
-        # A task that was cancelled before its first step has not even begun to catch.
+        # A task cancelled before its first step has not entered `_work`'s `try`.
         self.outcome = _Failure(asyncio.CancelledError()) if task.cancelled() else task.result()
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self.ended.set)
 
 
 def came_of_cancelling(exc: BaseException) -> bool:
-    """Whether a task of asyncio's that was cancelled raised it because of that, and not by itself just before."""
+    """Whether a cancelled asyncio task raised the exception because of the cancellation."""
     return not isinstance(exc, asyncio.CancelledError) and raised_when_cancelled(exc, asyncio.CancelledError)
 
 
 class Bridge:
-    """A running asyncio loop, as trio sees it."""
+    """A running asyncio loop, as seen from trio."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
 
     async def call(self, function: Callable[[], Awaitable[R]]) -> R:
-        """Call an async function in a task of its own, and wait for it."""
+        """Call an async function in its own task and wait for it."""
 
         async def main() -> R:
             awaitable = function()
@@ -151,7 +151,7 @@ class Bridge:
 
 
 class _Thread:
-    """The asyncio loop of a trio program, in a thread of its own."""
+    """The asyncio loop of a trio program, in its own thread."""
 
     def __init__(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
@@ -164,14 +164,14 @@ class _Thread:
         trio.lowlevel.spawn_system_task(self._host)
 
     async def bridge(self) -> Bridge:
-        """The loop, once it runs."""
+        """Return the loop once it runs."""
         await self._ready.wait()
         if self._failure is not None:
             raise self._failure
         return self._bridge
 
     async def _host(self) -> None:
-        """End the loop when the trio program's main task has ended, which cancels this one."""
+        """Stop the loop when the trio program's main task has ended, which cancels this task."""
         try:
             await trio.sleep_forever()
         finally:
@@ -184,7 +184,7 @@ class _Thread:
     def _work(self) -> None:
         try:
             asyncio.run(self._main())
-        except BaseException as exc:  # noqa: BLE001 - raised by whoever needs the loop
+        except BaseException as exc:  # noqa: BLE001 - raised where the loop is needed
             self._failure = exc
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._ready.set)
@@ -201,7 +201,7 @@ _home: trio.lowlevel.RunVar[Bridge | None] = trio.lowlevel.RunVar("the asyncio l
 
 
 def at_home(bridge: Bridge) -> None:
-    """Let calls without a loop of their own be made in the loop that awaits this trio program."""
+    """Make calls without their own loop in the loop that awaits this trio program."""
     _home.set(bridge)
 
 
@@ -209,7 +209,7 @@ _thread: trio.lowlevel.RunVar[_Thread | None] = trio.lowlevel.RunVar("pullstream
 
 
 async def bridge_to(loop: asyncio.AbstractEventLoop | None) -> Bridge:
-    """The bridge to `loop` or, without one, to the loop that awaits this trio program, or else to one of its own."""
+    """Return the bridge to `loop`, else to the loop that awaits this trio program, else to a loop in its own thread."""
     if loop is None:
         home = _home.get()
         if home is not None:
@@ -220,6 +220,6 @@ async def bridge_to(loop: asyncio.AbstractEventLoop | None) -> Bridge:
             _thread.set(thread)
         return await thread.bridge()
     if not loop.is_running() or loop is asyncio._get_running_loop():  # noqa: SLF001 - get_running_loop, without raising
-        where = "in this very thread, which waits for the run" if loop.is_running() else "not at all"
-        raise PullstreamError(f"loop= is an asyncio loop that runs in another thread, and {loop!r} runs {where}")
+        where = "runs in this thread, which waits for the run" if loop.is_running() else "is not running"
+        raise PullstreamError(f"`loop=` needs an asyncio loop that is running in another thread, and {loop!r} {where}")
     return Bridge(loop)

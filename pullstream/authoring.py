@@ -1,12 +1,13 @@
-"""The door for authors of modules and adapters: all that the modules of this toolkit are made of.
+"""Tools for writing modules and adapters: everything this toolkit's own modules are made of.
 
-Whoever composes programs needs `pullstream` alone, and most modules are a decorated async generator, for which it is
-enough, too (`ps.source`, `ps.transformer`, `ps.sink`). What is here is for the rest: modules that are kernels, that
-have options and refuse wrong ones by name, that deal with failures value by value, that read and answer at the same
-time. Everything in `adapters` is made with `pullstream` and this, and nothing else.
+To compose pipelines you need only `pullstream`. Most modules of your own need only `pullstream` too: they are decorated
+async generators (`ps.source`, `ps.transformer`, `ps.sink`). Use this module for the rest: modules that are kernels,
+that validate their options, that handle failures value by value, or that read and answer at the same time. Everything
+in `adapters` is built with `pullstream` and this module alone.
 
-A module is one function. Its signature says what it takes, and how each argument is checked when the module is
-composed; a run calls it, and is given what it `opens`: a kernel, a stage or, of a sink, an async function.
+A module is one function. Its signature says which arguments it takes and how each is checked when the module is
+composed. When a run starts, it calls the function and receives what the function `opens`: a kernel, a stage or, for a
+sink, an async function.
 
 >>> from typing import Annotated, Any
 >>> import pullstream as ps
@@ -33,51 +34,53 @@ Traceback (most recent call last):
 pullstream.errors.CompositionError: every() at ... needs a whole number of at least 1 as its number, and got 0
 
 Composing and opening
-    `opens` says what a run is given. `checked` and `together` check the arguments of any function that composes; a
-    check is called with a `Call`. Checks that are ready: `Count`, `Each`, `Instance`, `OneOf`, `Sync`, `function`,
-    `seconds`, `sources`, `READS`, `a_fold`, and the types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`, which have
-    theirs in them; `nearest` and `advice` make hints. `Site` is the line that composed something, for messages.
-    `Module` and `OneShot` are what a blueprint consists of, for whoever composes without a function.
+    `opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each
+    check receives a `Call`. Ready-made checks: `Count`, `Each`, `Instance`, `OneOf`, `Sync`, `function`, `seconds`,
+    `sources`, `READS`, `a_fold`, and the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest`
+    and `advice` make hints. `Site` is the line that composed a module, for messages. A blueprint consists of `Module`
+    and `OneShot` parts, for composing without a function; `present` shortens a function's signature in its help.
 
 Failures, value by value
-    The types `OnError`, `Handled` and `Skips` of an option `on_error` check it, and bring the module that deals with
-    what is `caught`; a kernel asks whether it `catches`. `with_policy` does the same for a `Module` made by hand.
-    `blame`, `without_cancelled`, `chain`, `users_frames`, `is_between` and `LOG` are for messages about failures;
-    `of_extra` imports what an extra installs, or says how it is installed.
+    The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
+    values; `catches` tells a kernel whether it must catch. `with_policy` does the same for a hand-made `Module`.
+    `blame`, `without_cancelled`, `chain`, `users_frames`, `is_between` and `LOG` help with messages about failures.
+    `of_extra` imports a package of an extra, or says how to install it.
 
 Kernels
-    `ps.Kernel` keeps the rules; a `Traits` value says what else the run must know, and `PROMPT` is that of what
-    answers at once; `Carries` tells a journal what is kept. A class inherits more where it does more: `Resumable` takes
-    up what an earlier run kept, `Outside` tells whether what is read is still the same, `Finishing` has something to
-    bring to its end, `Stepwise` goes one step at a time. A `Lane` is one task's end of an edge; `State` is what an
-    edge can be in. `Location` is the module's place in the sidecar, where it holds times. In front of a bare kernel
-    stand those with one idea each, whose constructor a subclass with one of its own calls:
+    `Kernel` is the base class and enforces the rules. A kernel answers with a `ps.Batch`, a `TimedBatch` or, at the
+    end, `ps.DONE`, whose type is `Done`. A `Traits` value describes a kernel to the run; `PROMPT` is for kernels that
+    answer at once. `Carries` tells a journal what to save. Inherit more for more abilities: `Resumable` restores what
+    an earlier run saved, `Outside` checks whether the external data is unchanged, `Finishing` works at the end,
+    `Stepwise` advances one step at a time. A `Lane` is one task's end of an edge; `State` is the state of an edge.
+    A `Location` is the module's place in the sidecar; a `Hold` there is the right to answer at a time. Each of these
+    base classes has one idea (a subclass with its own constructor must call the inherited one):
 
-    - `Stage` and `Kind`: one value for one, fused with its neighbours; `StageMemory` saves what it keeps
-    - `PerBatch` and `PassOn`: one batch for one, with a user's function or at once
-    - `Expand`: streams one after another; `SideBySide` with `Inner`: at the same time
-    - `Notified`, on `Eventful`: batches and completions; `Gather` with `Part`: what is kept of one time
-    - `TaskKernel`: work that goes on in tasks of its own; `Passing`: something else while it waits
+    - `Stage` and `Kind`: one value in, one value out, fused with neighbouring stages; `StageMemory` saves its state
+    - `PerBatch` and `PassOn`: one batch in, one batch out, with a user's function or immediately
+    - `Expand`: streams one after another; `SideBySide` with `Inner`: several streams at the same time
+    - `Notified`, based on `Eventful`: batches and completions; `Gather` with `Part`: values kept per time
+    - `TaskKernel`: work in background tasks; `Passing`: passing values on while it waits
     - `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`,
-      which is given the run's `Assembly`; a sink at run time is something `Consuming`
-    - `SideBranch`: some of the values go to a sink beside
+      which receives the run's `Assembly`; a sink at run time is a `Consuming`
+    - `SideBranch`: diverts some of the values to a second sink
+    - `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
 
-    `instalments` runs the modules of an `InstalmentPlan` over what has come by now, for whoever keeps a stream's state
-    elsewhere, and these runs are its `Instalments`: an `Instalment` says what is complete, which values are to come
-    again, and what is kept beside, its `Carryover`. How far time has to go for more, on a `TimeScale`, an `Ahead`
-    tells.
+    `instalments` runs the modules of an `InstalmentPlan` over the data available so far, for hosts that store a
+    stream's state elsewhere. The runs form `Instalments`. Each `Instalment` gives the complete times, the values to
+    replay, and the saved state, its `Carryover`. An `Ahead` says, on a `TimeScale`, how far time must advance for more
+    results.
 
-    An answer of many times, a `ps.TimedBatch`, may be answered by any of them, and is taken whole by who says so: by
-    `upstream.ask_many`; in `PassOn.answer_many`, run by run unless that is overridden; with `Notified.takes_many`, in
-    `Notified.receive_many`. All others are given the values of one time after another. Who fails in the middle says how
-    far it has come, by `upstream.ack_but` or `Notified.taken`.
+    Any kernel may answer a multi-time batch, a `TimedBatch`. To receive one whole, call `upstream.ask_many` or override
+    `PassOn.answer_many` or `Notified.receive_many`; by default these two process it run by run. All other kernels
+    receive the values of one time after another. A kernel that fails in the middle of a multi-time batch says how far
+    it got, with `upstream.ack_but` or `Notified.taken`.
 
 Parts of kernels
-    `Outbox`, `Remainder`, `StreamEnd`: what is owed, in order, and then an ending. `Batcher` and `stamped`: an iterator
-    cut into batches, each value at its time. `Accumulator`: folds into tables. `Pace`: how much to take at a time.
-    `Grip`: what a handle and its kernel share. `Interrupts`: Ctrl-C during what must not be torn apart. `ascending`,
-    `Ascending`: whether the times of an answer are in order, and those of which that is known; `minimal`, the
-    least of them, which are held for all of it.
+    `Outbox`, `Remainder`, `StreamEnd`: an ordered queue of answers that closes with an ending. `Batcher` and `stamped`:
+    cut an iterator into batches, each value at its time. `Accumulator`: folds values into tables. `Pace` and
+    `WaitingPace`: how many values to ask for. `Grip`: state that a handle and its kernel share. `Interrupts`: delays
+    Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
+    and sequences known to be. `minimal`: the minimal times, which are held for the whole answer.
 """
 
 from pullstream.blueprint import (
@@ -104,11 +107,13 @@ from pullstream.blueprint import (
 from pullstream.blueprint.checks import function, seconds, sources
 from pullstream.decorators import opens
 from pullstream.engine.assembly import Assembly, Consuming, Wiring
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
 from pullstream.engine.nested.carryover import Carryover
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
+from pullstream.engine.nested.inline import InlineRow, Place, members_of
 from pullstream.engine.nested.instalment import Instalment, InstalmentPlan
 from pullstream.engine.nested.instalments import Instalments, instalments
 from pullstream.engine.nested.on_error import Handled, OnError, Skips, catches, with_policy
@@ -116,6 +121,7 @@ from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.accumulator import Accumulator
 from pullstream.engine.parts.batcher import Batcher, stamped
+from pullstream.engine.parts.context import Hold
 from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.fold import a_fold
@@ -124,7 +130,7 @@ from pullstream.engine.parts.groups import Gather, Part
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.outbox import Outbox, Remainder, StreamEnd
-from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.pace import Pace, WaitingPace
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.parts.tasks import TaskKernel
@@ -136,7 +142,8 @@ from pullstream.errors import blame, of_extra, without_cancelled
 from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.logger import LOG
-from pullstream.protocol import State
+from pullstream.protocol import Done, State, TimedBatch
+from pullstream.signature import present
 from pullstream.timely.order import Ascending, ascending, minimal
 
 __all__ = [
@@ -155,6 +162,7 @@ __all__ = [
     "Consuming",
     "Copies",
     "Count",
+    "Done",
     "Each",
     "Eventful",
     "Expand",
@@ -163,7 +171,9 @@ __all__ = [
     "Gather",
     "Grip",
     "Handled",
+    "Hold",
     "Hub",
+    "InlineRow",
     "Inner",
     "Input",
     "Instalment",
@@ -171,6 +181,7 @@ __all__ = [
     "Instalments",
     "Instance",
     "Interrupts",
+    "Kernel",
     "Key",
     "Kind",
     "Lane",
@@ -188,6 +199,7 @@ __all__ = [
     "PassOn",
     "Passing",
     "PerBatch",
+    "Place",
     "Positive",
     "Remainder",
     "Resumable",
@@ -205,7 +217,9 @@ __all__ = [
     "TaskKernel",
     "TimeOf",
     "TimeScale",
+    "TimedBatch",
     "Traits",
+    "WaitingPace",
     "Wiring",
     "a_fold",
     "advice",
@@ -218,10 +232,12 @@ __all__ = [
     "function",
     "instalments",
     "is_between",
+    "members_of",
     "minimal",
     "nearest",
     "of_extra",
     "opens",
+    "present",
     "seconds",
     "sources",
     "stamped",
@@ -230,3 +246,7 @@ __all__ = [
     "with_policy",
     "without_cancelled",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

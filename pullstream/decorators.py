@@ -1,7 +1,7 @@
 """Writing modules: `@source`, `@transformer` and `@sink`.
 
-A decorated function, or kernel class, is a factory of blueprints: it is always called, with the arguments of its own.
-The modules of this toolkit are made no other way.
+A decorated function or kernel class is a factory of blueprints: call it with its own arguments to compose a module. All
+modules of this toolkit are made this way.
 """
 
 import inspect
@@ -29,19 +29,19 @@ TransformerFactory = TypeVar("TransformerFactory", bound=Callable[..., Transform
 SinkFactory = TypeVar("SinkFactory", bound=Callable[..., Sink[Any, Any]])
 
 _SUPPLIED: Final = {"source": 1, "transformer": 2, "sink": 2}
-"""The number of arguments a run adds in front of a generator's, or a sink's: (ctx) or (upstream, ctx)."""
+"""The number of arguments a run passes before the module's own: (ctx), or (upstream, ctx)."""
 
 
 def opens(work: Any) -> Any:
-    """Give a run what it works with: the return of a decorated function that is not async.
+    """Return a run's work from a decorated function that is not async.
 
-    It is for type checkers alone, to which the function gives the blueprint that calling it composes:
+    It exists for type checkers: to them, the function returns the blueprint that calling it composes.
 
     >>> import pullstream as ps
     >>> @ps.transformer
     ... def doubled() -> ps.Transformer[int, int]:
     ...     return opens(Doubled())
-    >>> class Doubled(ps.Kernel[int]):
+    >>> class Doubled(ps.authoring.Kernel[int]):
     ...     async def produce(self, limit):
     ...         batch = await self.upstream.ask(limit)
     ...         return batch if batch is ps.DONE else ps.Batch(batch.time, [2 * value for value in batch.values])
@@ -52,7 +52,7 @@ def opens(work: Any) -> Any:
 
 
 def alike(model: Factory, /) -> Callable[[Callable[..., Any]], Factory]:  # noqa: ARG001 - its type is what matters
-    """Decorate a module that is called as another one is: it has the other's type. For type checkers alone."""
+    """Give a module the type of another one that is called in the same way. For type checkers alone."""
     return lambda made: cast("Factory", made)
 
 
@@ -65,11 +65,14 @@ def source(made: SourceFactory, /) -> SourceFactory: ...
 @overload
 def source(made: type[Kernel[B]], /) -> Callable[..., Source[B]]: ...
 def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
-    """Make a source of an async generator `(ctx, ...)`, a `Kernel` class, or what a function opens.
+    """Make a source from an async generator `(ctx, ...)`, a `Kernel` class, or a function that opens a kernel.
 
-    A generator yields `Batch(time, values)` in time order, or plain values, which are at time 0. It is advanced only
-    when it is asked, in a task of its own, and closed when the stream ends, however it ends. For a function that opens
-    a kernel see `pullstream.authoring`.
+    A generator yields `Batch(time, values)` in time order, or plain values, which are at time 0. It runs in its own
+    task, only when it is asked, and is closed when the stream ends for any reason. Yielding values one by one is cheap:
+    one ask collects what the generator yields until it waits, for at most the values asked for and a few milliseconds.
+    Values it has yielded belong to the consumer: do not change them afterwards. If the generator waits while its values
+    are being answered, it keeps waiting, and the end of the stream cancels it there. For functions that open a kernel,
+    see `pullstream.authoring`.
 
     >>> import pullstream as ps
     >>> @ps.source
@@ -91,10 +94,11 @@ def transformer(made: TransformerFactory, /) -> TransformerFactory: ...
 @overload
 def transformer(made: type[Kernel[B]], /) -> Callable[..., Transformer[Any, B]]: ...
 def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, Any]]:
-    """Make a transformer of an async generator `(upstream, ctx, ...)`, a `Kernel` class, or what a function opens.
+    """Make a transformer from an async generator `(upstream, ctx, ...)`, a `Kernel` class, or a function opening one.
 
-    A generator yields `Batch(time, values)`; a batch larger than what was asked for is handed on in parts. See
-    `Context` for what it may say when. For a function that opens a kernel see `pullstream.authoring`.
+    A generator yields `Batch(time, values)`. A batch larger than what was asked for is passed on in parts; small ones
+    are collected, as for `source`. `Context` says which times it may use when. For functions that open a kernel, see
+    `pullstream.authoring`.
 
     >>> import pullstream as ps
     >>> @ps.transformer
@@ -118,10 +122,10 @@ def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) ->
 @overload
 def sink(made: SinkFactory, /) -> SinkFactory: ...
 def sink(made: Callable[..., Any], /) -> Callable[..., Sink[Any, Any]]:
-    """Make a sink of an async function `(upstream, ctx, ...)`; what it returns is the run's result.
+    """Make a sink from an async function `(upstream, ctx, ...)`; its return value is the run's result.
 
-    However it ends, its stream is ended with it: returning early aborts, raising tells the source why (R8). An
-    effect that is still owed at a time is a `ctx.hold`, or a `ctx.notify_at`, of that time.
+    The stream ends with the function: returning early aborts the stream, and raising reports the error to the source
+    (R8). For a pending effect at a time, take a `ctx.hold` or a `ctx.notify_at` of that time.
 
     >>> import pullstream as ps
     >>> @ps.sink
@@ -156,7 +160,7 @@ def _factory(made: Any, blueprint: type[Blueprint]) -> Any:
 
 
 def _given_by(made: Any, kind: str, blueprint: Any) -> Any:
-    """The blueprint that an annotated function stands for: a sink of what its `upstream` reads and it returns."""
+    """Return the blueprint type of an annotated function, from what its `upstream` reads and what it returns."""
     annotations: dict[str, Any] = made.__annotations__
     if "return" not in annotations:
         return None
@@ -173,7 +177,7 @@ def _is_class(made: object, kind: type[object]) -> bool:
 
 
 def _composes(made: Any) -> Any:
-    """The type that a function says it gives."""
+    """Return the type that a function is annotated to return."""
     annotation = read_annotation(getattr(made, "__annotations__", {}).get("return"), made)
     return get_origin(annotation) or annotation
 
@@ -190,21 +194,21 @@ def _body(made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) 
 
 
 def _instead(kind: str, made: object) -> str:
-    """A hint for whoever decorated something else."""
+    """Return a hint for what to decorate instead."""
     if inspect.isgeneratorfunction(made):
         name = made.__name__
         return f"; write async def {name}" + (f", or read what it yields with values({name}())" * (kind == "source"))
     if inspect.isfunction(made) and not inspect.iscoroutinefunction(made) and not inspect.isasyncgenfunction(made):
-        return f"; a function that opens a kernel says what it composes: -> ps.{kind.title()}[...]"
+        return f"; to open a kernel, annotate the function with what it composes: -> ps.{kind.title()}[...]"
     if kind == "sink" and inspect.isasyncgenfunction(made):
-        return "; it yields, and what a sink gives is what it returns"
+        return "; a sink returns its result and has no yield"
     if inspect.iscoroutinefunction(made):
-        return f"; it has no yield{', and what reads to the end and returns is a sink' * (kind == 'transformer')}"
+        return f"; it has no yield{', and a function that reads and returns is a sink' * (kind == 'transformer')}"
     return ""
 
 
 def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
-    """Refuse, when decorating, a function that does not take what a run gives it."""
+    """Refuse, when decorating, a function that does not accept the arguments of a run."""
     parameters = inspect.signature(made).parameters.values()
     if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
         return
@@ -213,11 +217,11 @@ def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
         wanted = ("upstream", "ctx")[-given:]
         written = ", ".join([*wanted, *(parameter.name for parameter in positional if parameter.name not in wanted)])
         raise CompositionError(
-            f"@{kind} at {Site.here()} decorates a function that is called with ({', '.join(wanted)}), and maybe more, "
-            f"and {made.__name__}{inspect.signature(made)} does not take these: async def {made.__name__}({written})",
+            f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, which a run calls with "
+            f"({', '.join(wanted)}, ...): write async def {made.__name__}({written})",
         )
     if given > 1 and (positional[0].name in {"ctx", "context"} or positional[1].name == "upstream"):
         raise CompositionError(
-            f"@{kind} at {Site.here()} decorates a function that is called with (upstream, ctx), in this order, and "
-            f"{made.__name__}{inspect.signature(made)} has them the other way round",
+            f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, which a run calls with "
+            f"(upstream, ctx, ...): swap its first two arguments",
         )

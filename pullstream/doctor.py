@@ -1,4 +1,4 @@
-"""The command `doctor`: what is installed, what is in the way, and whether Spark starts."""
+"""The command `doctor`: what is installed, what is missing, and whether Spark starts."""
 
 import argparse
 import platform
@@ -19,7 +19,7 @@ EXTRAS: Final = ("files", "spark", "display", "metrics")
 """The extras that a user's programs may need."""
 
 PACKAGES: Final = sorted(OURS, reverse=True)
-"""The packages of the toolkit, which a file or another project of such a name would hide."""
+"""The toolkit's packages. A file or another project with one of these names would hide them."""
 
 SPARK: Final = """
 from importlib import import_module
@@ -33,7 +33,7 @@ SPARK_SECONDS: Final = 180
 
 @attrs.frozen
 class Remark:
-    """A line of the doctor's: a subject, what was seen of it, and what helps where that is not well."""
+    """One line of output: a subject, what was found, and a remedy if something is missing or broken."""
 
     subject: str
     seen: str
@@ -46,26 +46,26 @@ class Remark:
 
 
 def add_doctor(commands: Any) -> None:
-    """Add the command to those of `python -m pullstream`."""
+    """Add the command to the parser of `python -m pullstream`."""
     parser = commands.add_parser(
         "doctor",
-        help="versions, extras, what is in the way, and whether Spark starts",
-        description="Say what is installed, which extras are missing and what adds them, and whether Spark starts.",
+        help="list versions, extras and conflicts, and check that Spark starts",
+        description="List what is installed and which extras are missing, and check that Spark starts.",
     )
-    parser.add_argument("--no-spark", action="store_true", help="do not start Spark, which takes some seconds")
+    parser.add_argument("--no-spark", action="store_true", help="do not start Spark (it takes some seconds)")
 
 
 def examine(given: argparse.Namespace) -> int:
-    """Run the command; gives 1 if something that is installed does not work."""
+    """Run the command; return 1 if something that is installed does not work."""
     broken = False
     for finding in findings(start_spark=not given.no_spark):
-        print(finding, flush=True)  # noqa: T201 - what it is for
+        print(finding, flush=True)  # noqa: T201 - the command's output
         broken = broken or finding.broken
     return int(broken)
 
 
 def findings(*, start_spark: bool = True) -> Iterator[Remark]:
-    """All that there is to say, as it is found."""
+    """Yield each remark as soon as it is found."""
     yield Remark("python", f"{platform.python_version()} on {platform.platform(terse=True)}")
     yield from _packages()
     needed = _needed()
@@ -77,29 +77,29 @@ def findings(*, start_spark: bool = True) -> Iterator[Remark]:
 
 
 def _packages() -> Iterator[Remark]:
-    """Look where Python finds the toolkit's packages: all in one place."""
+    """Check that Python finds all packages of the toolkit in one place."""
     home = Path(__file__).parent.parent
     for name in PACKAGES:
         spec = find_spec(name)
         if spec is None or spec.origin is None:
-            remedy = "install the toolkit anew: pip install --force-reinstall pullstream"
-            yield Remark(name, "is not found", remedy, broken=True)
+            remedy = "reinstall the toolkit: pip install --force-reinstall pullstream"
+            yield Remark(name, "not found", remedy, broken=True)
         elif not Path(spec.origin).is_relative_to(home / name):
             yield Remark(
                 name,
-                f"is {spec.origin}, and not the toolkit's",
-                f"that file, or another project of that name, hides the package `{name}`: rename the file, or\n"
-                f"uninstall the project and install the toolkit anew",
+                f"found at {spec.origin}, which is not the toolkit's",
+                f"that file or project hides the toolkit's package `{name}`: rename the file, or\n"
+                f"uninstall the project and reinstall the toolkit",
                 broken=True,
             )
         elif name == "pullstream":
             here = _version(name)
-            remedy = "" if here else f"pip install -e {home}, so that it is known what it needs, and its extras"
+            remedy = "" if here else f"install it, so that its requirements and extras are known: pip install -e {home}"
             yield Remark(name, f"{here or 'not installed, but'} in {home}", remedy)
 
 
 def _needed() -> dict[str, list[str]]:
-    """The requirements by extra; those of the toolkit itself have none."""
+    """Return the requirements by extra; the key of the toolkit's own is ""."""
     found: dict[str, list[str]] = {}
     try:
         lines = requires("pullstream") or []
@@ -136,7 +136,7 @@ def _version(name: str) -> str | None:
 
 
 def _spark() -> Remark:
-    """Start Spark in a process of its own, and have it count."""
+    """Start Spark in a subprocess and let it count."""
     try:
         done = subprocess.run(  # noqa: S603 - the program above
             [sys.executable, "-c", SPARK],
@@ -148,10 +148,10 @@ def _spark() -> Remark:
         )
     except subprocess.TimeoutExpired:
         return Remark(
-            "spark starts", f"has not within {SPARK_SECONDS} s", "see that the machine has memory left", broken=True
+            "spark starts", f"not within {SPARK_SECONDS} s", "check that the machine has free memory", broken=True
         )
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("java ", "spark ")))
     if done.returncode == 0 and "spark" in lines:
         return Remark("spark starts", f"{lines['spark']}, with the Java in {lines['java']}")
     said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "Traceback"))]
-    return Remark("spark starts", "does not", "\n".join(said[-4:]), broken=True)
+    return Remark("spark starts", "no", "\n".join(said[-4:]), broken=True)

@@ -1,4 +1,4 @@
-"""The family of errors: each says what happened, in which module, and what to do."""
+"""Error classes. Each message says what happened, in which module, and what to do."""
 
 from collections.abc import Hashable
 from importlib import import_module
@@ -10,27 +10,27 @@ from pullstream.frames import shown, value_at
 
 
 class PullstreamError(Exception):
-    """The root of every error that is this toolkit's own; a user's exceptions arrive as themselves."""
+    """Base class of all errors this toolkit raises itself. Exceptions from user code are passed on unchanged."""
 
 
 class CompositionError(PullstreamError, TypeError):
-    """Modules were put together, or given arguments, in a way that can mean nothing (raised when composing)."""
+    """Modules were combined, or given arguments, in a way that makes no sense. Raised while composing."""
 
 
 class ProtocolError(PullstreamError):
-    """A neighbour broke a rule of the pull protocol; the message begins with the rule's number.
+    """A neighbouring module broke a rule of the pull protocol; the message begins with the rule's number.
 
-    `says_how` is whether it says, too, what is to be written instead.
+    `says_how` is whether the message also says what to write instead.
     """
 
     says_how = False
 
 
 class CapabilityError(PullstreamError):
-    """A module spoke, or asked to be told, at a time that it has no right to: it never had it, or let go of it (R12).
+    """A module emitted a value, or requested a notification, at a time it holds no right to (R12).
 
-    `time` is that time, where it is one, and `fault` the message without what to do about it. What gives the right is
-    called a hold here, and a capability in the theory.
+    It never had the right, or has released it. `time` is that time, if there is one. `fault` is the message without the
+    advice. This toolkit calls the right a hold; the theory calls it a capability.
     """
 
     def __init__(self, fault: str, time: Hashable = None, advice: str = "") -> None:
@@ -40,78 +40,81 @@ class CapabilityError(PullstreamError):
 
 
 class ReuseError(PullstreamError):
-    """An argument that can be used once (an iterator, a handle) was opened a second time, or in two places of a run."""
+    """A one-shot argument (an iterator, a handle) was opened twice, or in two places of one run."""
 
 
 class Ended(PullstreamError):
-    """A handle was used after its stream had ended: nobody reads what is pushed any more."""
+    """A handle was used after its stream had ended, so nothing reads what is pushed any more."""
 
 
 class Overflow(PullstreamError):
-    """An overflow: more came than fits, from somebody who cannot be made to wait."""
+    """A buffer is full, and the producer cannot be made to wait."""
 
 
 class ReleaseTimeout(PullstreamError):
-    """A module did not let go of what it had within the run's `release_timeout` (R6)."""
+    """A module did not release its resources within the run's `release_timeout` (R6)."""
 
 
 class AskTimeout(PullstreamError, TimeoutError):
-    """An ask was not answered in the time that `timeout` gives it."""
+    """An ask was not answered within the seconds given to `timeout`."""
 
 
 class WorkerDied(PullstreamError):
-    """A worker process of `map_process` ended before it had answered."""
+    """A worker process of `map_process` ended before it answered."""
 
 
 class Unpicklable(PullstreamError):
-    """A value, a result or an exception cannot go from one process to another."""
+    """A value, result or exception cannot be sent to another process."""
 
 
 class StalledError(PullstreamError):
-    """A deadlock: nothing in the run could move any more, as everything waited for something else in it.
+    """A deadlock: no part of the run can move, because each part waits for another.
 
-    It is raised as soon as that is so, whoever was the last to move, and says who waits for what. To a run belong the
-    tasks of its sinks and modules, with the nurseries that they open; the block that reads it by `iterate` or
-    `aiterate`; whoever asks on a `lane()` of a reader; and, for what comes through a `pair`, the run at its other end.
-    As long as one of them does something else than wait for the others (a call, a clock, a disk, a handle that a
-    program has), nothing is said.
+    It is raised as soon as the last part stops moving. The message lists who waits for what. These belong to a run:
 
-    So a dead end is not seen, and the run goes on waiting:
+    - the tasks of its sinks and modules, including the nurseries they open,
+    - the block that reads it with `iterate` or `aiterate`,
+    - tasks that ask on a `lane()` of a reader,
+    - for data that arrives through a `pair`, the run at the other end.
 
-    - while another part of the run moves, or one of the runs that it waits for;
-    - where tasks wait for each other by something that is not the run's: an event, a lock or a channel of trio's, a
-      thread, a handle (`pushable`, `deferred`, a paused `pausable`, ...) that nobody will use;
-    - inside a `CancelScope` that a task opened itself: who has it may cancel it (its deadline, if it has one, strikes);
-    - while a lane was taken that nobody has asked yet;
-    - while a time is waited for that a module holds which opens streams, such as `group_by`, and a handle of the run
-      (`pushable`, `broadcast`, `many`) may still say more of its times.
+    While any of them waits for something outside the run (a call, a clock, a disk, a handle the program holds), no
+    error is raised. So these deadlocks are not detected, and the run keeps waiting:
 
-    And it is raised though a program outside would have gone on, if that cancels, or starts tasks in, a nursery that
-    was opened inside, or is the first to ask a reader (not a lane of it) while its sink waits for something else.
+    - while another part of the run, or a run it waits for, still moves
+    - where tasks wait for each other through something the run does not own: a trio event, lock or channel, a thread,
+      or a handle (`pushable`, `deferred`, a paused `pausable`, ...) that nothing will use again
+    - inside a `CancelScope` that a task opened itself, because the scope's owner, or its deadline, may cancel it
+    - while a lane exists on which nothing has asked yet
+    - while a run waits for a time that is held by a module that opens streams, such as `group_by`, and a handle of the
+      run (`pushable`, `broadcast`, `dynamic_merge`) can still emit values at that time
 
-    How tasks wait is not all public in trio. Where it cannot be found out, a warning of the logger "pullstream" says
-    so, once, and no dead end is seen.
+    It is raised too early in two cases: the program outside would have cancelled a nursery opened inside the run, or
+    started tasks in it; or it would have been the first to ask a reader (not a lane of it) while that reader's sink
+    waits for something else.
+
+    Trio does not expose everything about how tasks wait. Where the detector cannot find out, it logs one warning to the
+    logger "pullstream" and detects no deadlock.
     """
 
 
 class JournalError(PullstreamError):
-    """A run cannot go on with a journal: it belongs to another pipeline, is in use, or cannot hold what it should."""
+    """A run cannot use a journal: it belongs to another pipeline, is in use, or cannot store what it must."""
 
 
 class Abandoned(PullstreamError):
-    """A wait in vain: the stream was aborted before the time was complete."""
+    """The stream was aborted before the awaited time was complete."""
 
 
 class LengthError(PullstreamError, ValueError):
-    """Streams that had to be equally long were not."""
+    """Streams that must be equally long were not."""
 
 
 class RoutingError(PullstreamError, LookupError):
-    """A value has a key that goes nowhere."""
+    """A value's key has no route."""
 
 
 def sole(exc: BaseException) -> BaseException:
-    """The one exception that a group consists of, as a nursery makes them, or the group."""
+    """Return the only exception of a group, as nurseries make them, or the exception or group itself."""
     if isinstance(exc, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", exc)
         return sole(group.exceptions[0]) if len(group.exceptions) == 1 else group
@@ -121,39 +124,39 @@ def sole(exc: BaseException) -> BaseException:
 def without_cancelled(
     exc: BaseException, cancelled: type[BaseException] | tuple[type[BaseException], ...] = trio.Cancelled
 ) -> BaseException | None:
-    """An exception without trio's cancellations, in groups too; None if nothing is left."""
+    """Return an exception without trio's cancellations, also inside groups; None if nothing is left."""
     if isinstance(exc, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", exc).split(cancelled)[1]
     return None if isinstance(exc, cancelled) else exc
 
 
 def failure_in(exc: BaseException) -> BaseException | None:
-    """The failure of a module: no cancellation, and of a nursery's group of one that one; None for none."""
+    """Return a module's failure without cancellations, unwrapped from a group of one; None if there is none."""
     rest = without_cancelled(exc)
     return None if rest is None else sole(rest)
 
 
 def raised_by_closing(exc: BaseException) -> BaseException | None:
-    """The exception that closing a generator has raised of its own; None for none.
+    """Return the exception that the code of a closed generator raised; None if there is none.
 
-    A nursery that is open around its `yield` gives the GeneratorExit that closes it back in a group.
+    A nursery that is open around the `yield` wraps the GeneratorExit that closes the generator in a group.
     """
     rest = without_cancelled(exc, (trio.Cancelled, GeneratorExit))
     return None if rest is None else sole(rest)
 
 
 def raised_when_cancelled(exc: BaseException, cancelled: type[BaseException] = trio.Cancelled) -> bool:
-    """Whether something was raised by code that had been cancelled, as its clean-up is, rather than by itself.
+    """Whether an exception was raised by code that had been cancelled, such as its clean-up.
 
-    What was on its way when the cancellation came has seen none of it. An interrupt or an exit always counts: it is
-    for the whole program, whenever it comes.
+    An exception that was already propagating when the cancellation arrived has no cancellation in its context. An
+    interrupt or an exit always counts, because it concerns the whole program.
     """
     if isinstance(exc, BaseExceptionGroup):
         parts = cast("BaseExceptionGroup[BaseException]", exc).exceptions
         if any(raised_when_cancelled(part, cancelled) for part in parts):
             return True
         if exc.__suppress_context__ and cancelled is not trio.Cancelled:
-            # A group of asyncio's: what its tasks raised is told where it was itself cancelled, because of that.
+            # A group of asyncio's hides its context; what its tasks raised was raised because of the cancellation.
             return False
     elif not isinstance(exc, Exception):
         return True
@@ -168,19 +171,19 @@ def raised_when_cancelled(exc: BaseException, cancelled: type[BaseException] = t
 
 
 def blame(exc: BaseException, module: str) -> None:
-    """Note on a user's exception at which value, and in which module, it was raised; once, however often it is."""
+    """Add a note to a user's exception: the module it was raised in, and at which value; at most once per module."""
     note, found = f"raised in {module}", () if isinstance(exc, PullstreamError) else value_at(exc)
     if any(known == note or known.startswith(f"{note}, at the value") for known in getattr(exc, "__notes__", ())):
         return
     if isinstance(exc, (RuntimeError, TypeError)) and ("running event loop" in str(exc) or "asyncio" in str(exc)):
         exc.add_note(
-            "asyncio's code goes into from_asyncio(f), as a source, or into map_async(asyncio_call(f), concurrency)"
+            "to call asyncio code, use from_asyncio(f) as a source, or map_async(asyncio_call(f), concurrency)"
         )
     value: object
     for value in found:
         columns = getattr(type(value), "_fields", None)
         if columns and isinstance(exc, TypeError) and str(exc).startswith("tuple indices must be"):
-            exc.add_note(f"a row is a named tuple: its columns are attributes, as row.{columns[0]}, or places, row[0]")
+            exc.add_note(f"a row is a named tuple: write row.{columns[0]}, or row[0] for a column by position")
         text = shown(value)
         if text not in str(exc):
             note = f"{note}, at the value {text}"
@@ -188,10 +191,10 @@ def blame(exc: BaseException, module: str) -> None:
 
 
 def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str | None = None) -> Any:
-    """Import a module of a package that an extra of the toolkit's installs.
+    """Import a module of a package that one of the toolkit's extras installs.
 
     Raises:
-        ImportError: the package is not installed; the error is of the class `missing`, and says how it is.
+        ImportError: the package is not installed; the error has the class `missing` and says how to install it.
     """
     package = module.partition(".")[0]
     try:
@@ -201,3 +204,22 @@ def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str 
             raise
         message = f"{named or package} is not installed: `pip install 'pullstream[{extra}]'`"
         raise missing(message, name=package) from exc
+
+
+__all__ = [
+    "Abandoned",
+    "CapabilityError",
+    "Ended",
+    "JournalError",
+    "LengthError",
+    "ProtocolError",
+    "ReleaseTimeout",
+    "ReuseError",
+    "RoutingError",
+    "Unpicklable",
+    "WorkerDied",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""Values whose function raised: `Failed` and, between a module and its policy, `Caught`."""
+"""Markers for values whose function raised: `Failed` and, inside the toolkit, `Caught`."""
 
 from typing import Any, Generic
 
@@ -10,7 +10,7 @@ A = TypeVar("A")
 
 @attrs.frozen
 class Failed(Generic[A]):
-    """A value whose function raised, and what it raised: `on_error="result"` answers it in the value's place.
+    """A value whose function raised, and the exception: `on_error="result"` emits it in place of the result.
 
     >>> import pullstream as ps
     >>> numbers = ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error="result"))
@@ -20,7 +20,7 @@ class Failed(Generic[A]):
     no number: x
     3
 
-    The error's notes name the module, and the line that composed it.
+    The error's notes name the module and the line that composed it.
     """
 
     value: A
@@ -29,7 +29,7 @@ class Failed(Generic[A]):
 
 @attrs.frozen
 class Caught:
-    """The private mark in the place of a value whose function raised; `count` is how many values it stands for."""
+    """The internal mark in place of a value whose function raised; it stands for `count` values."""
 
     value: Any
     error: Exception
@@ -37,6 +37,6 @@ class Caught:
 
 
 def caught(value: Any, error: Exception, count: int = 1) -> Caught:
-    """Mark a value. Called where its error was caught: its traceback then begins in the user's code."""
+    """Mark a value. Call it where the error was caught, so that its traceback begins in the user's code."""
     traceback = error.__traceback__
     return Caught(value, error.with_traceback(None if traceback is None else traceback.tb_next), count)

@@ -1,7 +1,8 @@
-"""The door to `adapters.files`, in a checkout; an installed package has here what is behind it."""
+"""The public module of `adapters.files` in a checkout. In an installed package, its content is here."""
 
 from pullstream.checkout import beside
 
 beside("adapters")
 
 from adapters.files import *  # noqa: E402, F403
+from adapters.files import __all__, __dir__  # noqa: E402, F401

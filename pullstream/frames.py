@@ -1,4 +1,4 @@
-"""Frames of a traceback: which are the toolkit's own, and which value a function of the user's was called with."""
+"""Frames of a traceback: which belong to the toolkit, and the value a user's function was called with."""
 
 import os
 from collections.abc import Iterator
@@ -10,36 +10,36 @@ from typing import Any, Final, cast
 from pullstream.timely import Antichain
 
 INSTALLED: Final = Antichain.__module__.startswith("pullstream.")
-"""Whether all of the toolkit is in one package; in a checkout it is three that stand side by side."""
+"""Whether the whole toolkit is in one package; in a checkout there are three, side by side."""
 
 OURS: Final = frozenset({"pullstream"} if INSTALLED else {"pullstream", "timely", "adapters"})
-"""The packages of the toolkit: what else is called `timely` is a user's."""
+"""The toolkit's top-level packages; any other package called `timely` is a user's."""
 
 _PLUGIN: Final = "_pullstream_pytest"
-"""The plugin of pytest, which stands beside them where they are installed."""
+"""The pytest plugin, a top-level module of its own."""
 
 _SHOWN: Final = Repr()
-"""Short, also where what is shown is large; and it never raises."""
+"""A short repr, even of large values, that never raises."""
 _SHOWN.maxstring = _SHOWN.maxother = 80
 _SHOWN.maxdict = _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = 8
 _SHOWN.maxlevel = 3
 
 
 def is_ours(module: object) -> bool:
-    """Whether a module, by its `__name__`, is part of the toolkit; code without one is: it was generated here."""
+    """Whether a module name is part of the toolkit. Code without a name counts: the toolkit generated it."""
     return not isinstance(module, str) or module.partition(".")[0] in OURS or module == _PLUGIN
 
 
 def shown(value: object) -> str:
-    """A value for a message: its repr, shortened."""
+    """Return the shortened repr of a value, for a message."""
     return _SHOWN.repr(value)
 
 
 def value_at(exc: BaseException) -> tuple[Any, ...]:
-    """The value that a user's function was called with when it raised, alone; nothing where that is not known.
+    """Return the value a user's function was called with when it raised, in a tuple; empty if it is not known.
 
-    It is the last argument of the first frame below the toolkit's own. A function that is not written in Python has no
-    frame: then it is what the toolkit's frame calls `value`.
+    It is the last argument of the first frame below the toolkit's own. A function not written in Python has no frame;
+    then it is the variable `value` of the toolkit's frame.
     """
     ours: FrameType | None = None
     users: FrameType | None = None
@@ -49,7 +49,7 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
         if is_ours(frame.f_globals.get("__name__")):
             ours, users = frame, None
         elif users is None and frame.f_globals.get("__name__") != "collections":
-            # A `Counter` calls what it was given by us.
+            # A `Counter` calls the user's function from a frame of the module `collections`.
             users = frame
         traceback = traceback.tb_next
     if ours is None:
@@ -60,7 +60,7 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
     else:
         found = _arguments(users)
     if any(is_ours(type(argument).__module__) and not isinstance(argument, tuple) for argument in found):
-        # A module's own code, which is called with its reader or context; a row of a table's is a value.
+        # A module's own code, called with its reader or context. A tuple of the toolkit's is a table row: a value.
         return ()
     return found[-1:]
 
@@ -73,9 +73,9 @@ def _arguments(frame: FrameType) -> tuple[Any, ...]:
 
 
 def cut(exc: BaseException) -> None:
-    """Take the toolkit's own frames out of a traceback: a user looks for the two lines that are his.
+    """Remove the toolkit's frames from a traceback, so that the user sees only the lines of their own code.
 
-    The innermost frame stays, whosever it is. `PULLSTREAM_TRACEBACK=full` in the environment keeps them all.
+    The innermost frame always stays. `PULLSTREAM_TRACEBACK=full` in the environment keeps all frames.
     """
     if os.environ.get("PULLSTREAM_TRACEBACK") == "full":
         return
@@ -84,7 +84,7 @@ def cut(exc: BaseException) -> None:
 
 
 def chain(exc: BaseException) -> Iterator[BaseException]:
-    """An exception, those that it came of, and of groups those that they consist of."""
+    """Yield an exception, its causes and contexts, and the members of groups."""
     todo: list[BaseException | None] = [exc]
     seen: set[int] = set()
     while todo:
@@ -98,7 +98,7 @@ def chain(exc: BaseException) -> Iterator[BaseException]:
 
 
 def users_frames(traceback: TracebackType | None, *, innermost: bool = False) -> TracebackType | None:
-    """A traceback without the frames of this toolkit, and of what it runs in; with the `innermost`, whosever it is."""
+    """Return a traceback without frames of the toolkit and trio; `innermost` keeps the innermost frame anyway."""
     kept: list[TracebackType] = []
     while traceback is not None:
         module = traceback.tb_frame.f_globals.get("__name__")
@@ -112,7 +112,7 @@ def users_frames(traceback: TracebackType | None, *, innermost: bool = False) ->
 
 
 def lead_to(exc: BaseException, frame: FrameType | None) -> None:
-    """Let a traceback end at the line of a user's code that has led to it and is not under it: a `yield`."""
+    """End a traceback at a line of user code that caused the exception but is not on its stack: a `yield`."""
     if frame is None or is_between(frame.f_globals.get("__name__")):
         return
     last = exc.__traceback__
@@ -126,5 +126,5 @@ def lead_to(exc: BaseException, frame: FrameType | None) -> None:
 
 
 def is_between(module: object) -> bool:
-    """Whether a module is the toolkit's, or what it runs in: what a user's function is called through."""
+    """Whether a module is the toolkit's, trio's or outcome's: one between the program and a user's function."""
     return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] in {"trio", "outcome"})

@@ -1,4 +1,4 @@
-"""The command `learn`: chapters to read, exercises to do, and a judge of the answers; they are the folder tutorials."""
+"""The command `learn`: read chapters, solve exercises and check the answers. The content is in the folder tutorials."""
 
 import argparse
 import sys
@@ -9,25 +9,25 @@ from typing import Any, Final
 HERE: Final = Path(__file__).parent
 
 LESSONS: Final = HERE / "lessons"
-"""The folder that an installed package has tutorials in: at the top of site-packages they might be anybody's."""
+"""The folder of the tutorials in an installed package. At the top of site-packages their name could clash."""
 
 
 def add_learn(commands: Any) -> None:
-    """Add the command to those of `python -m pullstream`."""
+    """Add the command to the parser of `python -m pullstream`."""
     parser = commands.add_parser(
         "learn",
-        help="chapters to read, exercises to do, and a judge of your answers",
+        help="read chapters, solve exercises and check your answers",
         add_help=False,
-        # All that follows is the tutorials' to read, options as well.
+        # The tutorials parse everything that follows, options included.
         prefix_chars="\0",
     )
     parser.add_argument("rest", nargs=argparse.REMAINDER)
 
 
 def learn(given: argparse.Namespace) -> int:
-    """Run the command: hand over to the tutorials, wherever they are."""
+    """Run the command: hand over to the tutorials."""
     home = LESSONS if LESSONS.exists() else HERE.parent
-    # First, for a folder beside the learner's own files may be called tutorials, too.
+    # At the front, because the learner's own folder may also be called tutorials.
     sys.path.insert(0, str(home))
     line: Any = import_module("tutorials.command.line")
     return line.main(given.rest)

@@ -1,4 +1,4 @@
-"""The command `new`: a folder for a package of one's own modules, with a first module and its tests."""
+"""The command `new`: create a folder for a package of your own modules, with a first module and its tests."""
 
 import argparse
 import keyword
@@ -9,32 +9,34 @@ from string import Template
 from typing import Any, Final
 
 TEMPLATE: Final = Path(__file__).parent / "template"
-"""The folder as it will be; what would be Python's, or its tools', while it lies here ends in `.txt`."""
+"""The template folder. Files that Python or its tools would pick up here end in `.txt`."""
 
 
 def add_new(commands: Any) -> None:
-    """Add the command to those of `python -m pullstream`."""
+    """Add the command to the parser of `python -m pullstream`."""
     parser = commands.add_parser(
         "new",
-        help="make a package of your own modules, with a first one and its tests",
-        description="Make a folder NAME with a package of your own modules: a first one, and its tests.",
+        help="create a package for your own modules, with a first one and its tests",
+        description="Create a folder NAME with a package for your own modules: a first module and its tests.",
     )
-    parser.add_argument("name", metavar="NAME", help="what it is called, as `shop-streams`; the folder must be new")
+    parser.add_argument(
+        "name", metavar="NAME", help="the project's name, such as `shop-streams`; the folder must be new"
+    )
 
 
 def make_new(given: argparse.Namespace) -> int:
-    """Run the command; gives 2 where there is something already, or the name is none or another's."""
+    """Run the command; return 2 if the name is invalid or taken, or the folder exists."""
     folder = Path(given.name)
     package = re.sub(r"[-.]+", "_", folder.name).lower()
     if wrong := _wrong(folder.name, package):
-        print(f"{folder.name!r} is no name for a package: {wrong}")  # noqa: T201 - a command says
+        print(f"{folder.name!r} cannot be the name of a package: {wrong}")  # noqa: T201 - the command's output
         return 2
     if folder.exists():
-        print(f"{folder} is there already: nothing was changed")  # noqa: T201
+        print(f"{folder} already exists: nothing was changed")  # noqa: T201
         return 2
     if package == "tests" or find_spec(package) is not None:
-        # Its tests would import one of the two in place of the other.
-        print(f"{package!r} is the name of another package already: nothing was changed")  # noqa: T201
+        # Its tests would import one package in place of the other.
+        print(f"{package!r} is already the name of another package: nothing was changed")  # noqa: T201
         return 2
     for path in sorted(TEMPLATE.rglob("*")):
         if path.is_file():
@@ -44,16 +46,16 @@ def make_new(given: argparse.Namespace) -> int:
             made.parent.mkdir(parents=True, exist_ok=True)
             made.write_text(Template(path.read_text("utf-8")).substitute(project=folder.name, package=package), "utf-8")
     tests = f"cd {folder} && python -m pip install -e '.[test]' && python -m pytest"
-    print(f"{folder} is made; its tests: {tests}")  # noqa: T201
+    print(f"created {folder}; run its tests with: {tests}")  # noqa: T201
     return 0
 
 
 def _wrong(name: str, package: str) -> str:
-    """The reason why a name cannot be installed or imported; nothing if it can."""
+    """Return why a name cannot be installed or imported; "" if it can."""
     if keyword.iskeyword(package):
-        return "it is a word of Python's"
+        return "it is a Python keyword"
     if not name[:1].isalpha():
-        return "it does not begin with a letter"
+        return "it must begin with a letter"
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-        return "it has other signs than letters, digits, - and _"
-    return "" if name[-1].isalnum() else "it does not end in a letter or a digit"
+        return "it may contain only letters, digits, '-', '.' and '_'"
+    return "" if name[-1].isalnum() else "it must end in a letter or a digit"

@@ -1,18 +1,18 @@
-"""The protocol of one edge: what is asked, what is answered, and the states between (001; the rules R1 to R12).
+"""The protocol of one edge: requests, answers, and the states of the edge (rules R1 to R12).
 
 A request goes up, its answer comes down:
 
     ask(limit)      -> Batch(time, values) with 1 <= len(values) <= limit, or DONE; a failure is raised
-    ask_many(limit) -> the same, or TimedBatch(times, values), of values each at a time of its own
-    abort()         -> DONE, once everything upstream has let go
+    ask_many(limit) -> the same, or TimedBatch(times, values), with a time for each value
+    abort()         -> DONE, once everything upstream has released its resources
     error(reason)   -> DONE, the same, with a reason that travels to the source
 
-An answer of many times is what as many batches in a row would be, handed over at once: each value is at its own time,
-demand counts values, and whatever ends the stream comes after all of it. On its way it counts with its least times,
-which keep the others from completing. Who asks with `ask` is given the values of one time after another.
+A multi-time answer means the same as its batches in a row, handed over at once: each value is at its own time, demand
+counts values, and an ending comes after all of it. While it is in flight it is counted at its minimal times, which hold
+back the other times, too. `ask` gives the values of such an answer one time after another.
 
-The life of an edge is the table `TRANSITIONS`. The kernel takes every step through it, so what the table does not
-list cannot happen; the documentation's diagram is drawn from it as well.
+The table `TRANSITIONS` is the life of an edge. The kernel takes every step through it, so a step that the table does
+not list cannot happen. The diagram in the documentation is drawn from it.
 """
 
 from abc import ABC, abstractmethod
@@ -37,10 +37,9 @@ class Batch(Generic[T_co, Time_co]):
     """Values at one logical time: the answer to an ask.
 
     `time` is any hashable with a partial order (`<=`): an int, a date, a tuple, a `pullstream.timely.Product`. `values`
-    holds at least one value and never more than was asked for (R2). It is in flight, and keeps its time from
-    completing, until whoever got it asks again or says that it has been dealt with (R11). Who says `many=True`, or
-    `ask_many`, may get a `TimedBatch` in the place of several; `times`, `runs()` and `part()` go for both.
-
+    holds at least one value and never more than was asked for (R2). The batch is in flight, and keeps its time from
+    completing, until its receiver asks again or acknowledges it (R11). With `many=True` or `ask_many`, a `TimedBatch`
+    may arrive in place of several batches; both have `times`, `runs()` and `part()`.
     >>> match Batch(3, ["a", "b"]):
     ...     case Batch(time, values):
     ...         print(time, values)
@@ -52,26 +51,26 @@ class Batch(Generic[T_co, Time_co]):
 
     @property
     def times(self) -> Sequence[Time_co]:
-        """The time of each of the values."""
+        """The time of each value."""
         return [self.time] * len(self.values)
 
     def runs(self) -> "Iterator[Batch[T_co, Time_co]]":
-        """The values in batches of one time each, in the order in which they came: here it is the batch itself."""
+        """Yield the values in batches of one time each, in order of arrival: here, the batch itself."""
         yield self
 
     def part(self, start: int, stop: int | None = None) -> "Batch[T_co, Time_co]":
-        """The values from `start` on and, if it is given, before `stop`."""
+        """Return the values from `start` on, up to `stop` if it is given."""
         return Batch(self.time, self.values[start:stop])
 
 
 class TimedBatch(Batch[T_co]):
-    """Values each at a logical time of its own, in order of arrival: several batches in a row, handed over at once.
+    """Values with a logical time each, in order of arrival: several batches in a row, handed over at once.
 
-    `times` and `values` are two sequences of one length; there is no `time`. It counts as many values as it has, was
-    asked for with one ask, and whatever ends the stream comes after all of it. A module that asks as everybody does
-    never sees one: it is given the values of one time after another. Who takes them whole asks with `ask_many`, or
-    reads `ctx.events(upstream, many=True)`, and treats each value as if it had come alone, at its time. While it is in
-    flight it keeps its least times from completing, and so all of its times.
+    `times` and `values` are sequences of the same length; there is no `time`. It answers one ask, counts as many values
+    as it has, and an ending comes after all of it. A module that uses `ask` never receives one: it gets the values of
+    one time after another. To receive one whole, use `ask_many` or read `ctx.events(upstream, many=True)`, and treat
+    each value as if it had arrived alone at its time. While it is in flight, it holds its minimal times, and so all its
+    times.
 
     >>> batch = TimedBatch([3, 3, 4], ["a", "b", "c"])
     >>> list(batch.runs())
@@ -84,12 +83,12 @@ class TimedBatch(Batch[T_co]):
     __match_args__ = ("times", "values")  # type: ignore[assignment]  # a pattern has these two
 
     times: Sequence[Hashable]
-    """The time of each of the values."""
+    """The time of each value."""
     _least: list[Hashable] | None
     _changes: Sequence[int] | None
 
     def __init__(self, times: Sequence[Hashable], values: Sequence[T_co], changes: Sequence[int] | None = None) -> None:
-        # The base is frozen, and attrs makes no subclass that has a field less.
+        # The base is frozen, and attrs cannot make a subclass with one field less.
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "_least", None)
@@ -97,7 +96,7 @@ class TimedBatch(Batch[T_co]):
 
     @property
     def least(self) -> Sequence[Hashable]:
-        """The least of its times, looked up once, however often it is handed on."""
+        """The minimal times, computed once."""
         least = self._least
         if least is None:
             least = minimal(self.times)
@@ -106,7 +105,7 @@ class TimedBatch(Batch[T_co]):
 
     @property
     def changes(self) -> Sequence[int]:
-        """The positions of the values that are at another time than the one before, looked up once."""
+        """The positions of values whose time differs from the previous value's, computed once."""
         changes = self._changes
         if changes is None:
             times = self.times
@@ -116,20 +115,20 @@ class TimedBatch(Batch[T_co]):
 
     @property
     def time(self) -> NoReturn:
-        """No time: each value has its own.
+        """No time, because each value has its own.
 
         Raises:
             TypeError: always.
         """
         raise TypeError(
-            f"a TimedBatch has a time for each of its {len(self.values)} values, and none for all: take its runs(), or "
-            f"zip its times and its values; ask(limit), in place of ask_many(limit), gives a batch of one time, and so "
-            f"do ctx.events(upstream) and ctx.batches(upstream) without many=True"
+            f"a TimedBatch has a time for each of its {len(self.values)} values, and no `time`: use its runs(), or "
+            f"zip its times and values; to receive batches of one time, use ask(limit) in place of ask_many(limit), or "
+            f"ctx.events(upstream) and ctx.batches(upstream) without many=True"
         )
 
     @override
     def runs(self) -> "Iterator[Batch[T_co]]":
-        """The values in batches of one time each, in the order in which they came."""
+        """Yield the values in batches of one time each, in order of arrival."""
         begin = 0
         for end in (*self.changes, len(self.times)):
             yield Batch(self.times[begin], self.values[begin:end])
@@ -137,7 +136,7 @@ class TimedBatch(Batch[T_co]):
 
     @override
     def part(self, start: int, stop: int | None = None) -> "TimedBatch[T_co]":
-        """The values from `start` on and, if it is given, before `stop`, each at its time."""
+        """Return the values from `start` on, up to `stop` if it is given, each at its time."""
         return TimedBatch(self.times[start:stop], self.values[start:stop])
 
     @override
@@ -147,7 +146,7 @@ class TimedBatch(Batch[T_co]):
         batch = cast("TimedBatch[Any]", other)
         return list(self.times) == list(batch.times) and self.values == batch.values
 
-    __hash__ = None  # type: ignore[assignment]  # its sequences have none
+    __hash__ = None  # type: ignore[assignment]  # its sequences may be unhashable
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
@@ -159,7 +158,7 @@ class TimedBatch(Batch[T_co]):
 
 
 class Done(Enum):
-    """The type of `DONE`, the answer of a stream that has ended (R3)."""
+    """The answer of a stream that has ended (R3). Compare with `DONE`; annotate with its type, `Done`."""
 
     DONE = "DONE"
 
@@ -173,39 +172,39 @@ DONE: Final[Literal[Done.DONE]] = Done.DONE
 
 
 class Reader(ABC, Generic[T_co]):
-    """The one runtime interface: the downstream end of an edge, on one lane (R4).
+    """The runtime interface of a stream: the downstream end of an edge, on one lane (R4).
 
-    A reader belongs to one task at a time; whoever asks from several tasks takes a `lane()` for each.
+    A reader belongs to one task at a time. To ask from several tasks, take a `lane()` for each.
     """
 
     @abstractmethod
     async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
-        """Ask for at most `limit` values; answered as soon as one is there.
+        """Ask for at most `limit` values; answered as soon as one is available.
 
         Asking again acknowledges what this lane has received (R11). Cancelling the ask aborts the stream from here
-        up (R10). Not a checkpoint when the answer is at hand.
+        upstream (R10). It is not a checkpoint if the answer is at hand.
 
         Raises:
             BaseException: the stream's failure, the same object on every ask (R3).
         """
 
     def ask_many(self, limit: int = 1) -> Coroutine[Any, Any, Batch[T_co] | Done]:
-        """Ask for at most `limit` values, at one time or many: the answer may be a `TimedBatch`.
+        """Ask for at most `limit` values, at one time or several: the answer may be a `TimedBatch`.
 
-        Otherwise as `ask`, which gives the values of such an answer one time after another.
+        Otherwise like `ask`, which gives the values of such an answer one time after another.
         """
         return self.ask(limit)
 
     @abstractmethod
     async def abort(self) -> Done:
-        """Say "no more, thank you"; answered once everything upstream has let go (R5, R6).
+        """End the stream from downstream; answered once everything upstream has released its resources (R5, R6).
 
-        Asks that were sent before, on whatever lane, are answered before it. What users' code raises in the very moment
-        of the abort is let go of, like what it would have given; what its clean-up raises is a release that failed.
+        Earlier asks, on any lane, are answered first. If user code raises at the moment of the abort, the exception is
+        dropped, like the value it would have given. If its clean-up raises, the release has failed.
 
         Raises:
-            ReleaseTimeout: a module did not let go within the run's `release_timeout`.
-            BaseException: what a release raised itself (R8).
+            ReleaseTimeout: a module did not release its resources within the run's `release_timeout`.
+            BaseException: the exception a release raised (R8).
         """
 
     @abstractmethod
@@ -224,41 +223,43 @@ class Reader(ABC, Generic[T_co]):
     def ack(self) -> None:
         """Acknowledge what this lane has received without asking for more (R11).
 
-        A batch counts as in flight, and keeps its time from completing, until it has been dealt with. Ready modules
-        acknowledge it as they answer what comes of it, or as they take it, and then hold what they keep. What a
-        function, a generator or a kernel of your own does with a batch nobody else can know: it is in flight until
-        the next one is asked for, or until this says that it is done with, or held (`ctx.hold`, `ctx.notify_at`).
-        So who has dealt with a batch, and waits for something else before asking again, says so first.
+        A batch is in flight, and keeps its time from completing, until it is acknowledged. The ready-made modules
+        acknowledge it when they answer with its results, or when they take it and hold what they keep. In a function,
+        generator or kernel of your own, a batch is in flight until the next ask, or until you call this to say that it
+        is processed or held (`ctx.hold`, `ctx.notify_at`). So call it before you wait for anything other than the next
+        ask.
         """
 
     def ack_but(self, left: Batch[Any]) -> None:
-        """Acknowledge the last batch but for `left`, the part of it that is still to be dealt with.
+        """Acknowledge the last batch except `left`, its unprocessed part.
 
-        So who takes a `TimedBatch` whole, and is to wait in its middle, or fails there, says how far it has come:
-        `upstream.ack_but(batch.part(3))`. What is in flight is then what is left.
+        A module that receives a `TimedBatch` whole calls this before it waits in the middle of it, or fails there:
+        `upstream.ack_but(batch.part(3))`. Only the rest stays in flight.
         """
         if not left.values:
             self.ack()
 
     @abstractmethod
     def lane(self) -> "Reader[T_co]":
-        """Another reader of the same stream, for another task; asks are answered first come, first served (R4)."""
+        """Return another reader of the same stream for another task; asks are answered in order of arrival (R4)."""
 
 
 class State(Enum):
-    """The state of an edge in its life."""
+    """The state of an edge."""
 
     OPEN = "open"
     CLOSING = "closing"
     DONE = "done"
     FAILED = "failed"
 
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return self.name
 
 
 class Event(Enum):
-    """An event on an edge. The requests come from below; the rest from the module above the edge."""
+    """An event on an edge. Requests come from downstream, the others from the module upstream."""
 
     ASK = "ask"
     ABORT = "abort"
@@ -268,6 +269,9 @@ class Event(Enum):
     FAIL = "fail"
     RELEASED = "released"
     RELEASED_FAILED = "released after a failure"
+
+    # Each step looks up a state and an event in the table. Enum's own `__hash__` costs a Python function call.
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return self.name
@@ -282,13 +286,13 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
         (State.OPEN, Event.FAIL): State.CLOSING,
         (State.OPEN, Event.ABORT): State.CLOSING,
         (State.OPEN, Event.ERROR): State.CLOSING,
-        # Closing: everything upstream is let go, once (R6). Requests wait for it; no value passes any more (R5).
+        # Closing: everything upstream is released, once (R6). Requests wait for it; no value passes any more (R5).
         (State.CLOSING, Event.ASK): State.CLOSING,
         (State.CLOSING, Event.ABORT): State.CLOSING,
         (State.CLOSING, Event.ERROR): State.CLOSING,
         (State.CLOSING, Event.RELEASED): State.DONE,
         (State.CLOSING, Event.RELEASED_FAILED): State.FAILED,
-        # Ended: for ever (R3). Asks are answered DONE, or raise the failure; terminations are confirmed at once.
+        # Ended, forever (R3). Asks are answered with DONE, or raise the failure; terminations are confirmed at once.
         (State.DONE, Event.ASK): State.DONE,
         (State.DONE, Event.ABORT): State.DONE,
         (State.DONE, Event.ERROR): State.DONE,

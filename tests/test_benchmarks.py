@@ -15,6 +15,8 @@ from tests.benchmarks.chart import chart
 from tests.benchmarks.measuring import Failure, Measured
 from tests.benchmarks.results import Curve, Results, Row
 from tests.benchmarks.tables import page
+from tests.benchmarks.whole.program import Program, measure
+from tests.benchmarks.whole.programs import PROGRAMS
 from tests.benchmarks.workload import BY_HAND, HERE, LIMIT, TOOLKITS, version
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +38,19 @@ def test_every_workload_has_a_limit_and_a_way_of_ours():
         assert LIMIT in workload.ways, workload.name
         assert HERE in workload.ways, workload.name
         assert workload.smoke <= workload.quick <= workload.full
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_whole_programs_give_the_same_by_hand(program):
+    measure(program, 40, 0)
+
+
+def test_a_whole_program_with_another_answer_or_file_gives_no_figures():
+    def prepare(size):
+        return {HERE: lambda folder: (folder / "day").write_text("tea"), BY_HAND: lambda _: 3}
+
+    with pytest.raises(AssertionError, match="broken: the ways' answers or files differ"):
+        measure(Program("broken", "", 1, 1, prepare), 1, 0)
 
 
 def test_the_group_names_every_peer():
@@ -125,9 +140,9 @@ def test_the_page_is_made_of_the_figures_alone(tmp_path):
     assert "| pullstream | 1.1 µs | 1.10 (1.00 to 1.20) | 1.10 (1.00 to 1.20) | 1 MB |" in written
     assert "**1.10 > 1.05** × plain Python; fresh process 1.10 ≤ 1.15" in written
     assert "| maps in a row | 1 · 10 · 100 | 0.10 · 1.00 · 10 | 1.00 |" in written
-    assert "others worked on it" not in written
+    assert "other programs were running" not in written
     made.loads = [5.0, 5.0]
-    assert "others worked on it" in page(made, WORKLOADS, "chart.svg")
+    assert "other programs were running" in page(made, WORKLOADS, "chart.svg")
 
 
 def test_the_chart_has_a_point_for_every_row():

@@ -54,5 +54,8 @@ def test_what_hides_a_folder_is_named(name, program, tmp_path):
     )
 
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("ImportError")]
-    assert f"`import {name}` finds {tmp_path / name / '__init__.py'}, and not {ROOT / name}" in said
+    assert (
+        f"`import {name}` finds {tmp_path / name / '__init__.py'}, but in a checkout pullstream needs {ROOT / name}"
+        in said
+    )
     assert "rename that file or folder, or install pullstream" in said

@@ -143,6 +143,7 @@ def test_files_are_read_with_their_extra_alone(tmp_path):
     assert told(FILES, tmp_path, blocked) == ["csv [1, 1, 1]", "parquet [1, 1, 1]", "jsonl [1, 1, 1]", "[3]"]
 
 
+@pytest.mark.slow
 def test_who_has_no_numpy_is_told_how_it_is_installed(tmp_path):
     """pyarrow comes without it."""
     (line,) = told(WITHOUT_NUMPY, tmp_path, {"numpy"})

@@ -25,6 +25,7 @@ LAYERS = (
         "pullstream.frames",
         "pullstream.logger",
         "pullstream.late",
+        "pullstream.signature",
     ),
     ("pullstream.history",),
     ("pullstream.blueprint",),
@@ -39,7 +40,7 @@ LAYERS = (
     ("pullstream.authoring", "pullstream.decorators", "pullstream.asyncio_bridge"),
     ("pullstream.modules",),
     ("pullstream.checker", "pullstream.journal", "pullstream.trace"),
-    ("pullstream.program",),
+    ("pullstream.program", "pullstream.types", "pullstream.duplex", "pullstream.hints"),
     ("pullstream",),
     (
         "pullstream.conformance",
@@ -54,7 +55,14 @@ LAYERS = (
 )
 """From the ground up: a file imports from its own layer, and from those above it in this list."""
 
-DOORS = ("pullstream", "pullstream.authoring", "pullstream.timely")
+DOORS = (
+    "pullstream",
+    "pullstream.authoring",
+    "pullstream.errors",
+    "pullstream.types",
+    "pullstream.duplex",
+    "pullstream.timely",
+)
 """All that adapters may import, besides one another."""
 
 BEHIND = ("timely", "adapters")

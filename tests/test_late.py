@@ -3,12 +3,17 @@
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+
+import pullstream as ps
+from pullstream import hints
 
 ROOT = Path(__file__).parents[1]
 LATE = [
@@ -79,6 +84,57 @@ def test_names_are_seen_before_they_are_loaded(path):
     assert [name for name in late.__all__ if not hasattr(late, name)] == []
     with pytest.raises(AttributeError, match=f"module '{module(path)}' has no attribute 'nothing'"):
         late.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("live", "it is now called catch_up"),
+        ("Beside", "it is now called types.Companion"),
+        ("count", r"it is now called integers; .* reduce\(agg.count\(\)\)"),
+        ("log", r"drain\(print\)"),
+        ("Running", "it is types.Running, with `from pullstream import types`"),
+        ("Kernel", "it is authoring.Kernel, with"),
+        ("LoopTime", "it is timely.LoopTime, with"),
+        ("write_jsonl", "it is files.write_jsonl, with `from pullstream import files`"),
+        ("upserts", "it is incremental.upserts, with"),
+        ("files", "it is a module: `from pullstream import files`"),
+        ("pairwise", r"windowed\(2\)"),
+        ("reduce_by_keys", r"did you mean reduce_by_key\?"),
+    ],
+)
+def test_a_name_that_is_elsewhere_leads_on(name, hint, monkeypatch):
+    """By attribute and by import: what it is called now, where it is, or which one was meant."""
+    monkeypatch.delattr(ps, name, raising=False)
+    with pytest.raises(AttributeError, match=f"module 'pullstream' has no attribute '{name}': .*{hint}"):
+        getattr(ps, name)
+    if name != "files":
+        with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'pullstream': .*{hint}"):
+            exec(f"from pullstream import {name}")
+
+
+def test_every_old_name_has_one_that_exists():
+    """A hint that leads nowhere is worse than none."""
+    for old, new in hints.RENAMED.items():
+        assert old not in ps.__all__
+        assert attrgetter(new)(ps)
+    for said in (hints.INSTEAD, hints.SOUGHT):
+        assert not said.keys() & {*ps.__all__}
+        called = {name for text in said.values() for name in re.findall(r"(?<![.\w])([a-z_]+)\(", text)}
+        assert called - {"lambda", "list", "range"} <= {*ps.__all__, "f"}
+
+
+def test_few_names_are_at_the_top():
+    """Modules to compose with, what runs them, and what modules are written with; all else has a door of its own."""
+    assert len(ps.__all__) <= 120
+
+
+def test_a_program_may_probe_for_names():
+    """What is not there is not there, whoever asks in which way."""
+    assert not hasattr(ps, "live")
+    assert getattr(ps, "nothing_of_the_kind", None) is None
+    with pytest.raises(ImportError, match="cannot import name 'zzzzzz'"):
+        exec("from pullstream import zzzzzz")
 
 
 def module(path):

@@ -12,7 +12,9 @@ import pytest
 
 import pullstream as ps
 from adapters import files, spark
-from pullstream import incremental
+from pullstream import duplex, incremental
+from pullstream.checker import RULES
+from pullstream.conformance.findings import BESIDE
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -97,8 +99,8 @@ def test_table_of_modules_is_complete():
         for name in ps.__all__
         if name.islower()
         and callable(getattr(ps, name))
-        and name not in {"pipe", "run", "draw", "source", "transformer", "sink"}
-    }
+        and name not in {"pipe", "run", "source", "transformer", "sink"}
+    } | {name for name in duplex.__all__ if name.islower()}
 
     assert ready <= rows
     assert rows - ready <= {*spark.__all__, *files.__all__, *incremental.__all__}
@@ -120,3 +122,12 @@ def test_readme_has_every_module():
 def test_readme_is_a_page_to_land_on():
     """Two hundred lines at most, and what else there is a link away."""
     assert len(README.splitlines()) <= 200
+
+
+def test_start_quotes_the_conformance_kit():
+    """The first lines of reports that the page shows are sentences of the kit."""
+    page = (ROOT / "tutorials/site/pages/start.md").read_text()
+    shown = re.findall(r"\| (\w+): ([^|]*)\. \|$", page, re.MULTILINE)
+
+    assert len(shown) == 3
+    assert [(name, sentence) for name, sentence in shown if {**RULES, **BESIDE}.get(name) != sentence] == []

@@ -101,9 +101,8 @@ def of_pipes(checker, folder):
     return [text for text, line in found if line not in refused], [lines[number - 1] for number in sorted(unnoticed)]
 
 
-@pytest.mark.parametrize(
-    "checker", [pytest.param(name, marks=pytest.mark.slow if name != "pyrefly" else ()) for name in COMMANDS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", COMMANDS)
 def test_types_of_pipes_are_inferred(checker, tmp_path):
     """Every assertion of `typed_pipes` holds, but for what is known; what is to be refused is, without exception."""
     gaps, unnoticed = of_pipes(checker, tmp_path)

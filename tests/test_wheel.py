@@ -56,10 +56,7 @@ def solution_of(site, name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(exercise.name, marks=[pytest.mark.slow] * (exercise.name not in {"record", "updates"}))
-        for exercise in EXERCISES
-    ],
+    [pytest.param(exercise.name, marks=[pytest.mark.slow] * (exercise.name != "record")) for exercise in EXERCISES],
 )
 def test_solutions_are_right_where_the_theory_has_another_name(site, tmp_path, name):
     """Judges know the model's events, and the tracker, as what they are, and not by the folder of a checkout."""

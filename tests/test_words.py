@@ -5,9 +5,16 @@ import importlib
 import inspect
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import pytest
+
+import pullstream as ps
+from pullstream.signature import Signature
+from tutorials.site.reference import PACKAGES as PUBLIC
+from tutorials.site.reference import door
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["pullstream", "timely", "adapters"]
@@ -70,6 +77,65 @@ def test_one_word_for_one_idea(package):
 
     assert {name: options for name, options in found.items() if options} == {}
     assert len(functions) > 0
+
+
+@pytest.mark.parametrize("package", ["pullstream", "pullstream.duplex", "adapters.files", "adapters.spark"])
+def test_signatures_are_as_short_as_one_writes_them(package):
+    """No module path, no address, and no type that says nothing."""
+    module = importlib.import_module(package)
+    functions = {name: thing for name in module.__all__ if inspect.isfunction(thing := getattr(module, name))}
+    shown = {name: str(inspect.signature(function)) for name, function in functions.items()}
+
+    riddles = re.compile(r"[a-z]\.[A-Za-z]|0x|<|~|: Any\b|: object\b|Union|Optional|Ellipsis")
+    assert {name: text for name, text in shown.items() if riddles.search(text)} == {}
+    assert len(functions) > 0
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (Callable[[Any], Any], "f(x: Callable)"),
+        (Callable[[int], str] | None, "f(x: Callable[[int], str] | None)"),
+        (Callable[..., Any], "f(x: Callable)"),
+        (Any, "f(x)"),
+        (tuple[Any, ...], "f(x: tuple)"),
+        (tuple[int, ...], "f(x: tuple[int, ...])"),
+        (Literal["a", "b"] | None, "f(x: 'a' | 'b' | None)"),
+        ("types.Running[Any]", "f(x: Running[Any])"),
+        (TypeVar("T"), "f(x: T)"),
+        (dict[str, ps.Source[Any]], "f(x: dict[str, Source])"),
+    ],
+)
+def test_types_are_shown_in_short(annotation, text):
+    """As a person would write them; what says nothing is left out."""
+
+    def f(x):
+        pass
+
+    f.__annotations__["x"] = annotation
+    assert f"f{Signature.of(f)}" == text
+
+
+def test_every_kind_of_parameter_is_shown():
+    """In one line, or in several where that is longer than there is room for."""
+
+    def f(a, b=1, /, c: int = 2, *d, e, g=print, **h) -> None:
+        pass
+
+    def k(a, *, b: int):
+        pass
+
+    assert str(Signature.of(f)) == "(a, b=1, /, c: int = 2, *d, e, g=..., **h) -> None"
+    assert str(Signature.of(k)) == "(a, *, b: int)"
+    assert Signature.of(k).format(max_width=10) == "(\n    a,\n    *,\n    b: int,\n)"
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_public_names_alone_are_listed(package):
+    """`dir` is what people see when they press Tab."""
+    for name in {package, door(package)}:
+        module = importlib.import_module(name)
+        assert sorted(dir(module)) == sorted(module.__all__)
 
 
 def test_no_page_is_cited_that_is_in_no_checkout():

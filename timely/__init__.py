@@ -102,3 +102,7 @@ __all__ = [
     "meet",
     "sort_key",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any, Generic, TypeVar, cast
 
@@ -13,11 +14,62 @@ from .order import is_total, less_equal, minimal, unlike
 T = TypeVar("T", bound=Hashable)
 
 
+class Chains:
+    """The times of a set that changes, in rows each of which ascends: what is minimal is the first of its row.
+
+    A time that has left the set is dropped when it comes to the front of its row.
+
+    >>> there = dict.fromkeys([frozenset("a"), frozenset("b"), frozenset("ab")], 1)
+    >>> chains = Chains(there)
+    >>> for time in there:
+    ...     chains.add(time)
+    >>> chains.heads() == [frozenset("a"), frozenset("b")]
+    True
+    >>> del there[frozenset("a")]
+    >>> chains.heads() == [frozenset("ab"), frozenset("b")]
+    True
+    """
+
+    __slots__ = ("_listed", "_rows", "_there")
+
+    def __init__(self, there: Mapping[Any, int]) -> None:
+        self._there = there
+        self._rows: list[deque[Any]] = []
+        self._listed: set[Any] = set()
+
+    def add(self, time: Any) -> None:
+        """Take a time that has come into the set."""
+        if time in self._listed:
+            # It left, and has come back before it was dropped.
+            return
+        if len(self._listed) > 64 and len(self._listed) > 2 * len(self._there):
+            self._rows = [row for row in (deque(filter(self._there.__contains__, row)) for row in self._rows) if row]
+            self._listed.intersection_update(self._there)
+        self._listed.add(time)
+        for row in self._rows:
+            if less_equal(row[-1], time):
+                row.append(time)
+                return
+            if less_equal(time, row[0]):
+                row.appendleft(time)
+                return
+        self._rows.append(deque([time]))
+
+    def heads(self) -> list[Any]:
+        """The first time of each row that is still there; all minimal ones are among them."""
+        for row in self._rows:
+            while row and row[0] not in self._there:
+                self._listed.discard(row.popleft())
+        self._rows = [row for row in self._rows if row]
+        return [row[0] for row in self._rows]
+
+
 class MutableAntichain(Generic[T]):
     """Counts of times, and the frontier of those that are there.
 
     For totally ordered times a change costs O(log n) in the number n of distinct times (a heap whose dead entries are
-    dropped when they come to the top); for partial orders O(1) unless a minimal element goes, then O(n).
+    dropped when they come to the top); for partial orders O(w) in the number w of `Chains` that the times form: one
+    where each is after the one before, as the times of a source are.
 
     >>> times = MutableAntichain()
     >>> times.update(3, 1), times.update(5, 1), times.update(3, -1)
@@ -26,13 +78,13 @@ class MutableAntichain(Generic[T]):
     Antichain([5])
     """
 
-    __slots__ = ("_counts", "_heap", "_total", "elements")
+    __slots__ = ("_chains", "_counts", "_heap", "elements")
 
     def __init__(self) -> None:
         self._counts: dict[Any, int] = {}
         self.elements: tuple[T, ...] = ()  # the minimal times; read it, never set it
         self._heap: list[Any] = []
-        self._total = True
+        self._chains: Chains | None = None  # once a time came that is of no total order, in place of the heap
 
     def update(self, time: T, delta: int) -> bool:
         """Change the count of a time; says whether the frontier changed.
@@ -78,11 +130,14 @@ class MutableAntichain(Generic[T]):
         return f"MutableAntichain({self._counts!r})"
 
     def _appeared(self, time: Any) -> bool:
-        if self._total and not is_total(time):
-            self._total = False
+        if self._chains is None and not is_total(time):
+            self._chains = Chains(self._counts)
             self._heap.clear()
+            for before in self._counts:
+                self._chains.add(before)
         elements = self.elements
-        if not self._total:
+        if self._chains is not None:
+            self._chains.add(time)
             if any(less_equal(element, time) for element in elements):
                 return False
             self.elements = (*(element for element in elements if not less_equal(time, element)), time)
@@ -98,7 +153,7 @@ class MutableAntichain(Generic[T]):
 
     def _vanished(self, time: Any) -> bool:
         elements = self.elements
-        if not self._total:
+        if self._chains is not None:
             if time not in elements:
                 return False
             rest = tuple(element for element in elements if element != time)
@@ -106,8 +161,8 @@ class MutableAntichain(Generic[T]):
                 self.elements = rest
                 return True
             # Only what the lost time alone held down can come up.
-            up = [t for t in self._counts if less_equal(time, t) and not any(less_equal(e, t) for e in rest)]
-            self.elements = (*rest, *minimal(up))
+            heads = [head for head in self._chains.heads() if less_equal(time, head)]
+            self.elements = (*rest, *minimal([head for head in heads if not any(less_equal(e, head) for e in rest)]))
             return True
         heap, counts = self._heap, self._counts
         if len(heap) > 64 and len(heap) > 2 * len(counts):

@@ -93,9 +93,11 @@ class ContractedGraph:
 def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
     """Contract the graph to the observed places and the junctions before them."""
     relevant = graph.above(observed)
-    onward: dict[int, list[tuple[int, Summary]]] = {
-        place: [step for step in graph.successors[place] if step[0] in relevant] for place in relevant
-    }
+    # From the steps back: a place before thousands of others, of which few are observed, has as many steps on.
+    onward: dict[int, list[tuple[int, Summary]]] = {place: [] for place in relevant}
+    for place in relevant:
+        for previous, summary in graph.predecessors[place]:
+            onward[previous].append((place, summary))
     jumps: dict[int, tuple[int, Summary]] = {}
     for place in relevant:
         _jump(place, onward, observed, jumps)

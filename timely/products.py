@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import reduce
-from typing import Any, Final, TypeVar, final
+from typing import Any, ClassVar, Final, TypeVar, final
 
 import attrs
 from typing_extensions import override
@@ -64,6 +64,7 @@ class Product(_Parts):
     """
 
     __slots__ = ()
+    componentwise: ClassVar = True
 
     @override
     def __le__(self, other: Any) -> bool:

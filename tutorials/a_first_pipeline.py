@@ -1,11 +1,11 @@
 """A first pipeline: from a list to a result, what an error looks like, and why nothing comes out.
 
-A chapter to read from top to bottom, in ten minutes, before any rule: `python -m pullstream learn read 0`. It needs no
-extra. When you have read it, you can compose a pipeline, run it, and find out what is wrong with one. Everything runs
-on trio, of which you need nothing here, and the first half of its tutorial (trio.readthedocs.io) in the chapters after.
+Read this chapter from top to bottom, in ten minutes, before any rule: `python -m pullstream learn read 0`. It needs no
+extra. Afterwards you can compose a pipeline, run it, and find out what is wrong with one. Everything runs on trio. You
+need to know nothing about trio here, and the first half of its tutorial (trio.readthedocs.io) in the next chapters.
 
-A program is put together from *modules*: one source, where values come from, transformers, which make others of them,
-and a sink, where they go. `pipe` composes them; what it gives is a plan, and nothing happens until it is run.
+A pipeline has a source, any number of transformers, and a sink; all of them are *modules*. `pipe` composes them. The
+result is a plan: nothing happens until you run it.
 """
 
 import re
@@ -22,7 +22,7 @@ LINES = ["tea and rice", "salt", "tea"]
 
 
 class Sale(NamedTuple):
-    """What was sold, on which day, and how much of it."""
+    """A sale: the day, the item, and how many were sold."""
 
     day: int
     item: str
@@ -32,8 +32,9 @@ class Sale(NamedTuple):
 def a_run() -> None:
     """1. Source, transformers, sink.
 
-    `values` gives what is in a list, `flat_map` makes words of each line, `map` changes each word, and `collect` is the
-    sink: it asks for one value after another until there are no more, and its result, a list, is what `run` returns.
+    `values` yields the elements of a list, `flat_map` splits each line into words, and `map` changes each word.
+    `collect` is the sink: it asks for one value after another until there are no more. Its result, a list, is what
+    `run` returns.
     """
     words = ps.pipe(ps.values(LINES), ps.flat_map(str.split), ps.map(str.upper), ps.collect())
     print(ps.run(words))
@@ -41,12 +42,13 @@ def a_run() -> None:
 
 
 def nothing_is_pushed() -> None:
-    """2. Who is asked, answers.
+    """2. No value without an ask.
 
-    Nothing is produced unless the sink asks. Below, `count` could go on for ever, and `find` ends the stream when it
-    has what it looks for: then everything above is told, and closes what it has opened. `tap` looks on as values pass.
+    Nothing is produced unless the sink asks. Below, `integers` could go on for ever, but `find` ends the stream when it
+    has found its value. Then every module upstream is notified and releases its resources. `tap` prints the values that
+    pass.
     """
-    numbers = ps.pipe(ps.count(1), ps.tap(lambda n: print(f"  {n} passes")), ps.map(lambda n: n * n))
+    numbers = ps.pipe(ps.integers(1), ps.tap(lambda n: print(f"  {n} passes")), ps.map(lambda n: n * n))
     print(ps.run(ps.pipe(numbers, ps.find(lambda square: square > 8))))
     # |   1 passes
     # |   2 passes
@@ -55,10 +57,11 @@ def nothing_is_pushed() -> None:
 
 
 def again() -> None:
-    """3. It runs again.
+    """3. A plan can run again.
 
-    A plan acquires nothing, so it can be run any number of times, and be a part of others. What it is given must last
-    as long: a generator is used up by the first run, and the second is refused, by name, instead of giving nothing.
+    A plan acquires nothing, so you can run it any number of times, and use it as a part of other plans. Its inputs must
+    last as long. A generator is used up by the first run, so the second run is refused with the module's name; it does
+    not silently return nothing.
     """
     words = ps.pipe(ps.values(LINES), ps.flat_map(str.split))
     print(ps.run(ps.pipe(words, ps.collect())))
@@ -67,22 +70,22 @@ def again() -> None:
     print(ps.run(once))
     try:
         ps.run(once)
-    except ps.ReuseError as error:
+    except ps.errors.ReuseError as error:
         say(re.sub(r" at 0x\w+", "", f"ReuseError: {error}"))
     # | ['tea', 'and', 'rice', 'salt', 'tea']
     # | ['tea', 'and', 'rice', 'salt']
     # | ['tea and rice', 'salt', 'tea']
-    # | ReuseError: values(<generator object again.<locals>.<gen...), composed at a_first_pipeline.py:66, was opened
-    # |   a second time, but what it was given can be read only once: give it a collection, or compose it anew for
-    # |   each run
+    # | ReuseError: values(<generator object again.<locals>.<gen...), composed at a_first_pipeline.py:69, was opened
+    # |   a second time, but its argument can be read only once: give it a collection, or compose it again for each
+    # |   run
 
 
 def errors() -> None:
     """4. What an error looks like.
 
-    What does not fit together is refused when it is composed, or when it is run: here the sink is missing. An exception
-    of your own function arrives as it is, with a note that says in which module it was raised, of what value, and where
-    the module was composed.
+    A pipeline with a mistake is refused when it is composed, or when it is run: here the sink is missing. An exception
+    in your own function reaches you unchanged, with a note that names the module, the value, and the line where the
+    module was composed.
     """
 
     def price(item: str) -> int:
@@ -98,19 +101,19 @@ def errors() -> None:
     except KeyError as error:
         say(f"KeyError: {error}")
         say("\n".join(error.__notes__))
-    # | CompositionError: run() at a_first_pipeline.py:93 needs a pipeline, from a source to a sink, and got
-    # |   pipe(values(['tea and rice', 'salt', 'tea']), map(price)); it has no sink: collect() gives all values as a
-    # |   list
+    # | CompositionError: run() at a_first_pipeline.py:96 needs a complete pipeline, and got pipe(values(['tea and
+    # |   rice', 'salt', 'tea']), map(price)), which has no sink: add one, for example collect(), which returns all
+    # |   values as a list
     # | KeyError: 'salt'
-    # | raised in map(price), composed at a_first_pipeline.py:97
+    # | raised in map(price), composed at a_first_pipeline.py:100
 
 
 def a_day() -> None:
-    """5. A result a day.
+    """5. One result per day.
 
-    A value has a time: the day of a sale, say. A module that works per time, as `reduce_by_key`, answers when a day is
-    complete, and not before: it is told when no more of that day will come. Here it is since `values` gives the days in
-    their order, so that a sale of day 2 says that day 1 is over.
+    A value has a time: the day of a sale, for example. A per-time module such as `reduce_by_key` emits its result when
+    a day is complete, that is, when no more values of that day can arrive. Here it is notified because `values` yields
+    the days in order: a sale of day 2 means that day 1 is over.
     """
     sales = [Sale(1, "tea", 3), Sale(1, "rice", 5), Sale(1, "tea", 4), Sale(2, "tea", 2)]
 
@@ -131,8 +134,8 @@ def a_day() -> None:
 def nothing_comes() -> None:
     """6. Why is nothing coming out?
 
-    In a pipeline that is open, `explain(time)` says what a time still waits for. Here a slow service has two calls
-    under way; half a second later, day 1 waits for them. The clock is one that jumps when everybody waits.
+    While a pipeline is open, `explain(time)` lists what a time still waits for. Here a slow service has two calls in
+    flight, and after half a second day 1 still waits for them. The clock jumps whenever everybody waits.
     """
 
     async def price(item: str) -> tuple[str, int]:
@@ -154,11 +157,11 @@ def nothing_comes() -> None:
 
 
 def a_module_of_your_own() -> None:
-    """7. A function is often enough.
+    """7. Often a function is enough.
 
-    Most of what one writes are functions, given to ready modules. Where something has to be remembered, an async
-    generator is a module as well: it is given batches of values, at a time each, and yields others. How such a module
-    ends, fails and is stopped is what the protocol is about, and that is the next chapter.
+    Most code you write is a function that you pass to a ready module. If you need state, write an async generator,
+    which is a module as well: it receives batches of values, each at a time, and yields others. The protocol governs
+    how such a module ends, fails and is stopped; it is the subject of the next chapter.
     """
 
     @ps.transformer
@@ -174,7 +177,7 @@ def a_module_of_your_own() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

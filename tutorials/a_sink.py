@@ -1,11 +1,11 @@
 """A sink: what counts as done.
 
-A chapter after `writing_your_own` and the first half of `when_is_it_done`: `python -m pullstream learn read 5`. It
-needs no extra. When you have read it, you can write a sink whose completions are true: when a time is complete, what
-was to be done at it has been done.
+Read this chapter after `writing_your_own` and the first half of `when_is_it_done`: `python -m pullstream learn read 5`.
+It needs no extra. Afterwards you can write a sink whose completions are true: when a time is complete, the work at that
+time has been done.
 
-A sink is who asks. It is an async function of what is upstream, and its result is the run's. Nobody asks it for
-anything; but whoever waits for a time to be complete waits, in the end, for it.
+A sink does the asking. It is an async function of its upstream, and its result is the result of the run. No module asks
+a sink for anything, but everyone who waits for a time to be complete waits, in the end, for the sink.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,7 +21,7 @@ Save = Callable[[str], Awaitable[None]]
 
 @ps.source
 async def sales(_: ps.Context, *, breaks: bool = False) -> AsyncIterator[ps.Batch[str]]:
-    """Two days, a sale a second."""
+    """Yield the sales of two days, one sale per second."""
     try:
         for day, item in ((0, "tea"), (0, "rice"), (1, "salt")):
             await trio.sleep(1)
@@ -29,40 +29,40 @@ async def sales(_: ps.Context, *, breaks: bool = False) -> AsyncIterator[ps.Batc
         if breaks:
             raise OSError("out of paper")
     except GeneratorExit:
-        note("the source is told to end")
+        note("the source is closed")
         raise
 
 
 def note(what: object) -> None:
-    """Print something, and the second."""
+    """Print a message and the second."""
     print(f"{trio.current_time():3g} {what}")
 
 
 async def save(item: str) -> None:
-    """Two seconds of work."""
+    """Save an item, which takes two seconds."""
     await trio.sleep(2)
     note(f"{item} is saved")
 
 
 async def save_no_rice(item: str) -> None:
-    """The same, with a disk that is full when rice comes."""
+    """Save an item; for rice, the disk is full."""
     if item == "rice":
         raise OSError("disk full")
     await save(item)
 
 
 def when_complete(source: ps.Source[str], sink: ps.Sink[str, object]) -> None:
-    """Run both on a clock that jumps, and say when day 0 is complete, and how it ended."""
+    """Run both on a clock that jumps. Print when day 0 is complete, and how the run ended."""
 
     async def main() -> None:
         try:
             async with ps.pipe(source, sink).open() as running, trio.open_nursery() as nursery:
-                nursery.start_soon(told, running)
+                nursery.start_soon(watch, running)
                 note(f"result: {await running.result()}")
         except* OSError as errors:
             note(f"the run failed: {errors.exceptions[0]}")
 
-    async def told(running: ps.Running[object]) -> None:
+    async def watch(running: ps.types.Running[object]) -> None:
         await running.progress.completed(0)
         note("day 0 is complete")
 
@@ -71,7 +71,7 @@ def when_complete(source: ps.Source[str], sink: ps.Sink[str, object]) -> None:
 
 @ps.sink
 async def in_turn(upstream: ps.Reader[str], ctx: ps.Context, save: Save) -> int:
-    """Save, then ask for more."""
+    """Save each sale, then ask for more."""
     number = 0
     async for batch in ctx.batches(upstream):
         for item in batch.values:
@@ -81,27 +81,28 @@ async def in_turn(upstream: ps.Reader[str], ctx: ps.Context, save: Save) -> int:
 
 
 def asking_again() -> None:
-    """1. To ask again is to say that it is done.
+    """1. Asking again means done.
 
-    `in_turn`, just above, saves what it was given, and asks for the next batch when that has been saved. To ask
-    acknowledges what came before (R11), so nothing else is needed. Both sales of day 0 are saved at 6, and with salt,
-    of day 1, it is known at 7 that no more of it will come.
+    `in_turn`, just above, saves the batch it has received and then asks for the next one. Asking acknowledges the
+    previous batch (R11), so nothing else is needed. Rice arrives while tea is being saved, because a generator that
+    waits between its values goes on to the next one in the meantime. So both sales of day 0 are saved at 5. Salt, of
+    day 1, arrives at 6; from then on no more of day 0 can come, and day 0 is complete.
     """
     when_complete(sales(), in_turn(save))
     # |   3 tea is saved
-    # |   6 rice is saved
-    # |   7 day 0 is complete
-    # |   9 salt is saved
-    # |   9 result: 3
+    # |   5 rice is saved
+    # |   6 day 0 is complete
+    # |   8 salt is saved
+    # |   8 result: 3
 
 
 def in_the_background() -> None:
-    """2. What goes on beside is not seen.
+    """2. Background work is not counted.
 
-    Three saves could go on at once. This sink starts each as a task, and asks again at once; and by asking it says that
-    the sale has been dealt with, which is not true. Day 0 is told complete at 3, while rice is still being saved:
-    whoever reads the day's file then reads half of it. No rule of an edge is broken; the conformance kit finds it, as
-    *early*.
+    Three saves could run at once. This sink starts each save as a task and asks again immediately. Asking says that the
+    sale has been processed, which is not true yet. Day 0 is reported complete at 3, while rice is still being saved,
+    and anyone who then reads the day's file reads half of it. No rule of the protocol is broken; the conformance kit
+    finds the mistake and calls it *early*.
     """
 
     @ps.sink
@@ -120,12 +121,12 @@ def in_the_background() -> None:
 
 
 def holding() -> None:
-    """3. Hold what is owed.
+    """3. Hold unfinished work.
 
-    A *hold* says that something is owed at a time: `with ctx.hold(time):` around the work, taken before the next ask,
-    while the batch gives the right to it, and left when the work is done. `nursery.start` waits until the task has
-    called `started`, and by then it has its hold. Now the saves are side by side, and day 0 is complete when the last
-    of its own is done; salt, of day 1, is not waited for.
+    A *hold* says that there is unfinished work at a time. Write `with ctx.hold(time):` around the work. Enter the hold
+    before the next ask, while the current batch still gives you the right to it, and leave it when the work is done.
+    `nursery.start` waits until the task has called `started`, and by then the task has its hold. Now the saves run
+    concurrently, and day 0 is complete when the last of its own saves is done. It does not wait for salt, of day 1.
     """
 
     @ps.sink
@@ -151,28 +152,29 @@ def holding() -> None:
 def failures() -> None:
     """4. Failures, from both sides.
 
-    When a save fails, the sink does: the source is told why (R8), the run raises the exception, and day 0, of which
-    rice is missing, is never complete. When the source fails, the exception is raised in the sink, where it asks. Let
-    it pass: a sink that catches it takes half a stream for a whole one (R6).
+    When a save fails, the sink fails: the source receives the reason (R8), the run raises the exception, and day 0,
+    which lacks rice, is never complete. When the source fails, the exception is raised in the sink, where it asks. Let
+    it pass: a sink that catches it mistakes half a stream for a whole one (R6).
     """
     when_complete(sales(), in_turn(save_no_rice))
     when_complete(sales(breaks=True), in_turn(save))
     # |   3 tea is saved
-    # |   4 the source is told to end
-    # |   4 the run failed: disk full
+    # |   3 the source is closed
+    # |   3 the run failed: disk full
     # |   3 tea is saved
-    # |   6 rice is saved
-    # |   7 day 0 is complete
-    # |   9 salt is saved
-    # |   9 the run failed: out of paper
+    # |   5 rice is saved
+    # |   6 day 0 is complete
+    # |   8 salt is saved
+    # |   8 the run failed: out of paper
 
 
 def by_time() -> None:
-    """5. Once a time.
+    """5. Once per time.
 
-    Often the effect is a time's, not a value's: a report, a file, a commit. `at_completion` calls a function with all
-    values of a time when no more can come, and the time is complete for others when that has returned. An effect that
-    is *idempotent by time*, a file of the day's name that is written whole, makes an exactly-once of an at-least-once.
+    Often an effect belongs to a time and not to a value: a report, a file, a commit. `at_completion` calls a function
+    with all values of a time when no more can come. The time is complete downstream when that function has returned. If
+    the effect is *idempotent by time*, such as a file named after the day and always written whole, at-least-once
+    execution gives exactly-once results.
     """
 
     async def report(day: int, items: list[str]) -> None:
@@ -187,7 +189,7 @@ def by_time() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

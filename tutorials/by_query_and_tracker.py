@@ -1,16 +1,17 @@
 """By query, and by tracker: how a running program knows which times are complete.
 
-A chapter after `could_result_in`: `python -m pullstream learn read 10`. It needs no extra. When you have read it, you
-know what stands behind each `completed` of a run, you can ask it what it waits for, and you know in which order it has
-to be told what happens.
+Read this chapter after `could_result_in`: `python -m pullstream learn read 10`. It needs no extra. Afterwards you know
+what is behind each `completed` of a run, you can ask a run what it waits for, and you know in which order its events
+must be reported.
 
-McSherry puts progress tracking into three queries (003), each a fixpoint over sets that fits on a page: is every cycle
-sound, what may still come, what becomes of a time on the way. They begin from nothing each time they are asked. The
-tracker answers the second one while a program runs, from what has changed since. In the end both are held to the model
-of the chapter before.
+McSherry expresses progress tracking as three queries (003), each a fixpoint over sets that fits on a page: does every
+cycle advance, what may still come, and how does a time change along the way? The queries start from scratch each time.
+The tracker answers the second one while a program runs, from the changes since the last answer. At the end we compare
+both with the model of the chapter before.
 
-What we left out: how the tracker does it, which `pullstream.timely.tracker` says at its top; and many processes, each
-with a tracker, to which the same updates come in some order. `tutorials/literature.md` says where to read 000 and 003.
+We left out how the tracker works, which the top of `pullstream.timely.tracker` explains, and the case of many
+processes, each with a tracker that receives the same updates in some order. `tutorials/literature.md` says where to
+read 000 and 003.
 """
 
 from typing import Any
@@ -41,7 +42,7 @@ from tutorials.lesson import say, tell
 
 
 def a_program(*, counting: bool = True) -> tuple[Graph, dict[str, Location]]:
-    """A loop that is entered and left; without `counting` it hands messages back at the time they came."""
+    """Return a loop that is entered and left. Without `counting`, it passes messages back at the same time."""
     builder = GraphBuilder()
     numbers = builder.add_node("numbers", inputs=0, outputs=1)
     enter = builder.add_node("enter", 1, 1, {(0, 0): ENTER})
@@ -58,15 +59,16 @@ def a_program(*, counting: bool = True) -> tuple[Graph, dict[str, Location]]:
 def the_program() -> None:
     """1. A program in two sets.
 
-    The loop of the chapter before, for a real program: a source outside, a loop that is entered and left, a sink.
+    Here is the loop of the chapter before, as a real program: a source outside, a loop that is entered and left, a
+    sink.
 
         numbers ──> enter ──> body ──> leave ──> sink
                               ^  │
                              again
 
     Places are now the ports of the nodes: a `Target` where messages arrive, a `Source` where they leave. The queries
-    want two sets: inside each node, from an input to an output, what becomes of a time; and the edges, which leave it
-    as it is.
+    need two sets: the summaries inside each node, which say how a time changes from an input to an output, and the
+    edges, which do not change it.
     """
     graph, _ = a_program()
     nodes, edges = describe(graph)
@@ -83,10 +85,10 @@ def the_program() -> None:
 def cycles() -> None:
     """2. First query: does every cycle advance?
 
-    If a time could come back as it went, a message might go round for ever, and nothing after it would be complete.
-    So each cycle, as a whole, must be an f in the outermost of its loops: then what goes round comes back later. The
-    query collects the shapes of all paths, and gives the steps that lie on a cycle which does not advance. The builder
-    asks it too, and says which cycle it is.
+    If a message could come back at the time at which it left, it might go round for ever, and no later time would be
+    complete. So each cycle as a whole must contain an f in its outermost loop: then messages come back later. The query
+    collects the shapes of all paths and returns the steps on cycles that do not advance. The graph builder runs it too,
+    and names the cycle.
     """
     graph, _ = a_program()
     print(find_cycles(*describe(graph)))
@@ -101,7 +103,7 @@ def cycles() -> None:
 
 
 def fed(kept: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """What is left of steps when those are dropped to which none of them leads, again and again."""
+    """Remove steps that no step leads to, until none is left to remove."""
     while True:
         left = {(start, end) for start, end in kept if any(there == start for _, there in kept)}
         if left == kept:
@@ -112,10 +114,11 @@ def fed(kept: set[tuple[str, str]]) -> set[tuple[str, str]]:
 def as_published() -> None:
     """3. The same, as it was published.
 
-    The text of 003 keeps the connections that differ from the identity, where its prose wants the others; then it drops
-    steps that nothing leads to, and says of what is left that it lies on a cycle. Below are a sound loop, from a to b
-    and back, an unsound one at c, and a step behind it. As published the query accuses the sound one alone. With the
-    other connections kept, d is accused as well, which is on no cycle. The toolkit's own looks at cycles as a whole.
+    The text of 003 keeps the connections that differ from the identity, although its prose means the others. Then it
+    drops steps that nothing leads to, and says that the remaining steps lie on a cycle. Below are a correct loop, from
+    a to b and back, an incorrect one at c, and a step behind it. As published, the query reports only the correct loop.
+    If it keeps the other connections, it also reports d, which is on no cycle. The toolkit's query looks at cycles as a
+    whole.
     """
     steps: set[Any] = {("a", "b", FEEDBACK), ("b", "a", FEEDBACK), ("c", "c", IDENTITY), ("c", "d", IDENTITY)}
     print(sorted(fed({(start, end) for start, end, summary in steps if summary != IDENTITY})))
@@ -129,10 +132,10 @@ def as_published() -> None:
 def what_may_come() -> None:
     """4. Second query: what may still come?
 
-    Given what is pending where, the least times that may still reach each place. Pending are here the right of the
-    source to speak from 1 on, and one message of 0 that has been twice round the loop. To the body may come two times
-    of which neither is before the other; to the sink only 0, for once 0 is out of the loop its rounds are forgotten,
-    and 1 comes after it.
+    Given the pending times and their places, this query computes the earliest times that may still reach each place.
+    Here the source has the right to send from 1 on, and one message of 0 has been round the loop twice. Two times may
+    come to the body, neither before the other. Only 0 may come to the sink: once the message leaves the loop its rounds
+    are dropped, and 1 comes after 0.
     """
     graph, at = a_program()
     pending: list[tuple[Location, Any]] = [(at["numbers"], 1), (at["again"], LoopTime(0, (2,)))]
@@ -145,12 +148,12 @@ def what_may_come() -> None:
 
 
 def on_the_way() -> None:
-    """5. Third query: what becomes of a time on the way?
+    """5. Third query: how does a time change along the way?
 
-    The least changes of time between each place and the sink. From `again` the way leads round, then out; the counter
-    gained is forgotten on leaving, so what remains is e. With these summaries nobody has to walk the graph any more: a
-    time at `again` may come to the sink as `e` of it. So a whole graph can be seen as one node, by what becomes of a
-    time from its entry to its exit: entered and left again it is 1.
+    This query computes the minimal changes of time between each place and the sink. From `again` the path goes round
+    and then out. The counter it gained is dropped on leaving, so the summary is e. With these summaries nobody needs to
+    walk the graph: a time at `again` may come to the sink as `e` of it. So a whole graph can be treated as one node, by
+    the change of a time from its entry to its exit: here, entering and leaving again is 1.
     """
     graph, at = a_program()
     found = summarize(*describe(graph), [at["sink"]])
@@ -181,10 +184,10 @@ MOVES: list[tuple[str, Updates]] = [
 def by_tracker() -> None:
     """6. The tracker.
 
-    The queries begin from nothing. The tracker is told what has changed: what is somewhere now and was not, +1, and
-    what is there no longer, -1. Asked to `propagate`, it adds that up and says which of the places that somebody
-    observes have another frontier. Here is a whole little run. 0 is complete at the sink when the sink is done with it,
-    and not before; 1 moves on without delay, though 0 had to go round.
+    The queries start from scratch. The tracker is notified of changes: +1 for a new message or right at a place, -1 for
+    one that is gone. `propagate` adds them up and returns the observed places whose frontier has changed. Here is a
+    whole little run. 0 is complete at the sink when the sink has processed it, and not before. The frontier then moves
+    to 1 at once, although 0 had to go round.
     """
     graph, at = a_program()
     tracker, sink = Tracker(graph), graph.place(at["sink"])
@@ -206,8 +209,8 @@ def by_tracker() -> None:
 def what_holds_it_up() -> None:
     """7. Why is nothing coming out?
 
-    For a time that is not complete there is always something that holds it up: a message, or a right to speak, with a
-    way from there. The tracker can name it at every moment. After three moves it is the message that goes round.
+    A time that is not complete is always held back by something: a message or a right to send that has a path to the
+    place. The tracker can name it at any moment. After three moves it is the message in the loop.
     """
     graph, at = a_program()
     tracker, sink = Tracker(graph), graph.place(at["sink"])
@@ -223,11 +226,11 @@ def what_holds_it_up() -> None:
 def half_a_move() -> None:
     """8. All or nothing.
 
-    "It sends at 0 and moves on to 1" is three updates, and one move. Between two calls of `propagate` their order does
-    not matter: only sums are looked at. But look after the half of a move, in which the old right has gone and the
-    message is not there yet, and everything is complete; the other half takes that back. Whoever waited has acted by
-    then. So a move is told at once, or, where it travels in pieces, what is new is told first: for a while a time then
-    stays open that need not, which does no harm.
+    "It sends at 0 and moves on to 1" is three updates, but one move. Between two calls of `propagate` their order does
+    not matter, because only sums count. But if `propagate` runs in the middle of a move, when the old right is gone and
+    the message is not there yet, everything is complete, and the other half revokes that. By then, code that waited has
+    acted. So a move must be reported at once. If it travels in pieces, the additions must be reported first: then a
+    time stays open a little longer than necessary, which is harmless.
     """
     graph, at = a_program()
     tracker, sink = Tracker(graph), graph.place(at["sink"])
@@ -250,11 +253,10 @@ def half_a_move() -> None:
 def the_same() -> None:
     """9. Query and tracker agree.
 
-    What the tracker keeps is what the query gives. After each of the seven moves every frontier is compared, at all ten
-    ports; the project's tests do that with graphs and moves by chance. There is a third way as well: the queries are
+    The tracker maintains what the query computes. After each of the seven moves we compare every frontier, at all ten
+    ports; the project's tests do the same with random graphs and moves. There is also a third way: the queries are
     programs of collections, which `pullstream.incremental` keeps up to date while the graph is edited and pointstamps
-    come and go. Chapter 16 has all three, and runs the second; there the program that knows what is done runs on what
-    it knows.
+    come and go. Chapter 16 has all three queries and runs the second.
     """
     graph, at = a_program()
     tracker = Tracker(graph)
@@ -280,7 +282,7 @@ PLAN = model.Plan(
         model.Edge("leaving", "body", "sink"),
         model.Edge("done", "sink"),
     ],
-    # In the model it is the edges' sources that change times: numbers enters, again counts, the body leaves.
+    # In the model the node before an edge changes the time: numbers enters, again counts, the body leaves.
     sends={
         "entering": lambda time: [ENTER.results_in(time)],
         "back": lambda time: [FEEDBACK.results_in(time)],
@@ -303,10 +305,10 @@ RUN = [
 def judged() -> None:
     """10. The model has the last word.
 
-    Recorded, the run is a list of events, and the model of the chapter before knows of each completion whether it may
-    be announced: whether it is outside Clock (000, Theorem 2). It knows nothing of queries and trackers. This run it
-    allows; the same completion one move earlier it does not, and says what was pending. Every run with `trace=` is
-    judged like that: the last line of its trace is the verdict.
+    A recorded run is a list of events. For each completion, the model of the chapter before decides whether it was
+    allowed: whether it is outside Clock (000, Theorem 2). The model contains no queries and no trackers. It allows this
+    run. It does not allow the same completion one move earlier, and says what was pending. Every run with `trace=` is
+    judged in this way: the last line of its trace is the verdict.
     """
     print(model.replay(PLAN, RUN).violations)
     *before, last, completed = RUN
@@ -317,12 +319,12 @@ def judged() -> None:
 
 
 def of_a_run() -> None:
-    """11. Asked of a run.
+    """11. Ask a run.
 
-    Every run of `pullstream` has such a graph and such a tracker beside it, with a node for each module; asking,
-    answering and holding are its moves; a loop is a graph in a graph, with an entry and an exit. `completed` waits for
-    a frontier to pass a time, and `explain` names what holds it up, and the way from there. Below a number is halved,
-    round a loop, until it is odd; each turn takes a second. After a second and a half 12 is in its second round, as 6.
+    Every run of `pullstream` has such a graph and such a tracker, with a node for each module. Asking, answering and
+    holding are its moves; a loop is a graph inside a graph, with an entry and an exit. `completed` waits for a frontier
+    to pass a time, and `explain` names what holds it back, with the path from there. Below, a number is halved, round a
+    loop, until it is odd; each turn takes a second. After a second and a half 12 is in its second round, as 6.
     """
 
     async def halved(number: int) -> int | ps.Again[int]:
@@ -345,7 +347,7 @@ def of_a_run() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

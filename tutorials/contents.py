@@ -1,4 +1,4 @@
-"""What there is to learn, in order: the chapters, and how they are told."""
+"""The table of contents: the chapters in order, and how to read them."""
 
 import importlib
 import importlib.util
@@ -13,16 +13,16 @@ from tutorials.lesson import pieces
 
 @attrs.frozen
 class Chapter:
-    """A chapter: its number, its title, the module that tells it, how long that takes, and what it needs besides."""
+    """A chapter: its number, title, module and reading time, and the extras that it needs."""
 
     number: int
     title: str
     name: str
     minutes: int
     shown: Sequence[int] | None = None
-    """The pieces that belong to it, where a module tells two chapters."""
+    """The pieces of this chapter, if a module has two chapters."""
     needs: tuple[tuple[str, str], ...] = ()
-    """Extras that it needs, each with a module by which one sees whether it is there."""
+    """The extras that it needs, each with a module that shows whether it is installed."""
 
     @property
     def module(self) -> str:
@@ -42,7 +42,7 @@ class Chapter:
 
     @property
     def told_beside(self) -> str:
-        """Which pieces it has, and where the others are, of a module that tells several chapters; else nothing."""
+        """The pieces of this chapter, and the chapter of the others, if they share a module; else empty."""
         if self.shown is None:
             return ""
         others = [chapter.number for chapter in CHAPTERS if chapter.name == self.name and chapter is not self]
@@ -51,7 +51,7 @@ class Chapter:
 
     @property
     def exercises(self) -> list[Exercise]:
-        """The exercises that go with it."""
+        """The exercises of the chapter."""
         return [exercise for exercise in EXERCISES if exercise.number.partition(".")[0] == str(self.number)]
 
 
@@ -69,7 +69,7 @@ CHAPTERS: Final = (
     Chapter(10, "By query, and by tracker", "by_query_and_tracker", 20),
     Chapter(11, "Loops: to converge is to complete", "when_is_it_done", 10, shown=(13, 14)),
     Chapter(12, "Dataflows in dataflows", "dataflows_in_dataflows", 15),
-    Chapter(13, "The model: all that could happen, and what has", "the_model", 20),
+    Chapter(13, "The model: everything that could happen, and what did", "the_model", 20),
     Chapter(14, "Killed and resumed", "killed_and_resumed", 15, needs=(("files", "pyarrow"), ("display", "rich"))),
     Chapter(15, "Spark as a source", "spark_as_a_source", 15, needs=(("spark", "pyspark"),)),
     Chapter(16, "Kept up to date: programs of collections", "kept_up_to_date", 30),
@@ -77,7 +77,7 @@ CHAPTERS: Final = (
 
 
 def in_ranges(numbers: Sequence[int]) -> str:
-    """Numbers that ascend, for people.
+    """Format ascending numbers as ranges.
 
     >>> in_ranges((1, 2, 3, 12)), in_ranges((7, 8))
     ('1 to 3, 12', '7, 8')
@@ -92,7 +92,7 @@ def in_ranges(numbers: Sequence[int]) -> str:
 
 
 def chapter_numbered(number: str) -> Chapter:
-    """The chapter of a number.
+    """Return the chapter with a number.
 
     Raises:
         LookupError: there is none.
@@ -100,4 +100,4 @@ def chapter_numbered(number: str) -> Chapter:
     for chapter in CHAPTERS:
         if str(chapter.number) == number:
             return chapter
-    raise LookupError(f"there is no chapter {number!r}; `python -m pullstream learn list` has them all")
+    raise LookupError(f"there is no chapter {number!r}; `python -m pullstream learn list` lists them all")

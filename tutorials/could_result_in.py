@@ -1,18 +1,18 @@
 """Could-result-in: what a message may still lead to, and so which times are complete.
 
-A chapter after `when_is_it_done`: `python -m pullstream learn read 9`. It needs no extra. When you have read it, you
-can say of a small program, with a pencil, which times are complete where, and of two ways through loops which is the
+Read this chapter after `when_is_it_done`: `python -m pullstream learn read 9`. It needs no extra. Afterwards you can
+work out with a pencil which times are complete where in a small program, and which of two paths through loops is the
 earlier one.
 
-The question is always: *something is here, at this time; can a message still come there, at that time?* If nothing
-anywhere can lead there any more, the time is complete there, and whoever waited for it may act: publish a day's sum,
-commit a batch. Below it is answered by hand, from what the nodes do, as Abadi and Isard define it (000, §2 and §3.1 to
-§3.3); and then along the paths through loops, whose normal form is the subject of 002. The next chapter answers it by
+The question is always: *there is a message here, at this time; can one still arrive there, at that time?* If nothing
+anywhere can lead there any more, the time is complete there, and you can act: publish a day's sum, commit a batch.
+Below we answer it by hand: first from the behaviour of the nodes, as Abadi and Isard define it (000, §2 and §3.1 to
+§3.3), and then along the paths through loops, whose normal form is the subject of 002. The next chapter answers it by
 query, and by the tracker.
 
-What we left out: nodes that look at what a message carries, or that remember, of which 000 speaks at length; here a
-node is what it does to times. And recursion, to which its §3.4 extends all this. `tutorials/literature.md` says where
-to read 000 and 002.
+We left out two things: nodes that inspect the content of messages or have state, which 000 treats at length (here a
+node is only its effect on times), and recursion, to which its §3.4 extends all this. `tutorials/literature.md` says
+where to read 000 and 002.
 """
 
 from pullstream.timely import Antichain, LoopSummary, LoopTime, NaiadSummary, SummaryError
@@ -34,7 +34,7 @@ LOOP = model.ModelGraph(
 
 
 def what_the_nodes_do(advance: int) -> model.Program:
-    """The loop with its nodes; `again` sends every message back `advance` steps later, until times run out."""
+    """Return the loop with its nodes; `again` sends every message back `advance` steps later, up to the last time."""
     return model.Program(
         LOOP,
         {
@@ -46,23 +46,23 @@ def what_the_nodes_do(advance: int) -> model.Program:
 
 
 def could_result_in(advance: int) -> model.CouldResultIn:
-    """The relation, from what the nodes do."""
+    """Return the could-result-in relation of the loop, computed from its nodes."""
     return model.CouldResultIn(LOOP, TIMES, model.one_steps(what_the_nodes_do(advance)))
 
 
 def single_steps() -> None:
-    """1. What one step leads to.
+    """1. The effect of one step.
 
-    Two nodes and a loop between them:
+    There are two nodes and a loop between them:
 
-        in ──> body ──> out          `body` hands every message on, outward and round the loop, at its own time.
+        in ──> body ──> out          `body` passes every message on, outward and round the loop, at the same time.
                ^  │                  `again` sends it back one step later.
              b │  │ a
               again
 
     A *pointstamp* is a place, a node or an edge, and a time: a message on edge `a` at time 1 is the pointstamp (a, 1).
-    One step of computation leads from a node to one of its outgoing edges (000, Definition 1). That is all that has to
-    be known of the nodes, and it can be found by trying them: with three times there are eight steps.
+    One step of computation leads from a node to one of its outgoing edges (000, Definition 1). Nothing else about the
+    nodes matters, and we can find the steps by trying: with three times there are eight.
     """
     for step in sorted(model.one_steps(what_the_nodes_do(advance=1))):
         print(f"an event at {step.time} at {step.node} may send on {step.edge} at {step.later}")
@@ -79,10 +79,10 @@ def single_steps() -> None:
 def proofs() -> None:
     """2. A chain of steps.
 
-    The rest follows. A message on an edge may cause an event at the edge's destination, an event may cause what it may
-    cause later too, and a chain of such steps that visits no place twice is a *proof* that one pointstamp could result
-    in another (Definition 2). A message at (a, 1) has to go round before it can come out: a, again, b, body, out, a
-    proof of five places. So it comes out at 2, and at 1 it does not.
+    The rest follows. A message on an edge may cause an event at the edge's destination. An event may cause whatever a
+    later event at its node may cause. A chain of such steps that visits no place twice is a *proof* that one pointstamp
+    could result in another (Definition 2). A message at (a, 1) must go round before it can come out: a, again, b, body,
+    out, a proof of five places. So it can come out at 2, but not at 1.
     """
     leads = could_result_in(advance=1)
     for place in LOOP.locations:
@@ -110,9 +110,9 @@ def proofs() -> None:
 def clock() -> None:
     """3. Which times are complete.
 
-    Messages are under way, and rights to send are held: these pointstamps are *pending*. All that they could result in
-    is called Clock. Outside it nothing can happen any more, and there times are complete. With one message pending, at
-    (a, 1), both earlier times are complete at `out`, and at `b`, where it comes one later, as well.
+    Messages in flight and rights to send are *pending* pointstamps. The set of all pointstamps that they could result
+    in is called Clock. Nothing outside Clock can happen any more, so times outside it are complete. With one message
+    pending, at (a, 1), both earlier times are complete at `out`, and also at `b`, where it would arrive one step later.
     """
     leads = could_result_in(advance=1)
     still = leads.unmask(leads.close_up(leads.mask([Pointstamp("a", 1)])))
@@ -126,12 +126,12 @@ def clock() -> None:
 def into_the_past() -> None:
     """4. Into the past.
 
-    All this stands on one condition: nothing that a node sends comes back to it, round a loop, in the past of what it
-    was given (000, Condition 2). Let `again` send *back* in time, and follow an event at 1 at `body`: it leads to
-    `again` at 1, and that leads to `body` at 0; but `body` at 1 does not lead to `body` at 0, for a proof visits no
-    place twice. So the relation is no longer transitive, which is what Theorem 1 says: it is if, and only if, the
-    condition holds. Whoever looks one proof ahead would then announce completions that are taken back. That is why a
-    module here may not send at a time that is complete (R12), and why every loop counts.
+    All this depends on one condition: no message that a node sends may come back to it, round a loop, in the past of
+    the message that caused it (000, Condition 2). Let `again` send *back* in time, and follow an event at 1 at `body`.
+    It leads to `again` at 1, which leads to `body` at 0. But `body` at 1 does not lead to `body` at 0, because a proof
+    visits no place twice. So the relation is no longer transitive. This is Theorem 1: the relation is transitive if and
+    only if the condition holds. Code that looks one proof ahead would then announce completions that are later revoked.
+    That is why a module must not send at a complete time (R12), and why every loop has a counter.
     """
     for advance in (1, -1):
         leads = could_result_in(advance)
@@ -149,11 +149,11 @@ def into_the_past() -> None:
 def two_least_times() -> None:
     """5. A frontier of two.
 
-    Times need not stand in one line. In a loop a time is that outside, and a counter; it is less than or equal to
-    another if both are. Of (0, 3) and (1, 0), yesterday three times round and today not yet, neither is before the
-    other. What may still come is then not bounded by one least time, but by a set of them of which none is before
-    another, an *antichain*; that is what a frontier is. A time is complete if none of these is less than or equal to
-    it. In what follows `LoopTime(1, (0,))` is day 1, in the loop, with its counter at 0.
+    Times need not be totally ordered. In a loop, a time consists of the time outside and a counter, and is less than or
+    equal to another if both parts are. Take (0, 3) and (1, 0), yesterday after three rounds and today before the first:
+    neither is before the other. What may still come then has no single lower bound, but a set of minimal times, none of
+    which is before another: an *antichain*. Such a set is a frontier. A time is complete if no element of the frontier
+    is less than or equal to it. Below, `LoopTime(1, (0,))` is day 1, in the loop, with its counter at 0.
     """
     yesterday, today = LoopTime(0, (3,)), LoopTime(1, (0,))
     print(yesterday <= today, today <= yesterday)
@@ -171,15 +171,15 @@ def two_least_times() -> None:
 def paths_are_words() -> None:
     """6. A path is a word.
 
-    Relations over all times do not scale: there are too many times. But what a path does to a time is simple. Entering
-    a loop appends a counter (i), leaving drops it (e), feedback adds one to the last (f). A path is a word of these
-    letters, and two rules shorten it (002):
+    Relations over all times do not scale, because there are too many times. But the effect of a path on a time is
+    simple: entering a loop appends a counter (i), leaving drops it (e), and feedback adds one to the last counter (f).
+    A path is a word of these letters, and two rules shorten it (002):
 
-        ie = 1    in and out again is no way at all
-        fe = e    a counter that is dropped need not be counted
+        ie = 1    entering and leaving has no effect
+        fe = e    a counter that is dropped need not be incremented
 
-    What is left when neither applies is the *normal form*, and always looks like e...e f...f if..fif..f: up, feedback
-    at the top, down again. To every time it does what the whole path does.
+    When neither rule applies, the word is in *normal form*, which always looks like e...e f...f if..fif..f: up,
+    feedback at the top, down again. It has the same effect on every time as the whole path.
     """
     for word in ("ie", "fe", "if", "iffe", "ieeiffieeif"):
         print(f"{word} = {getattr(LoopSummary.word(word), 'letters', 1)}")
@@ -195,9 +195,10 @@ def paths_are_words() -> None:
 def one_before_another() -> None:
     """7. Which path is the earlier one?
 
-    A path is at or before another if it never gives a later time, whatever goes in. For some pairs neither is: 1 leaves
-    the inner counter alone, eif sets it to 1, which is later than a counter at 0 and earlier than one at 7. So of all
-    paths between two places one keeps those that none is before, an antichain again; the others never matter.
+    A path is at or before another if its result is never later, whatever time goes in. Some pairs are not ordered: 1
+    leaves the inner counter unchanged, while eif sets it to 1, which is later than a counter at 0 and earlier than one
+    at 7. So of all paths between two places, we keep those that no other is before, again an antichain. The others
+    never matter.
     """
     one, ei, eif = LoopSummary(), LoopSummary(leaves=1, enters=(0,)), LoopSummary(leaves=1, enters=(1,))
     print(f"1 <= eif: {one <= eif},  eif <= 1: {eif <= one},  ei <= 1: {ei <= one},  ei <= eif: {ei <= eif}")
@@ -214,14 +215,14 @@ def one_before_another() -> None:
 
 
 def in_the_dictionary() -> None:
-    """8. As in a dictionary.
+    """8. Dictionary order.
 
-    Naiad compares the counters of a time as in a dictionary, the outermost first; then f is before efi, another round
-    of the inner loop before a round of the outer one. Coordinate by coordinate, as above, neither is. 002 asks whether
-    in Naiad's order the spelling of paths decides as well: compare normal forms as words, i before f before e. It does,
-    but only if whoever leaves a loop and comes back passes a feedback at the top of the way. Without one the dictionary
-    is wrong: it has ei after 1, although ei, which sets a counter to 0, never gives a later time. So paths are compared
-    here by what they do.
+    Naiad compares the counters of a time in dictionary order, the outermost first. Then f is before efi: another round
+    of the inner loop comes before a round of the outer one. Compared coordinate by coordinate, as above, neither is
+    before the other. 002 asks whether, in Naiad's order, the spelling of paths decides as well: compare normal forms as
+    words, with i before f before e. It does, but only if every path that leaves a loop and comes back has a feedback at
+    its top. Without one, dictionary order is wrong: it puts ei after 1, although ei, which sets a counter to 0, never
+    gives a later time. So the toolkit compares paths by their effects.
     """
     for kind in (NaiadSummary, LoopSummary):
         f, efi = kind(feedback=1), kind(leaves=1, feedback=1, enters=(0,))
@@ -236,7 +237,7 @@ def in_the_dictionary() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

@@ -1,13 +1,13 @@
-"""Dataflows in dataflows: what a part of a program has to tell of itself, and what it may claim.
+"""Dataflows in dataflows: what a part of a program must report, and what it may claim.
 
-A chapter after `by_query_and_tracker`: `python -m pullstream learn read 12`. It needs no extra. When you have read it,
-you can say of any part of a program what the rest must know of it, and whether what it tells may be believed.
+Read this chapter after `by_query_and_tracker`: `python -m pullstream learn read 12`. It needs no extra. Afterwards you
+can say, for any part of a program, what the rest must know about it, and whether its reports can be trusted.
 
-Until now a program was flat: modules, and edges between them. A loop has modules inside, though, and so has every
-module that opens streams of its own; and whoever knows which times are complete cannot look into each of them. McSherry
-(004; `tutorials/literature.md` says where to read it) shows how little they have to tell: an *operator* is known by
-what becomes of times on the way through it, and by what it reports now and then. So a whole dataflow, with its loops,
-can be an operator of another one, which takes it for one module.
+Until now a program was flat: modules and edges. But a loop has modules inside, and so has every module that opens
+streams of its own, and progress tracking cannot look into each of them. McSherry (004; `tutorials/literature.md` says
+where to read it) shows how little they must report. An *operator* is known by its effect on times, and by its reports
+on what it has received, sent and held. So a whole dataflow, with its loops, can be a single operator of another
+dataflow.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -23,20 +23,20 @@ from tutorials.lesson import say, tell
 
 
 def a_day() -> tuple[Operators, Leaf, Leaf, Leaf]:
-    """A till, a count and a clerk, one after the other; the till holds 0, and nothing has happened yet."""
+    """Return a till, a count and a clerk in a row; the till holds 0, and nothing has happened yet."""
     till, count, clerk = Leaf("till", 0, 1, initial=0), Leaf("count", 1, 1), Leaf("clerk", 1, 0)
     shop = Operators([till, count, clerk], [(Source(0, 0), Target(1, 0)), (Source(1, 0), Target(2, 0))])
     return shop, till, count, clerk
 
 
 def settle(level: Operators) -> None:
-    """Let all operators report, and hear what follows, until nothing does."""
+    """Let all operators report and process the effects, until nothing changes."""
     while level.step():
         pass
 
 
 def may_come(level: Operators, **places: Target) -> None:
-    """Print which times may still come to a place, the least of them."""
+    """Print the earliest times that may still come to each place."""
     print(", ".join(f"{name} {list(level.frontier(place))}" for name, place in places.items()))
 
 
@@ -44,16 +44,16 @@ COUNT, CLERK = Target(1, 0), Target(2, 0)
 
 
 def what_it_tells() -> None:
-    """1. What the rest has to know.
+    """1. What the rest must know.
 
-    An operator says once what becomes of times on their way from each input to each output: those of `count`, which
-    counts a day's sales, leave as they came. After that it reports, whenever it is asked: the messages it has taken, at
-    which times, those it has sent, and the rights to send (here *capabilities*; where modules are written, *holds*)
-    that it has gained or given up. That is all: not a word of what the messages were, or what it does with them.
+    An operator declares once how times change on the way from each input to each output: those of `count`, which counts
+    a day's sales, do not change. From then on it reports when asked: the times of the messages it has taken, of those
+    it has sent, and of the rights to send (here *capabilities*; in modules, *holds*) that it has gained or given up.
+    That is all. It reports neither the content of the messages nor what it does with them.
 
-    Below, the till sends a sale of day 0, and goes on to day 1. So nothing more of day 0 will come out of the till; the
-    sale is on its way, and 0 may still come to `count`. Then `count` takes it, and keeps the right to tell the day's
-    number. To `count` day 0 cannot come any more, and to the clerk it can.
+    Below, the till sends a sale of day 0 and goes on to day 1. So nothing more of day 0 can come out of the till. The
+    sale is in flight, and 0 may still come to `count`. Then `count` takes the sale and keeps the right to send the
+    day's total. Now day 0 can no longer come to `count`, but it can still come to the clerk.
     """
     shop, till, count, _ = a_day()
     till.send(0, 0)
@@ -72,12 +72,12 @@ def what_it_tells() -> None:
 def nothing_from_nothing() -> None:
     """2. The contract.
 
-    The rest believes what it is told, and so there is a contract: nothing comes from nothing. A message that is sent,
-    and a capability that is gained, is at or after a capability that the operator holds there already, or at or after
-    what a message becomes that it has taken. In the program above, `count` may tell the number of day 0, since it kept
-    the right. When it has given that up, it may not tell another: the error says what it held, and what it took, a list
-    for each of its inputs. The published text of 004 leaves out "or already holds one": to the letter of it a till,
-    which takes no messages, could never sell anything.
+    The rest trusts these reports, so there is a contract: nothing comes from nothing. A message that is sent, or a
+    capability that is gained, must be at or after a capability that the operator already holds at that output, or at or
+    after the time that a taken message becomes there. In the program above, `count` may send the total of day 0 because
+    it kept the right. After it has given up the right, it must not send another. The error says what it held and what
+    it took, with a list for each input. The published text of 004 leaves out "or already holds one": taken literally, a
+    till, which takes no messages, could never sell anything.
     """
     shop, till, count, _ = a_day()
     till.send(0, 0)
@@ -87,23 +87,24 @@ def nothing_from_nothing() -> None:
     count.send(0, 0)
     count.change(0, 0, -1)
     settle(shop)
-    print("the number of day 0 is told")
+    print("the total of day 0 is sent")
     count.send(0, 0)
     try:
         settle(shop)
     except CapabilityError as error:
         say(error)
-    # | the number of day 0 is told
+    # | the total of day 0 is sent
     # | count claims 0 at output 0 from nothing: it held Antichain() there and took [[]]
 
 
 def all_or_nothing() -> None:
     """3. A report is one change.
 
-    What an operator reports at once, has happened at once, and no half of it is true. Here `count` tells that it has
-    taken a sale of day 0, and only with its next report that it has gained the right to 0. Between the two nobody has
-    anything at 0: the clerk is told that day 0 is complete, and that cannot be taken back. So the second half is
-    refused. It is the same inside a run: to take a batch and to hold its time is one step, in which nobody looks.
+    Everything in one report happens at once; no half of it is true by itself. Here `count` reports that it has taken a
+    sale of day 0, and only in its next report that it has gained the right to 0. Between the two reports nothing is
+    pending at 0, so the clerk is notified that day 0 is complete, which cannot be revoked. So the second report is
+    refused. The same holds inside a run: taking a batch and holding its time is one step, and the frontier is never
+    read in between.
     """
     shop, till, count, _ = a_day()
     till.send(0, 0)
@@ -122,7 +123,7 @@ def all_or_nothing() -> None:
 
 
 def search() -> tuple[Subgraph, Leaf]:
-    """A loop with one operator inside, `step`, whose second output goes round; from outside it is an operator."""
+    """Return a loop with one operator, `step`, whose second output goes round. The loop is itself an operator."""
     step = Leaf("step", 2, 2)
     back = Leaf("back", 1, 1, {(0, 0): (FEEDBACK,)})
     edges = [
@@ -137,11 +138,11 @@ def search() -> tuple[Subgraph, Leaf]:
 def an_operator() -> None:
     """4. A dataflow that is an operator.
 
-    `search`, above, is a loop: its operators 1 and 2 are `step` and what takes times back to the next round, and 0 is
-    the outside. Whoever has it in a program asks two questions of it, as of any operator. What becomes of times?
-    However often something goes round, it leaves with the time that it came in at: one summary. What has happened? What
-    came in was taken; while `step` holds round 3 of it, the subgraph reports a capability, at the time outside; and
-    when `step` lets go, the subgraph gives it up. It does not say that there is a loop.
+    `search`, above, is a loop: its operator 1 is `step`, operator 2 takes times to the next round, and 0 is the
+    outside. A program that contains it asks the two questions that it asks of any operator. How do times change?
+    However often a message goes round, it leaves at the time at which it entered: one summary. What has happened? The
+    message that entered was taken. While `step` holds round 3 of it, the subgraph reports a capability, at the time
+    outside. When `step` releases it, the subgraph gives the capability up. It does not report that it contains a loop.
     """
     inner, step = search()
     print(inner.internal_summary()[0])
@@ -167,10 +168,11 @@ def an_operator() -> None:
 def echo() -> None:
     """5. The echo.
 
-    As long as the till may sell at 0, something may come out of `search` at 0. Should the subgraph say so? It would be
-    true, and a mistake: the rest knows already, by the summary, and in a loop around it each would wait for the other
-    to let go. So what a subgraph reports comes of what is inside alone (003 says the same of a graph in a graph). And
-    the contract forbids it: what may still come from outside is no message that was taken, and gives no right.
+    As long as the till may sell at 0, a message may come out of `search` at 0. Should the subgraph report that? It
+    would be true, but a mistake. The rest already knows it from the summary, and in a loop around the subgraph each
+    would wait for the other to give up its time. So a subgraph reports only what follows from its inside (003 says the
+    same of a graph in a graph). The contract forbids anything else: a message that may still come has not been taken,
+    and gives no right.
     """
     inner, _ = search()
     till = Leaf("till", 0, 1, initial=0)
@@ -192,7 +194,7 @@ def echo() -> None:
 
 @ps.source
 async def cups(_: ps.Context, number: int, seconds: float) -> AsyncIterator[str]:
-    """An order of so many cups, one after another."""
+    """Yield an order of `number` cups, one after another."""
     for cup in range(number):
         await trio.sleep(seconds)
         yield f"cup {cup + 1} of {number}"
@@ -201,11 +203,11 @@ async def cups(_: ps.Context, number: int, seconds: float) -> AsyncIterator[str]
 def streams_in_streams() -> None:
     """6. Where you meet them.
 
-    In the toolkit every module that opens streams has a dataflow inside, with a progress of its own: `loop`, `flatten`
-    and `flat_map`, `many`, `group_by`, `catch`. Outside one sees of it what this chapter has told. Below two orders
-    come, at the times 0 and 1, each a stream of cups, and are made side by side. All cups of the second are there after
-    3 seconds. But as long as the first is made, `flatten` holds 0, by which it might still answer at 1 as well, or at
-    any later time; so both are complete when the first order is.
+    In the toolkit, every module that opens streams contains a dataflow with its own progress: `loop`, `flatten` and
+    `flat_map`, `dynamic_merge`, `group_by`, `catch`. Outside, such a module reports only what this chapter has
+    described. Below, two orders come, at times 0 and 1. Each is a stream of cups, and they are made concurrently. All
+    cups of the second order are there after 3 seconds. But while the first order is being made, `flatten` holds 0, from
+    which it could still answer at 1, or at any later time. So both times are complete when the first order is done.
     """
 
     def note(what: object) -> None:
@@ -231,7 +233,7 @@ def streams_in_streams() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

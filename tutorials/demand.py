@@ -1,11 +1,11 @@
-"""Demand: who asks for how much, and who is how far ahead.
+"""Demand: how much each module asks for, and how far ahead it is.
 
-A short chapter, after `what_a_pull_is`: `python -m pullstream learn read 2`. When you have read it, you know how much
-is read, computed and kept at any moment in a pipeline, and why the size of a batch changes nothing but speed.
+Read this short chapter after `what_a_pull_is`: `python -m pullstream learn read 2`. Afterwards you know how much a
+pipeline reads, computes and keeps at any moment, and why the batch size changes nothing but the speed.
 
-Whatever happens in a pipeline happens because a sink has asked. So how much is under way is for whoever asks to say,
-and three things follow: an endless source is nothing special, nothing piles up in front of who is slow, and whoever
-wants to be ahead has to ask ahead.
+Everything in a pipeline happens because a sink has asked. So the consumer decides how much is in flight. Three things
+follow: an endless source needs no special care, nothing piles up in front of a slow consumer, and a consumer that wants
+to be ahead must ask ahead.
 """
 
 from collections.abc import AsyncIterator
@@ -18,13 +18,13 @@ from tutorials.lesson import tell
 
 
 @ps.source
-class Numbers(ps.Kernel[int]):
-    """1, 2, 3, ..., which says what it is asked for."""
+class Numbers(ps.authoring.Kernel[int]):
+    """A source of 1, 2, 3, ... that prints what it is asked for."""
 
     def __init__(self, last: int) -> None:
         self.last, self.given = last, 0
 
-    async def produce(self, limit: int) -> ps.Batch[int] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[int] | ps.authoring.Done:
         values = list(range(self.given + 1, min(self.last, self.given + limit) + 1))
         self.given += len(values)
         print(f"  asked for {limit}, reads {values}")
@@ -42,10 +42,10 @@ def on_the_clock(pipeline: ps.Pipeline[object], limit: int = 1) -> None:
 
 
 def lazy() -> None:
-    """1. Nothing unasked.
+    """1. Nothing without an ask.
 
-    At limit 1 every value makes its whole way before the next is read: the protocol to the letter. `take(2)` aborts
-    when it has had two, and there is no third.
+    At limit 1, every value passes through the whole pipeline before the next one is read: this is the protocol to the
+    letter. `take(2)` aborts after two values, so the third is never read.
     """
     ps.run(ps.pipe(Numbers(1_000_000), ps.map(lambda n: n * n), ps.take(2), ps.drain(print)), limit=1)
     # |   asked for 1, reads [1]
@@ -57,8 +57,9 @@ def lazy() -> None:
 def limits() -> None:
     """2. A limit is an upper bound.
 
-    An ask for three is answered by three values at most, and by fewer where there are no more, or none at hand. Demand
-    does not grow on its way up: `filter` asks for no more than it was asked for, and again when nothing has passed.
+    An ask for three values is answered with at most three, and with fewer if there are no more, or no more ready.
+    Demand does not grow on its way up: `filter` asks for at most as many values as it was asked for, and asks again if
+    none of them passed.
     """
 
     @ps.sink
@@ -78,9 +79,9 @@ def limits() -> None:
 def invisible() -> None:
     """3. Batches are invisible.
 
-    A batch is a matter of speed. With whatever limit, the same values come out in the same order, and a function is
-    called with the same values. So a module must not let it be seen where a batch ends: `last_of` does, and what it
-    gives depends on the limit. The conformance kit runs every module with several limits, and finds that.
+    Batches exist only for speed. With any limit, the same values come out in the same order, and each function is
+    called with the same values. So the results of a module must not depend on where a batch ends. Those of `last_of`
+    do: they change with the limit. The conformance kit runs every module with several limits and finds this mistake.
     """
 
     @ps.transformer
@@ -98,10 +99,10 @@ def invisible() -> None:
 
 
 def what_stops_on_what_it_sees() -> None:
-    """4. What stops on what it sees asks for one.
+    """4. A module that stops on a value asks for one.
 
-    How many values `take(2)` needs is known beforehand; what `find` needs is not. So `find` asks for one at a time, and
-    nothing beyond what it has found is read. Say `limit=` where it may be more.
+    The number of values that `take(2)` needs is known beforehand; the number that `find` needs is not. So `find` asks
+    for one at a time, and nothing after the value it finds is read. Pass `limit=` if it may read more.
     """
     print(ps.run(ps.pipe(Numbers(1_000_000), ps.find(lambda n: n > 2))))
     print(ps.run(ps.pipe(Numbers(1_000_000), ps.find(lambda n: n > 2, limit=5))))
@@ -116,9 +117,9 @@ def what_stops_on_what_it_sees() -> None:
 def ahead() -> None:
     """5. One ahead, or more.
 
-    While a slow sink works, nothing else does: it does not ask. `prefetch(n)` asks ahead, and keeps up to n values;
-    when there is no room, it does not ask. So the source is n values ahead and never more. Everything that is kept
-    anywhere is bounded like that, by a number that somebody has given.
+    While a slow sink works, it does not ask, so nothing else happens. `prefetch(n)` asks ahead and keeps up to n
+    values; when it is full, it does not ask. So the source is at most n values ahead. Every buffer is bounded in this
+    way, by a number that you have chosen.
     """
 
     @ps.sink
@@ -152,9 +153,9 @@ def ahead() -> None:
 def side_by_side() -> None:
     """6. As many as can be started.
 
-    A module that waits for each value, as `map_async`, takes from above what it can start, and little more: here three
-    calls at a time, the n-th of n seconds. The fourth value is not read before there is room for its call. (At limit 1,
-    the protocol to the letter, no more is asked for above than one value, and one call is under way.)
+    A module that waits for each value, such as `map_async`, asks for about as many values as it can start: here three
+    calls at a time, of which the n-th takes n seconds. The fourth value is read only when a call has finished. (At
+    limit 1, the protocol to the letter, it asks for one value at a time, so only one call is in flight.)
     """
 
     async def price(n: int) -> int:
@@ -175,7 +176,7 @@ def side_by_side() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

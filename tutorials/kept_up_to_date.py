@@ -1,14 +1,14 @@
-"""Kept up to date: what a program makes of its inputs, while these change.
+"""Kept up to date: the results of a program while its inputs change.
 
-A chapter after `when_is_it_done` and `by_query_and_tracker`: `python -m pullstream learn read 16`. When you have read
-it, you can write a program of collections, also one that goes round in loops, have it follow what comes and what goes,
-and ask it why a record is there.
+Read this chapter after `when_is_it_done` and `by_query_and_tracker`: `python -m pullstream learn read 16`. Afterwards
+you can write a program of collections, with loops if needed, keep its results up to date as its inputs change, and ask
+it why a record is there.
 
-A count of words is easily kept while words come. It is harder when a text is withdrawn, and harder still when what is
-counted was joined with something that has changed since, or was found by going round in a graph of which an edge has
-gone. *Differential dataflow* is the idea that makes it one and the same: nothing but changes flows, each step turns
-changes into changes, and what a step must know of before it keeps by key. Then a change costs what it changes, and not
-what there is. What makes it right is that a step looks at a time when it is complete, which progress tracking tells.
+It is easy to count words while words are added. It is harder when a text is withdrawn, and harder still when the
+counted records come from a join with something that has changed since, or from a search in a graph that has lost an
+edge. *Differential dataflow* treats all these cases alike: only changes flow, each step turns changes into changes, and
+keeps its state by key. So the cost of a change depends on its effects, not on the size of the data. It is correct
+because a step processes a time when it is complete, which it learns from progress tracking.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -27,23 +27,24 @@ Steps = list[tuple[int, tuple[Any, ...]]]
 
 
 def told(maintained: ps.Transformer[Any, Any], changes: Steps) -> None:
-    """Print what comes out for changes, each at its day."""
+    """Print the changes that come out for changes that go in, each at its day."""
     days = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
     for day, change in ps.run(ps.pipe(days, maintained, ps.collect(timed=True))):
         print(f"day {day}:", *change)
 
 
 def words(texts: Collection[str]) -> Collection[tuple[str, int]]:
-    """How often each word is there."""
+    """Count the occurrences of each word."""
     return texts.flat_map(str.split).count()
 
 
 def lesson_1() -> None:
-    """1. A count that un-counts.
+    """1. A count that counts down.
 
-    A program is a function from collections to collections. Its verbs are those of a query: `map`, `filter`, `join`,
-    `count`. What goes in are changes, a record and how often it comes; what comes out are changes, too. On the third
-    day a text is withdrawn, and the count goes back: where there were two there is one, and what was once is gone.
+    A program is a function from collections to collections. Its methods are those of a query: `map`, `filter`, `join`,
+    `count`. Its input consists of changes, each a record and its multiplicity; its output consists of changes, too. On
+    the third day a text is withdrawn, and the counts go back: a count of two becomes one, and words that occurred once
+    are gone.
     """
     told(maintain(words), [(1, ("to be or not", 1)), (2, ("to do", 1)), (3, ("to be or not", -1))])
     # | day 1: ('to', 1) 1
@@ -61,15 +62,15 @@ def lesson_1() -> None:
 
 
 def unpaid(orders: Collection[tuple[int, str]], payments: Collection[int]) -> Collection[tuple[int, str]]:
-    """The orders that nobody has paid."""
+    """Return the orders that nobody has paid."""
     return orders.antijoin(payments)
 
 
 def lesson_2() -> None:
-    """2. Two inputs, and what is not there.
+    """2. Two inputs, and records without a match.
 
-    Where a program has several inputs a change names the one that it is of. A payment takes an order off the list, and
-    when the bank takes the payment back the order is there again. Nobody had to write the way back.
+    If a program has several inputs, each change names its input. A payment removes an order from the list, and when the
+    bank takes the payment back, the order is there again. You do not write any code for the reverse.
     """
     told(
         maintain(unpaid),
@@ -87,16 +88,16 @@ def lesson_2() -> None:
 
 
 def best(offers: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
-    """The two highest offers for each thing."""
+    """Return the two highest offers for each thing."""
     return offers.top(2)
 
 
 def lesson_3() -> None:
-    """3. The best two, and who moves up.
+    """3. The best two, and the next in line.
 
-    Records that are pairs have a key, and `min`, `max`, `sum`, `top` and `reduce` work for each key by itself. Of the
-    offers for a lamp the two highest are kept. On day 2 a higher one comes, and the lower of the two has to go; on day
-    3 it is withdrawn, and the one that had to go is back: it was not shown any more, but it was not forgotten.
+    Records that are pairs have a key, and `min`, `max`, `sum`, `top` and `reduce` work for each key separately. Below,
+    the two highest offers for a lamp are kept. On day 2 a higher one comes, and the lower of the two is removed. On day
+    3 the new offer is withdrawn, and the removed one is back: it was no longer shown, but still stored.
     """
     told(
         maintain(best),
@@ -118,10 +119,10 @@ def lesson_3() -> None:
 
 
 def lesson_4() -> None:
-    """4. From what is so now, and back to it.
+    """4. From current values to changes, and back.
 
-    Most of what comes in from elsewhere says how something is now, and not what has changed. `upserts` makes changes of
-    that: a price takes the place of the one before. `integrate` is the other way: all that is there after each time.
+    Most external data gives the current value and not the change. `upserts` turns current values into changes: a price
+    replaces the one before. `integrate` does the reverse: it gives the whole collection after each time.
     """
     prices = ps.values([(1, "tea", 3), (1, "rye", 2), (2, "tea", 4)], time=lambda price: price[0])
     now = ps.pipe(prices, ps.map(lambda price: price[1:]), upserts(lambda price: price[0]), integrate())
@@ -132,12 +133,12 @@ def lesson_4() -> None:
 
 
 def first(place: str) -> tuple[str, int]:
-    """A place that one begins at: no step away."""
+    """Return a start with its distance, 0."""
     return place, 0
 
 
 def distances(edges: Edges, start: Collection[str]) -> Distances:
-    """How many steps it takes from a start to each place."""
+    """Count the steps from a start to each place."""
     begun = start.map(first)
     return begun.iterate(lambda found: found.join(edges, lambda _, steps, to: (to, steps + 1)).concat(begun).min())
 
@@ -154,14 +155,14 @@ ROADS: Steps = [
 
 
 def lesson_5() -> None:
-    """5. Round and round, and a road that is closed.
+    """5. Loops, and a road that is closed.
 
-    `iterate` gives its body what the body has given before, until that stays as it is. The steps to each place are the
-    least of those to a neighbour and one more. On day 2 a shorter road is opened; on day 3 one is closed that nobody
-    takes any more, and nothing is said; on day 4 there is no way left to c and d.
+    `iterate` applies its body to its own result until that no longer changes. The distance to a place is the least
+    distance of a neighbour, plus one. On day 2 a shorter road is opened. On day 3 a road is closed that is on no
+    shortest path, and nothing changes. On day 4 no path is left to c and d.
 
-    Adding a road is what every system can do. Closing one is the test: c and d must not go on telling one another that
-    they can be reached. They do not, because each round keeps what it said by itself, and takes back just that.
+    Every system can add a road. The test is to close one: c and d must not go on proving to each other that they can be
+    reached. They do not, because each round keeps its own results and retracts exactly those.
     """
     told(maintain(distances), ROADS)
     # | day 1: ('a', 0) 1
@@ -177,10 +178,10 @@ def lesson_5() -> None:
 
 
 def lesson_6() -> None:
-    """6. A loop without an end.
+    """6. A loop that does not end.
 
-    Without `min` each place would have one more number of steps with every round: a circle has no end. Whoever forgets
-    that is told, with the loop's line and a record that still changes.
+    Without `min`, each place would get another distance in every round, because a circle has no end. The error for this
+    mistake names the loop's line and a record that still changes.
     """
 
     def lost(edges: Edges, start: Collection[str]) -> Distances:
@@ -200,10 +201,10 @@ def lesson_6() -> None:
 
 
 def lesson_7() -> None:
-    """7. Why is this here?
+    """7. Why is this record here?
 
-    A record of the output stands on records of the input. `explain` finds some that are enough, and of which none can
-    be left out: of the roads, the three that make d three steps away.
+    A record of the output depends on records of the input. `explain` finds a sufficient set of them from which none can
+    be left out: of the roads, the three that put d at three steps.
     """
     roads = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("x", "d")]
     print(explain(distances, {"edges": roads, "start": ["a"]}, ("d", 3)))
@@ -216,12 +217,12 @@ Reach = Collection[tuple[Location, Hashable]]
 
 
 def least(_: Any, values: Mapping[Any, int]) -> Iterable[Any]:
-    """Those of the values that none of the others is before."""
+    """Return the minimal values: those that no other value is before."""
     return minimal(values)
 
 
 def frontier(nodes: Nodes, edges: Wires, times: Reach) -> Reach:
-    """The least times that can come to each place of a dataflow: the second query of 003."""
+    """Compute the earliest times that can come to each place of a dataflow: the second query of 003."""
     through = nodes.map(lambda node: (node[0], (node[1], node[2])))
     along = edges.map(lambda edge: (edge[0], (edge[1], IDENTITY)))
     transitions = through.concat(along)
@@ -234,7 +235,7 @@ def frontier(nodes: Nodes, edges: Wires, times: Reach) -> Reach:
 
 
 def summarize(nodes: Nodes, edges: Wires, ends: Collection[Location]) -> Collection[Any]:
-    """The least that happens to a time on the way from each place to each of the ends: the third query of 003."""
+    """Compute the minimal changes of a time from each place to each of the ends: the third query of 003."""
     back = nodes.map(lambda node: (node[1], (node[0], node[2])))
     transitions = back.concat(edges.map(lambda edge: (edge[1], (edge[0], IDENTITY))))
     trivial = ends.map(lambda end: (end, (end, IDENTITY)))
@@ -248,18 +249,18 @@ def summarize(nodes: Nodes, edges: Wires, ends: Collection[Location]) -> Collect
 
 
 def find_cycles(nodes: Nodes, edges: Wires) -> Wires:
-    """The steps on a cycle on which no time advances: the first query of 003, mended.
+    """Find the steps on a cycle on which no time advances: the first query of 003, corrected.
 
-    Published, it keeps the steps that do advance, where it wants the others; and it takes away only what nothing leads
-    to, so that what hangs on a cycle stays. A step is on a cycle if both of its ends are reached from the same place
-    and, the steps turned, again: a loop in which there are two loops.
+    As published, it keeps the steps that advance instead of the others, and it removes only steps that nothing leads
+    to, so steps behind a cycle remain. A step is on a cycle if both of its ends are reached from the same place and,
+    with the steps reversed, again: a loop that contains two loops.
     """
     standing = nodes.filter(lambda node: not node[2].strict).map(lambda node: (node[0], node[1]))
     return standing.concat(edges).distinct().iterate(lambda steps: turned(turned(steps)))
 
 
 def turned(steps: Wires) -> Wires:
-    """The steps, turned, whose ends are reached from the same least place."""
+    """Return the steps whose ends are reached from the same least place, reversed."""
     begun = steps.flat_map(lambda step: step).distinct().map(lambda place: (place, repr(place)))
     named = begun.iterate(lambda found: found.join(steps, lambda _, name, to: (to, name)).concat(begun).min())
     first = steps.join(named, lambda start, end, name: (end, (start, name)))
@@ -268,13 +269,12 @@ def turned(steps: Wires) -> Wires:
 
 
 def lesson_8() -> None:
-    """8. The program that knows what is done, running on what it knows.
+    """8. The program behind progress tracking, running on progress tracking.
 
-    McSherry describes progress tracking (003) by three programs of collections. They stand above, and the second runs
-    here, on a system that runs on progress tracking. A source, a step that adds 1 to each time, and a way back: while
-    there is something at the source at time 3 and in the loop at time 5, what can come to the loop? When the source
-    lets go of its time, what is round the loop is all there is; and where something is at a time the tracker says the
-    same.
+    McSherry describes progress tracking (003) by three programs of collections. They are above, and the second runs
+    here, on a system that runs on progress tracking. There is a source, a step that adds 1 to each time, and a way
+    back. While the source holds time 3 and a message is in the loop at time 5, what can come to the loop? When the
+    source releases its time, only the message in the loop is left. The tracker gives the same answers.
     """
     builder = GraphBuilder()
     begin = builder.add_node("begin", inputs=0, outputs=1)
@@ -312,7 +312,7 @@ def lesson_8() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

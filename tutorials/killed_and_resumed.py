@@ -1,15 +1,15 @@
-r"""Killed and resumed: from a folder of files to a file a day, with nothing lost and nothing twice.
+"""Killed and resumed: from a folder of files to a file a day, with nothing lost and nothing twice.
 
-A chapter after `when_is_it_done`: `python -m pullstream learn read 14`. When you have read it, you can write a job that
-reads files and writes files, kill it at any moment, start it again and have what you would have had without.
+Read this chapter after `when_is_it_done`: `python -m pullstream learn read 14`. Afterwards you can write a job that
+reads and writes files, kill it at any moment, start it again, and get the same results as without the kill.
 
-Who processes a month of files for a night wants three things of a job that died at four in the morning: what is in the
-results' folder is right, it need not be done again, and what is missing comes. The first is a file's completion: a
-day's file appears, whole, when its day is complete, and not before. The other two take a *journal*, a file in which the
-run notes, whenever a time has completed at its sinks, that it has, with what its modules know as of then.
+If a job that processes a month of files dies at four in the morning, you want three things: the existing results are
+correct, they need not be computed again, and the missing ones are added. The first follows from completion: a day's
+file appears, whole, when its day is complete, and not before. The other two need a *journal*: a file in which the run
+records the times that have completed at its sinks, and the state of its modules as of those times.
 
-Below, a tea house keeps its receipts, a file a day, and wants to know what it has taken since Monday. A service says
-what things cost, and is slow, so that there is time to be killed in.
+Below, a tea house keeps its receipts, a file a day, and wants its takings since Monday. A slow service knows the
+prices, so there is time to be killed in.
 """
 
 import os
@@ -43,7 +43,7 @@ RECEIPTS = {
 
 @contextmanager
 def tea_house() -> Generator[Path]:
-    """A folder of its own to work in, with the receipts of five days."""
+    """Provide a temporary working folder with the receipts of five days."""
     with TemporaryDirectory() as folder, chdir(folder):
         Path("receipts").mkdir()
         for day, lines in RECEIPTS.items():
@@ -52,52 +52,52 @@ def tea_house() -> Generator[Path]:
 
 
 async def known(sale: Any) -> tuple[str, int]:
-    """What was sold, and for how much."""
+    """Return the item sold, and the price of the sale."""
     return sale.item, sale.count * {"tea": 3, "rice": 5, "salt": 1}[sale.item]
 
 
 async def asked(sale: Any) -> tuple[str, int]:
-    """The same, from a slow service."""
+    """Return the same, from a slow service."""
     await trio.sleep(0.1)
     return await known(sale)
 
 
 def takings(priced: Callable[[Any], Awaitable[tuple[str, int]]] = known) -> ps.Pipeline[list[Any]]:
-    """The job: for every day, and everything sold on it, what it has brought in since Monday."""
+    """Return the job: for every day, and every item sold on it, the takings since Monday."""
     return ps.pipe(
         files.read_csv("receipts/*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d")),  # each file at the day of its name
         ps.map_async(priced, concurrency=1),
-        ps.accumulate(ps.agg.sum(lambda sold: sold[1]), key=lambda sold: sold[0]),  # goes on from day to day
+        ps.accumulate(ps.agg.sum(lambda sold: sold[1]), key=lambda sold: sold[0]),  # continues from day to day
         ps.map(lambda sum_: {"item": sum_[0], "total": sum_[1]}),
         files.write_jsonl("days/{time}.jsonl"),  # appears when its day is complete
     )
 
 
 def results() -> dict[str, bytes]:
-    """What is in the results' folder."""
+    """Return the contents of the results' folder."""
     return {path.name: path.read_bytes() for path in sorted(Path("days").glob("*.jsonl"))}
 
 
 def undisturbed() -> dict[str, bytes]:
-    """What is there after a run that nobody kills."""
+    """Return the results of a run that is not killed."""
     with tea_house():
         ps.run(takings())
         return results()
 
 
 def job(killed_after: str = "") -> None:
-    """What runs in a process of its own: the job, with a journal; on the day after `killed_after`, kill -9."""
+    """Run the job with a journal; with `killed_after`, kill -9 this process on the day after it."""
 
-    async def looks_on(running: ps.Running[Any]) -> None:
+    async def looks_on(running: ps.types.Running[Any]) -> None:
         if running.resumed_at:
-            print("  goes on at", *running.resumed_at, flush=True)
+            print("  resumes at", *running.resumed_at, flush=True)
         if killed_after:
             await running.progress.completed(killed_after)
             await trio.sleep(0.25)  # the next day is under way
             os.kill(os.getpid(), signal.SIGKILL)
         await running.wait()
         (prices,) = [row.values_in for row in running.counters() if row.module == "map_async"]
-        print(f"  has asked for {prices} prices")
+        print(f"  requested {prices} prices")
 
     ps.run(takings(asked), journal="night.journal", beside=looks_on)
 
@@ -110,7 +110,7 @@ def start(killed_after: str = "") -> "subprocess.Popen[bytes]":
 
 
 def finish(process: "subprocess.Popen[bytes]") -> None:
-    """Wait for it, and print what it printed, and how it ended."""
+    """Wait for a process, and print its output and how it ended."""
     printed, _ = process.communicate()
     print(printed.decode(), end="")
     how = signal.Signals(-process.returncode).name if process.returncode < 0 else f"code {process.returncode}"
@@ -120,10 +120,11 @@ def finish(process: "subprocess.Popen[bytes]") -> None:
 def a_file_a_day() -> None:
     """1. From a folder of files to a file a day.
 
-    `read_csv` reads the files that a pattern matches, in threads, a block at a time; `name_time` takes a day from each
-    name, and they are read in the order of their days. The same goes for text, JSON Lines, Parquet and Arrow, packed
-    or not, in a bucket or on a disk. `accumulate` sums up from day to day. `write_jsonl` writes a file for every day,
-    beside its place, and renames it when the day is complete: what is there is whole, whatever happens.
+    `read_csv` reads the files that match a pattern, in threads, one block at a time. `name_time` extracts the day from
+    each file name, and the files are read in the order of their days. The same works for text, JSON Lines, Parquet and
+    Arrow, compressed or not, in a bucket or on a disk. `accumulate` sums up from day to day. `write_jsonl` writes each
+    day's file under a temporary name and renames it when the day is complete, so every file you see is whole, whatever
+    happens.
     """
     with tea_house():
         ps.run(takings())
@@ -139,10 +140,11 @@ def a_file_a_day() -> None:
 def killed() -> None:
     """2. Killed, and started again.
 
-    The same job in a process of its own, and with a journal: `run(..., journal="night.journal")`, see `job`. On
-    Wednesday it is killed by SIGKILL, which no program sees coming. Two days are there, and no trace of a third. Then
-    the same command again. It goes on at Wednesday; and what comes is, to the byte, what an undisturbed run gives,
-    though nobody asks a second time what was sold on Monday and on Tuesday. What the sums were then, the journal knew.
+    This is the same job in its own process, with a journal: `run(..., journal="night.journal")`, see `job`. On
+    Wednesday it is killed by SIGKILL, which no program can catch. The files of two days exist, and no trace of a third.
+    Then we run the same command again. It resumes at Wednesday, and the results are identical to those of an
+    undisturbed run, byte for byte. Yet it does not request the prices of Monday and Tuesday again: the sums up to then
+    are in the journal.
     """
     with tea_house():
         for killed_after in ("2026-03-03", ""):
@@ -154,8 +156,8 @@ def killed() -> None:
     # |   ends by SIGKILL
     # |   2026-03-02.jsonl 2026-03-03.jsonl
     # | start
-    # |   goes on at 2026-03-04
-    # |   has asked for 9 prices
+    # |   resumes at 2026-03-04
+    # |   requested 9 prices
     # |   ends by code 0
     # |   2026-03-02.jsonl 2026-03-03.jsonl 2026-03-04.jsonl 2026-03-05.jsonl 2026-03-06.jsonl
     # | the same as undisturbed: True
@@ -164,11 +166,11 @@ def killed() -> None:
 def again_and_again() -> None:
     """3. Again and again, at any moment.
 
-    Here the job is killed at moments that nobody has chosen: while Python starts, while it reads, while a file is
-    renamed, while the journal is written. What it takes for that to be safe is one rule: a time from which everything
-    that it leads to is complete in the journal is dropped where it comes up; all else is done again. A day may so be
-    written twice, if the run was killed after the renaming and before the note; but it is the same day, with the same
-    name and the same bytes. Effects that are *idempotent by time* make an exactly-once of an at-least-once.
+    Here the job is killed at random moments: while Python starts, while it reads, while a file is renamed, while the
+    journal is written. This is safe because of one rule: a source drops the values of a time if everything that follows
+    from them is complete in the journal; all others are processed again. A day may be written twice, if the run is
+    killed after the renaming and before the journal entry. But both times it is the same day, with the same name and
+    the same bytes. Effects that are *idempotent by time* turn at-least-once into exactly-once.
     """
     moments = Random()  # noqa: S311 - no secret
     with tea_house():
@@ -184,14 +186,15 @@ def again_and_again() -> None:
 
 
 def state() -> None:
-    """4. A state of your own.
+    """4. Your own state.
 
-    What lasts beyond a time is what makes resuming hard: a sum, a session, who has been here before. The modules that
-    come with the toolkit save theirs. Your own does, if it keeps it in `ctx.memory`, a dict that is told at which time
-    it changes. What the journal saves is the dict as of the times that are complete, whatever has come meanwhile.
+    State that lasts beyond a time is what makes resuming hard: a sum, a session, the visitors seen before. The modules
+    of the toolkit save theirs. Your own module does too if it keeps its state in `ctx.memory`, a dict whose changes
+    carry the time that caused them. The journal saves the dict as of the complete times, whatever has come in the
+    meantime.
 
-    Below, `records` tells of each day that beats all days before; a failure stands for the kill. That the third day's
-    26 is no record, the second run can only know from the journal: it never saw the 28.
+    Below, `records` reports each day that beats all days before; a failure stands in for the kill. The second run knows
+    only from the journal that the third day's 26 is no record: it never saw the 28.
     """
 
     @ps.transformer
@@ -226,13 +229,13 @@ def state() -> None:
 def refused() -> None:
     """5. What is refused.
 
-    A journal goes with one program, what its functions do included, and with what was read when it was written. To go
-    on with another would give results that no undisturbed run could have given; so it is refused, with what has
-    changed. So is a second run with a journal that is in use. Below, the first run is ended, in order this time, when
-    it has done Tuesday.
+    A journal belongs to one program, including its functions, and to the input that was read when it was written.
+    Resuming with another program or changed input would give results that no undisturbed run could give, so it is
+    refused, and the error says what has changed. A second run with a journal that is in use is refused as well. Below,
+    the first run is ended, in order this time, when it has finished Tuesday.
     """
 
-    async def until_tuesday(running: ps.Running[Any]) -> None:
+    async def until_tuesday(running: ps.types.Running[Any]) -> None:
         await running.progress.completed("2026-03-03")
         await running.abort()
 
@@ -245,35 +248,35 @@ def refused() -> None:
         ps.run(takings(asked), journal="night.journal")
 
     with tea_house() as folder:
-        with suppress(ps.Abandoned):
+        with suppress(ps.errors.Abandoned):
             ps.run(takings(asked), journal="night.journal", beside=until_tuesday)
         for attempt in (lambda: ps.run(takings(), journal="night.journal"), amended):
             try:
                 attempt()
-            except ps.JournalError as error:
+            except ps.errors.JournalError as error:
                 say(str(error).replace(f"{folder}/", ""))
     with tea_house():
         try:
             trio.run(two_at_once)
-        except ps.JournalError as error:
+        except ps.errors.JournalError as error:
             say(error)
     # | the journal night.journal belongs to another pipeline: module 2 was map_async(asked, 1), and is
     # |   map_async(known, 1). Run the one it belongs to, or begin anew with another journal; or, if what has been
     # |   completed is right all the same, say so: journal=Journal('night.journal', version=...)
-    # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal: what comes of it
-    # |   now would not go together with what that run completed. Put the files back as they were (a file is known
-    # |   by its size, the time it was written and its ends), or begin anew with another journal
+    # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal, so new results
+    # |   would not be consistent with those that the run completed. Put the files back as they were (a file is
+    # |   identified by its size, its modification time and its ends), or start over with another journal
     # | the journal night.journal is in use: another run goes on with it. Two runs with one journal would do
     # |   everything twice; wait for it to end, or give each a journal of its own
 
 
 def shown() -> None:
-    """6. What it is doing.
+    """6. Watch the progress.
 
-    A job that takes a night should say how it is getting on. `beside=` takes an async function that looks on while a
-    pipeline runs, as `looks_on` did above; `display()` makes one that shows the frontier, what is done, values per
-    second and which module is the one that works; and when nothing moves, why. On a terminal it is live; here, as in
-    a log, it says a line at the end. Everything that is not the same in every run is left out.
+    A job that takes a night should show its progress. `beside=` takes an async function that runs beside the pipeline,
+    as `looks_on` did above. `display()` creates one that shows the frontier, the values processed, values per second,
+    and the busiest module; if nothing moves, it shows why. On a terminal it is live; in a log, as here, it prints a
+    summary at the end. We omit everything that differs between runs.
     """
     with tea_house(), Path("log").open("w+") as log:
         ps.run(takings(), journal="night.journal", beside=display(console=Console(file=log, width=100)))
@@ -292,7 +295,7 @@ def shown() -> None:
 
 
 def main() -> None:
-    """Tell the chapter; or, as the chapter itself asks for it, do the job."""
+    """Print the chapter; with `job` as an argument, as the chapter itself calls it, run the job."""
     if sys.argv[1:2] == ["job"]:
         job(*sys.argv[2:])
     else:

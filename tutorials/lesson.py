@@ -1,12 +1,12 @@
-"""How a chapter is told: prose, then code, then what the code prints, piece by piece.
+"""How a chapter is presented: prose, then code, then the output of the code, piece by piece.
 
-A piece is a function of a chapter whose docstring begins with a number. The docstring is the prose, and a comment that
-ends the function is what it prints:
+A piece is a function of a chapter whose docstring begins with a number. The docstring is the prose, and a comment at
+the end of the function is its output:
 
     # | hello
 
-The tests run every piece and hold it to its word. What else stands at the top of a chapter, its imports and aliases,
-its functions and classes, are the tools that the pieces after them use; they are printed as they stand.
+The tests run every piece and compare its output with the comment. All other statements at the top level of a chapter,
+its imports and aliases, its functions and classes, are the tools of the pieces after them; they are printed as code.
 """
 
 import ast
@@ -31,12 +31,12 @@ Piece = Callable[[], None]
 PRINTED = "    # | "
 
 TELLS = re.compile(r"(?<=from tutorials\.lesson import say), tell$")
-"""The part of a chapter's imports that is for telling it."""
+"""The part of a chapter's imports that only serves to print it."""
 
 
 @attrs.frozen
 class Part:
-    """A statement at the top of a chapter: its source, the names that it defines, and those that it uses."""
+    """A top-level statement of a chapter: its source, the names that it defines, and those that it uses."""
 
     source: str
     defines: frozenset[str]
@@ -47,7 +47,7 @@ class Part:
 def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
     """Print a chapter, a module by name: its introduction, its tools as code, its pieces as prose, code and output.
 
-    With numbers, these pieces alone, and the tools that they use.
+    With numbers, print these pieces only, and the tools that they use.
     """
     parts = list(parts_of(chapter))
     if numbers:
@@ -69,22 +69,22 @@ def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
 
 @contextmanager
 def until_closed() -> Generator[None]:
-    """Print to whoever reads; when nobody does any more, as after `q` in a pager, that is the end and no error."""
+    """Print until the reader stops reading: a closed pipe, as after `q` in a pager, is no error."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered would be written, and fail, as the interpreter ends.
+        # Otherwise the interpreter would write the rest of the buffer at its end, and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def pieces(chapter: str) -> list[Piece]:
-    """The pieces of a chapter, in order."""
+    """Return the pieces of a chapter, in order."""
     return [part.piece for part in parts_of(chapter) if part.piece is not None]
 
 
 def code(piece: Piece) -> str:
-    """What a piece does: its source without the docstring, and without what it says that it prints."""
+    """Return the code of a piece: its source without the docstring and the expected output."""
     source = inspect.getsource(piece)
     (function,) = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
@@ -93,13 +93,13 @@ def code(piece: Piece) -> str:
 
 
 def promised(piece: Piece) -> list[str]:
-    """The lines that a piece says it prints."""
+    """Return the expected output of a piece, by lines."""
     lines = inspect.getsource(piece).splitlines()
     return [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED.rstrip())]
 
 
 def say(message: object) -> None:
-    """Print an error's message: paths without their folders, and lines that fit a page."""
+    """Print an error's message: paths without folders, and lines that fit a page."""
     for line in str(message).replace(f"{Path(__file__).parent}/", "").splitlines():
         print(line if line.startswith(" ") else fill(line, 108, subsequent_indent="  "))
 
@@ -116,7 +116,7 @@ def _print_tools(parts: list[Part]) -> None:
 
 
 def parts_of(chapter: str) -> Iterator[Part]:
-    """The statements of a chapter, in order, but for its introduction and for what makes a program of it."""
+    """Yield the top-level statements of a chapter, except its introduction and its `main`."""
     module = importlib.import_module(chapter)
     source = inspect.getsource(module)
     lines = source.splitlines()
@@ -150,7 +150,7 @@ def _imported(statement: ast.stmt) -> set[str]:
 
 
 def used(pieces: list[Part], parts: list[Part]) -> list[Part]:
-    """Pieces with the tools that they use, and those that these use, in the chapter's order."""
+    """Return pieces with the tools that they use, directly or through other tools, in the chapter's order."""
     wanted = {name for piece in pieces for name in piece.uses}
     known = -1
     while known != len(wanted):
@@ -160,5 +160,5 @@ def used(pieces: list[Part], parts: list[Part]) -> list[Part]:
 
 
 def number_of(piece: Piece) -> int:
-    """The number that a piece begins with."""
+    """Return the number of a piece."""
     return int((piece.__doc__ or "").partition(".")[0])

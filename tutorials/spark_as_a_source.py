@@ -1,16 +1,16 @@
-"""Spark as a source: what Spark computes, pulled; and a stream whose commits follow completion.
+"""Spark as a source: pull what Spark computes, and stream with commits that follow completion.
 
-A chapter after `when_is_it_done`: `python -m pullstream learn read 15`. It needs `pip install 'pullstream[spark]'`.
-When you have read it, you can take what Spark computes, a row or a day at a time, into a Python program; have Spark
-commit a micro-batch when your program is done with it, and not before; and kill that program at the worst moment
-without losing or doubling anything.
+Read this chapter after `when_is_it_done`: `python -m pullstream learn read 15`. It needs
+`pip install 'pullstream[spark]'`. Afterwards you can pull the results of Spark into a Python program, a row or a day at
+a time; have Spark commit a micro-batch when your program has processed it, and not before; and kill that program at the
+worst moment without losing or doubling anything.
 
-Spark is good at what is large: reading, joining, sorting, adding up. Where its rows must meet Python, a clock and the
-outside world (a file for every day, a call for every order) people write `collect()`, which fetches everything, or
-`foreachBatch`, which is told nothing of what becomes of a row. As a source, a DataFrame gives what is asked for, at
-times whose completion is known; and if nobody asks any more, Spark stops computing.
+Spark is good at large data: reading, joining, sorting, adding up. Where its rows meet Python, a clock and the outside
+world (a file for every day, a call for every order), people write `collect()`, which fetches everything, or
+`foreachBatch`, which does not learn what becomes of a row. As a source, a DataFrame yields only what is asked for, at
+times whose completion is known. When nobody asks any more, Spark stops computing.
 
-Below, the tea house has grown: its sales are in Spark. A session is started if none is there, which takes some seconds.
+Below, the tea house has grown: its sales are in Spark. A session is started if there is none, which takes some seconds.
 """
 
 import json
@@ -39,65 +39,65 @@ WEEK = [(1, "tea", 4), (0, "rice", 2), (1, "tea", 1), (2, "rice", 3), (0, "tea",
 
 
 def item(row: Any) -> str:
-    """What was sold."""
+    """Return the item sold."""
     return row.item
 
 
 def cups(row: Any) -> int:
-    """How much of it."""
+    """Return the number of cups."""
     return row.cups
 
 
 def sold(row: Any) -> str:
-    """Both."""
+    """Return both as text."""
     return f"{row.cups} {row.item}"
 
 
 def sales() -> "DataFrame":
-    """The sales of a week, as Spark has them: in no order."""
+    """Return the sales of a week as Spark has them: in no order."""
     session: Any = spark.session()
     return session.createDataFrame(WEEK, SALE)
 
 
 def deliver(till: Path, *sales: tuple[int, str, int]) -> None:
-    """Have a file of sales arrive, whole, in the folder that Spark watches."""
+    """Put a whole file of sales into the folder that Spark watches."""
     till.mkdir(exist_ok=True)
     number = len(list(till.glob("*.json")))
     lines = [json.dumps({"day": day, "item": item, "cups": cups}) for day, item, cups in sales]
     part = till / ".part"
     part.write_text("\n".join(lines))
-    # Spark takes the oldest file first, and tells them apart by the millisecond.
+    # Spark takes the oldest file first, and compares their times in milliseconds.
     time.sleep(0.002)
     part.rename(till / f"{number}.json")
 
 
 def three_deliveries(folder: Path) -> Path:
-    """Three files of two sales each."""
+    """Deliver three files of two sales each."""
     for at in (0, 2, 4):
         deliver(folder / "till", *WEEK[at : at + 2])
     return folder
 
 
 def arriving(folder: Path, **options: Any) -> ps.Source[Any]:
-    """The stream of the files that arrive, one to a micro-batch; it ends when it has given what is there."""
+    """Return the stream of arriving files, one per micro-batch; it ends after the files that are there."""
     reader = spark.session().readStream.schema(SALE).option("maxFilesPerTrigger", 1)
     stream = reader.json(str(folder / "till"))
     return spark.from_streaming(stream, checkpoint=folder / "checkpoint", trigger="availableNow", **options)
 
 
 def committed(folder: Path) -> list[int]:
-    """The micro-batches that Spark has committed: it keeps a file for each in its checkpoint."""
+    """List the micro-batches that Spark has committed: its checkpoint has a file for each."""
     return sorted(int(path.name) for path in (folder / "checkpoint" / "commits").glob("[0-9]*"))
 
 
 def written(folder: Path) -> None:
-    """Print the files of a folder, in order, and what they hold."""
+    """Print the files of a folder, in order, with their contents."""
     for path in sorted(folder.glob("*.jsonl")):
         print(path.name, *sorted(path.read_text().splitlines()))
 
 
 def in_a_folder(piece: Callable[[Path], None]) -> None:
-    """Do something in a folder that is gone afterwards."""
+    """Call a function with a temporary folder."""
     with TemporaryDirectory() as folder:
         piece(Path(folder))
 
@@ -105,9 +105,9 @@ def in_a_folder(piece: Callable[[Path], None]) -> None:
 def dataframe() -> None:
     """1. A DataFrame is a source.
 
-    `from_dataframe` reads a DataFrame: every row a named tuple, at the time that a column says. Spark sorts by it, so
-    that a day is complete when the next has begun, and what is computed per time comes out as each day completes, not
-    at the end. Nothing runs in Spark before something is asked for.
+    `from_dataframe` reads a DataFrame. Every row is a named tuple, at the time in the given column. Spark sorts by that
+    column, so a day is complete when the next has begun, and per-time results come out as each day completes, not at
+    the end. Spark runs nothing before the first ask.
     """
     totals = ps.reduce_by_key(ps.agg.sum(cups), key=item)
     ps.run(ps.pipe(spark.from_dataframe(sales(), time="day"), totals, ps.sort_by_time(), ps.drain(print)))
@@ -119,11 +119,11 @@ def dataframe() -> None:
 
 
 def enough() -> None:
-    """2. Who has enough says so.
+    """2. Stop when you have enough.
 
-    Heavy work stays in Spark, in the DataFrame's own language; here it computes a thousand million squares, or would.
-    The pipeline takes three, and its abort goes up through every module to the source, which cancels Spark's job. No
-    job is left, and the session is as good as new.
+    Heavy work stays in Spark, in the DataFrame's own language. Here it would compute a thousand million squares. The
+    pipeline takes three, and its abort goes up through every module to the source, which cancels Spark's job. No job is
+    left, and the session is still usable.
     """
     session = spark.session()
     squares = session.range(0, 10**9, 1, numPartitions=10_000).selectExpr("id * id AS square")
@@ -139,12 +139,12 @@ def enough() -> None:
 def micro_batches() -> None:
     """3. A micro-batch is a time.
 
-    A stream of Spark's has no end, and its rows come in micro-batches, which Spark numbers: 0, 1, 2. `from_streaming`
-    gives the rows of each at that number. That it is a time like any other means that whatever works with times works
-    here: what is computed per time is computed per micro-batch, and comes out when that is complete.
+    A Spark stream has no end. Its rows come in micro-batches, which Spark numbers: 0, 1, 2. `from_streaming` yields the
+    rows of each at that number. It is a time like any other, so every per-time module works here: its results are
+    computed per micro-batch, and come out when that is complete.
 
-    Spark notes in the checkpoint, a folder of its own, which files it has made into which micro-batch, and which are
-    done. So the second run, with the same checkpoint, has only what has come since.
+    Spark records in the checkpoint, a folder of its own, which files belong to which micro-batch, and which
+    micro-batches are done. So the second run, with the same checkpoint, reads only the files that have arrived since.
     """
 
     def piece(folder: Path) -> None:
@@ -161,12 +161,13 @@ def micro_batches() -> None:
 def commits() -> None:
     """4. Spark's commit follows.
 
-    When is a micro-batch done? For Spark, when the function that it gave the rows to has returned. For you, when
-    everything that came of its rows has had its effect: every call answered, every file in its place, at every sink of
-    the pipeline. Progress tracking knows when that is, so the source lets that function return then, and Spark commits.
+    When is a micro-batch done? For Spark, when the function that received its rows has returned. For you, when
+    everything that follows from its rows has had its effect: every call answered, every file in its place, at every
+    sink of the pipeline. Progress tracking knows when that is. The source lets the function return at that moment, and
+    Spark commits.
 
-    This sink asks to be told when a micro-batch is complete, and takes its time over it. While it does, the micro-batch
-    is not committed; the ones before are.
+    This sink is notified when a micro-batch is complete, and then takes some time. Meanwhile that micro-batch is not
+    committed; the earlier ones are.
     """
 
     def piece(folder: Path) -> None:
@@ -191,11 +192,11 @@ def commits() -> None:
 
 
 def failing() -> None:
-    """5. What failed is not committed.
+    """5. A failed micro-batch is not committed.
 
-    An exception in the pipeline ends it, and comes out of `run` as itself. The query ends as well, and its micro-batch
-    stays uncommitted, as after an abort, or Ctrl-C. The next run begins with that micro-batch: the same number, the
-    same rows.
+    An exception in the pipeline ends it, and `run` raises it unchanged. The query ends as well, and its micro-batch
+    stays uncommitted, as after an abort or Ctrl-C. The next run begins with that micro-batch: the same number, the same
+    rows.
     """
 
     def piece(folder: Path) -> None:
@@ -218,7 +219,7 @@ def failing() -> None:
 
 @ps.sink
 async def hesitant(upstream: ps.Reader[Any], ctx: ps.Context, at: int) -> None:
-    """Says what is complete, and at one micro-batch waits for ever."""
+    """Print each complete micro-batch, and wait for ever at one of them."""
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(number):
@@ -230,14 +231,14 @@ async def hesitant(upstream: ps.Reader[Any], ctx: ps.Context, at: int) -> None:
 
 
 def till(folder: Path, stop_at: int = -1) -> None:
-    """The program: cups by item, a file for every micro-batch. It may be told where to stop and wait."""
+    """Write cups by item, a file for every micro-batch. With `stop_at`, stop and wait there."""
     totals = ps.reduce_by_key(ps.agg.sum(cups), key=item)
     sinks = ps.tee(files.write_jsonl(f"{folder}/{{time}}.jsonl"), hesitant(stop_at))
     ps.run(ps.pipe(arriving(folder), totals, sinks))
 
 
 def until_killed(folder: Path, at: int) -> int:
-    """Run the program in a process of its own, and kill it when the micro-batch `at` is written and not committed."""
+    """Run the program in its own process, and kill it when micro-batch `at` is written but not committed."""
     command = [sys.executable, "-m", "tutorials.spark_as_a_source", str(folder), str(at)]
     with subprocess.Popen(  # noqa: S603 - it is this file
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=Path(__file__).parents[1]
@@ -254,15 +255,15 @@ def until_killed(folder: Path, at: int) -> int:
 
 
 def killed() -> None:
-    """6. Killed, and none the wiser.
+    """6. Killed at the worst moment.
 
-    A process that is killed can tidy nothing up. The worst moment is between an effect and its commit: here the file of
-    micro-batch 1 is in its place, and Spark does not know yet. To strike then, and at no other time, the program stops
-    there and waits for its end, which comes by the operating system's `kill -9`.
+    A killed process cannot clean up. The worst moment is between an effect and its commit: here the file of micro-batch
+    1 is in its place, and Spark does not know yet. To be killed at exactly that moment, the program stops there and
+    waits for `kill -9`.
 
-    The next run is given micro-batch 1 again. It writes the file again, with the same rows and under the same name, so
-    that it comes to the same; and then it goes on. That is all a sink must be, *idempotent by time*, and a file that is
-    named after its time, written beside and renamed into its place, is that.
+    The next run receives micro-batch 1 again. It writes the file again, with the same rows and the same name, so the
+    result is the same; then it continues. A sink needs only this property: it must be *idempotent by time*. A file that
+    is named after its time, written under a temporary name and then renamed, is.
     """
 
     def piece(folder: Path) -> None:
@@ -286,16 +287,16 @@ def killed() -> None:
 
 
 def add(total: int, row: Any) -> int:
-    """What was sold so far."""
+    """Add the cups of a row."""
     return total + cups(row)
 
 
 def running_total() -> None:
-    """7. What goes on from one micro-batch to the next.
+    """7. State across micro-batches.
 
-    A total of all cups so far is no matter of one micro-batch: a run that begins with micro-batch 2 must know what came
-    before. That is what a journal is for. It holds what modules keep, as of what is complete, and it is written before
-    Spark commits; so the two agree, whenever the program is killed.
+    A total of all cups so far spans micro-batches: a run that begins with micro-batch 2 needs the total up to then.
+    That is the purpose of a journal. It holds the state of modules as of the complete times, and it is written before
+    Spark commits, so the two agree whenever the program is killed.
     """
 
     def piece(folder: Path) -> None:
@@ -310,7 +311,7 @@ def running_total() -> None:
 
 
 def main() -> None:
-    """Tell the chapter; or, given a folder and a micro-batch to stop at, run the program of its sixth piece."""
+    """Print the chapter; given a folder and a micro-batch to stop at, run the program of its sixth piece."""
     if sys.argv[1:]:
         till(Path(sys.argv[1]), int(sys.argv[2]))
     else:

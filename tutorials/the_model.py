@@ -1,13 +1,13 @@
-"""The model: all that could happen, and what has.
+"""The model: everything that could happen, and what did.
 
-A chapter after `could_result_in` and `when_is_it_done`: `python -m pullstream learn read 13`. It needs no extra. When
-you have read it, you can say of a node whether a completion may be relied upon below it, and have a run judged.
+Read this chapter after `could_result_in` and `when_is_it_done`: `python -m pullstream learn read 13`. It needs no
+extra. Afterwards you can say whether completions downstream of a node are reliable, and have a run judged.
 
-That a time is complete says something of the future: *no* message will come, in whichever order things happen from now
-on. No test that runs a program once can show it. 000 proves it instead, for a model; and of that this project has a
-program, `pullstream.timely.theory.model`: small, slow, by the definitions, and without a line in common with what runs.
-It does two things for us. Of a small program it goes through everything that could happen; of a large one it judges
-what has.
+That a time is complete is a statement about the future: *no* message will come, in whatever order things happen from
+now on. A test that runs a program once cannot show this. 000 proves it instead, for a model. This project has that
+model as a program, `pullstream.timely.theory.model`: small, slow, close to the definitions, and without a line in
+common with the engine. It serves two purposes. For a small program it explores everything that could happen; for a
+large one it judges what did happen.
 """
 
 import io
@@ -53,45 +53,45 @@ TIMES = (0, 1, 2)
 
 
 def bell(state: Hashable, event: Event) -> Reaction:
-    """Ask to be told of each time at which something comes; when told, say that it is over."""
+    """Request a notification for each time at which a message arrives; when notified, send that it is over."""
     if isinstance(event, Received):
         return Reaction(state, requests=frozenset({event.time}))
     return Reaction(state, sends={"out": (Message(event.time, "over"),)})
 
 
 def in_the_past(state: Hashable, event: Event) -> Reaction:
-    """The same, but it asks for the time before."""
+    """Do the same as `bell`, but request the time before."""
     if isinstance(event, Received):
         return Reaction(state, requests=frozenset({max(0, cast("int", event.time) - 1)}))
     return bell(state, event)
 
 
 def alone(react: Callable[[Hashable, Event], Reaction]) -> Machine:
-    """The machine of a program of one node, with an edge into it and one out of it."""
+    """Return the machine of a program with one node, one edge into it and one out of it."""
     graph = ModelGraph(("node",), (Edge("in", destination="node"), Edge("out", "node")))
     program = Program(graph, {"node": Node(frozenset({(None, frozenset[Any]())}), react)}, TIMES)
     return Machine(program, CouldResultIn(graph, TIMES, one_steps(program)), reordering=True)
 
 
 def begin(machine: Machine, *times: int) -> State:
-    """The state in which messages at these times wait in front of the node."""
+    """Return the state in which messages at these times wait in front of the node."""
     (start,) = machine.initial({"in": [Message(time) for time in times]})
     return start
 
 
 def told(action: Any) -> str:
-    """What happens in a step, shortly."""
+    """Describe a step in short."""
     return f"{type(action).__name__} {action.event.time if hasattr(action, 'event') else action.message.time}"
 
 
 def a_node() -> None:
     """1. A node is a function.
 
-    All that a node is in the model is a function, which 000 calls g1: of its state and an event to its next state, the
-    times at which it asks to be told, and the messages that it sends. There are two kinds of events: a message was
-    received, or a time is complete. You know them: they are the two cases of `match event:`, and what a generator does
-    between two events is one step. Nothing else is in it; no clock, no task, no chance. What is left to chance is which
-    event comes next.
+    In the model a node is just a function, which 000 calls g1. It maps a state and an event to the next state, the
+    times at which the node requests a notification, and the messages that it sends. There are two kinds of events: a
+    message was received, or a time is complete. You know them as the two cases of `match event:`; the code of a
+    generator between two events is one step. The model has no clock, no tasks and no chance. Only the choice of the
+    next event is open.
     """
     print(bell(None, Received("in", Message(1, "tea"))).requests)
     print(bell(None, Received("in", Message(1, "tea"))).sends)
@@ -104,11 +104,12 @@ def a_node() -> None:
 def a_machine() -> None:
     """2. A program is a machine.
 
-    With its graph and its nodes a program is a machine: a state is what waits on each edge, the state of each node, and
-    what each has asked for. From a state several steps may be possible. Here two messages wait, at 1 and at 0, and
-    either may be taken first (`Receive`). When both are taken, either time may be told (`Notify`). A message on its way
-    out may be taken by whoever is outside (`Outp`). A time is not told as long as *Clock* contains it, which is all
-    that could still result from what is there; a machine has no tracker, and looks at the definition each time.
+    A program, with its graph and its nodes, is a machine. A state consists of the messages on each edge, the state of
+    each node, and the requests of each node. Several steps may be possible from one state. Here two messages wait, at 1
+    and at 0, and either may be taken first (`Receive`). When both are taken, either time may be notified (`Notify`). A
+    message on its way out may be taken by the outside (`Outp`). A time is not notified while *Clock* contains it: the
+    set of all that could still result from the pending messages and requests. A machine has no tracker; it evaluates
+    the definition each time.
     """
     machine = alone(bell)
     state = begin(machine, 1, 0)
@@ -126,10 +127,10 @@ def a_machine() -> None:
 def everything() -> None:
     """3. Everything that could happen.
 
-    So one can go through all of it: every order of every step, until nothing is possible any more. `Explorer` does, and
-    below it finds, for four messages, each state that the program can be in. In each we look for what Theorem 2 of 000
-    says there is not: a message on an edge, at a time which at some moment before was complete there. `Watched` is a
-    state together with all that has been complete. The program may be small; the answer is no sample.
+    So we can explore all of it: every order of every step, until no step is possible. `Explorer` does this, and below
+    it finds every state that the program can reach with four messages. In each state we look for what Theorem 2 of 000
+    excludes: a message on an edge, at a time that was complete there before. `Watched` is a state together with
+    everything that has been complete. The program must be small, but the result is not a sample.
     """
     machine = alone(bell)
     start = watch(machine, begin(machine, 1, 0, 1, 2))
@@ -142,16 +143,16 @@ def everything() -> None:
 
 
 def into_the_past() -> None:
-    """4. What must not be.
+    """4. What must not happen.
 
-    The theorem has two conditions: a node asks for nothing (1), and sends nothing to itself, round a loop (2), in the
-    past of what it was given. Here is a node that breaks the first: with a message of 1 in its hands it asks to be told
-    of 0, at which nothing came. It is told, and says so, at 0. But 0 had been complete on the edge out: before, nothing
-    was there that could lead to 0. Whoever had closed its books then gets a message for them. The explorer finds it in
-    two steps, and shows the way.
+    The theorem has two conditions: a node must not request a time in the past of its input (1), and must not send a
+    message to itself, round a loop, in that past (2). This node breaks the first: with a message at 1 as its input, it
+    requests a notification at 0, where no message came. It is notified, and sends a message at 0. But 0 had been
+    complete on the edge out, because nothing pending could lead to 0. A consumer that has closed its books then
+    receives a message for them. The explorer finds this in two steps, and shows the path.
 
-    In the toolkit neither can happen. R12 refuses an answer in the past, `ctx.notify_at` a time that is complete, and
-    a loop's `Again` is one round later.
+    In the toolkit neither can happen. R12 refuses an answer in the past, `ctx.notify_at` refuses a complete time, and a
+    loop's `Again` is one round later.
     """
     machine = alone(in_the_past)
     print("Condition 1 is broken by", condition_1(new_requests(machine.program), TIMES))
@@ -174,33 +175,33 @@ def into_the_past() -> None:
 
 
 PLAN = Plan([Edge("in", "till", "count"), Edge("out", "count")], initial=[("till", 0)])
-"""A till that may sell from 0 on, and a count of what it sells."""
+"""A till that may sell from 0 on, and a count of its sales."""
 
 DAY: list[RunEvent] = [
     Sent("in", 0),  # a sale of day 0
     Held("count", 0),  # the count keeps the right to answer at 0,
-    Awaited("in", 0),  # and asks to be told when no more can come
-    Taken("in", 0),  # it asks for more: the sale has been dealt with
+    Awaited("in", 0),  # and requests a notification when no more can come
+    Taken("in", 0),  # it asks for more: the sale has been processed
     Held("till", 1),  # the till goes on to day 1,
-    Released("till", 0),  # so that nothing more of day 0 can come out of it
-    Completed("in", 0),  # the count is told,
+    Released("till", 0),  # so nothing more of day 0 can come out of it
+    Completed("in", 0),  # the count is notified,
     Sent("out", 0),  # answers,
-    Released("count", 0),  # and has nothing more to say at 0
+    Released("count", 0),  # and gives up its right to 0
     Taken("out", 0),
     Settled(),  # nothing more happens by itself
 ]
-"""What has happened in a run, in the words of the model."""
+"""The events of a run, in the terms of the model."""
 
 
 def your_own_run() -> None:
     """5. A run, judged.
 
-    Most programs are too large to go through everything that they could do. But what one of them *has* done can be
-    written down: which batch went onto which edge, who held what, what was announced as complete. `replay` goes through
-    the record with the definitions at hand, works out Clock before and after each event, and says what the model does
-    not allow. `DAY`, above, it allows. Then, in the second line, day 0 is announced one move too early; in the third,
-    the till lets go of 0 before it holds 1, and 1 comes from nothing; in the last, nobody tells the count, though
-    nothing more can happen.
+    Most programs are too large to explore everything that they could do. But you can record what a program *did*: which
+    batch was sent on which edge, what was held, and which completions were announced. `replay` checks such a record
+    against the definitions: it computes Clock before and after each event, and reports what the model does not allow.
+    It allows `DAY`, above. In the second line below, day 0 is announced one move too early. In the third, the till
+    releases 0 before it holds 1, so 1 comes from nothing. In the last, the count is not notified, although nothing more
+    can happen.
     """
     print(replay(PLAN, DAY).ok)
     early = [*DAY[:5], DAY[6], DAY[5], *DAY[7:]]
@@ -217,7 +218,7 @@ def your_own_run() -> None:
 
 @ps.transformer
 async def count(upstream: ps.Reader[tuple[int, str]], ctx: ps.Context) -> AsyncIterator[ps.Batch[int]]:
-    """How many there are at each time, when it is complete."""
+    """Count the items at each time, when it is complete."""
     sold = Counter[Any]()
     async for event in ctx.events(upstream):
         match event:
@@ -231,12 +232,13 @@ async def count(upstream: ps.Reader[tuple[int, str]], ctx: ps.Context) -> AsyncI
 def traces() -> None:
     """6. Every traced run.
 
-    You need not write it down yourself. `run(..., trace=PATH)` does, all of it, and has the model judge it; the verdict
-    is the last line of the file, and `python -m pullstream view PATH` makes a page of it, to step through. A trace can
-    be judged again by anybody, by what it says and nothing else. Below we let one tell twice that the same batch was
-    dealt with, and the event is found. (It counts no completions, for nobody waits by `completed` here; `count` is told
-    by the frontier of its input, and every frontier in the trace is compared with the model's.) The tests of this
-    project have the model judge thousands of random programs, and the runs of all these chapters.
+    You need not write the record yourself. `run(..., trace=PATH)` records everything and has the model judge it. The
+    verdict is the last line of the file, and `python -m pullstream view PATH` makes a page that you can step through.
+    Anyone can judge a trace again, from the file alone. Below we change one trace so that it acknowledges the same
+    batch twice, and the model finds the event. (The verdict counts no completions, because no code here waits with
+    `completed`; `count` is notified by the frontier of its input, and every frontier in the trace is compared with the
+    model's.) The tests of this project have the model judge thousands of random programs, and the runs of all these
+    chapters.
     """
     file = io.StringIO()
     sales = ps.values([(0, "tea"), (0, "rice"), (1, "tea")], time=lambda sale: sale[0])
@@ -254,7 +256,7 @@ def traces() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

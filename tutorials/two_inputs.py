@@ -1,10 +1,10 @@
-"""Two inputs, and tasks: lanes, nurseries, and what it means to give an ask up.
+"""Two inputs, and tasks: lanes, nurseries, and what happens when you give up an ask.
 
-A chapter after `writing_your_own`: `python -m pullstream learn read 6`. It needs no extra, and of trio its nurseries.
-When you have read it, you can write a module that stands on several sources, and one that reads ahead.
+Read this chapter after `writing_your_own`: `python -m pullstream learn read 6`. It needs no extra, and only nurseries
+from trio. Afterwards you can write a module with several sources, and one that reads ahead.
 
-`merge`, `zip`, `join` and `merge_sorted` are ready, and often enough. What they keep in mind is what this chapter
-shows: who came first must not matter, an ending goes to everybody, and an ask that is given up ends its stream.
+`merge`, `zip`, `join` and `merge_sorted` are ready, and usually enough. This chapter shows the rules they follow: the
+order of arrival must not matter, every input is released when the module ends, and giving up an ask ends its stream.
 """
 
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ closed: list[str] = []
 
 @ps.source
 async def rows(_: ps.Context, name: str, seconds: float, *, fails: bool = False) -> AsyncIterator[str]:
-    """Rows of a table, which take so many seconds each; when it is closed, it is noted."""
+    """Yield rows of a table, one every `seconds`. Record when the table is closed."""
     try:
         for number in range(1, 4):
             await trio.sleep(seconds)
@@ -35,7 +35,7 @@ async def rows(_: ps.Context, name: str, seconds: float, *, fails: bool = False)
 
 
 def show(source: ps.Source[Any]) -> None:
-    """Run a source on a clock that jumps, and print what comes, and when."""
+    """Run a source on a clock that jumps, and print each value and when it comes."""
 
     def look(value: object) -> None:
         print(f"{trio.current_time():g} {value}")
@@ -52,14 +52,14 @@ def show(source: ps.Source[Any]) -> None:
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-class Both(ps.Kernel[tuple[str, str]]):
-    """A source made of two sources, each with a lane of its own in `inputs`."""
+class Both(ps.authoring.Kernel[tuple[str, str]]):
+    """A source that combines two sources; `inputs` has a lane for each."""
 
     def __init__(self, left: ps.Source[str], right: ps.Source[str]) -> None:
         self.traits = Traits(sources=(left, right))
 
-    def pair(self, left: Any, right: Any) -> ps.Batch[tuple[str, str]] | ps.Done:
-        """A pair, at the later time of the two; or the end, if one of them has ended."""
+    def pair(self, left: Any, right: Any) -> ps.Batch[tuple[str, str]] | ps.authoring.Done:
+        """Return a pair, at the later time of the two, or the end if one of them has ended."""
         if ps.DONE in (left, right):
             return ps.DONE
         return ps.Batch(max(left.time, right.time), [(left.values[0], right.values[0])])
@@ -67,17 +67,17 @@ class Both(ps.Kernel[tuple[str, str]]):
 
 @ps.source
 class InTurn(Both):
-    """Asks the left, then the right."""
+    """Asks the left source, then the right."""
 
-    async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.authoring.Done:
         return self.pair(await self.inputs[0].ask(1), await self.inputs[1].ask(1))
 
 
 @ps.source
 class SideBySide(Both):
-    """Asks both at once; each answer has its place."""
+    """Asks both at once and puts each answer in its place."""
 
-    async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.authoring.Done:
         answers: list[Any] = [None, None]
 
         async def ask(number: int) -> None:
@@ -90,12 +90,12 @@ class SideBySide(Both):
 
 
 def sources() -> None:
-    """1. A kernel that stands on two sources.
+    """1. A kernel with two sources.
 
-    A kernel says in its traits on which `sources` it stands, and finds a lane of each in `inputs`. `Both`, above, makes
-    a pair of two answers: at the later of their times, since the earlier may be complete by the time the other comes.
-    `InTurn` asks one after the other, and is right, but slow: a pair takes as long as both. `SideBySide` takes as long
-    as the slower.
+    A kernel lists its `sources` in its traits, and finds a lane of each in `inputs`. `Both`, above, pairs two answers.
+    The pair has the later of their times, because the earlier may be complete when the other answer arrives. `InTurn`
+    asks one source after the other. It is correct but slow: a pair takes as long as both answers together. With
+    `SideBySide`, it takes as long as the slower one.
     """
     show(InTurn(rows("a", 1), rows("b", 2)))
     print("side by side")
@@ -112,17 +112,18 @@ def sources() -> None:
 
 
 def who_came_first() -> None:
-    """2. Who came first must not matter.
+    """2. The order of arrival must not matter.
 
-    This one puts answers together as they come. As long as the left is faster all is well; then the pairs are the wrong
-    way round, and nothing is raised. The kit runs a module of several inputs in several orders of its tasks, and says
-    *order*. The mended one is `SideBySide`: each answer has the place of its input. Each task also needs a lane of its
-    own: two asks of one lane at once break R4. The inputs are different lanes; of one input, `lane()` gives more.
+    `AsTheyCome` pairs answers in the order in which they arrive. As long as the left source is faster, all is well;
+    otherwise the pairs are reversed, and nothing is raised. The kit runs a module with several inputs in several task
+    orders and reports *order*. The correct version is `SideBySide`, which puts each answer in its input's place. Each
+    task also needs its own lane: two asks of one lane at once break R4. The inputs are different lanes; `lane()` opens
+    further lanes of the same input.
     """
 
     @ps.source
     class AsTheyCome(Both):
-        async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+        async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.authoring.Done:
             answers: list[Any] = []
 
             async def ask(lane: ps.Reader[Any]) -> None:
@@ -146,11 +147,11 @@ def who_came_first() -> None:
 
 
 def endings() -> None:
-    """3. An ending is everybody's.
+    """3. An ending reaches every input.
 
-    Here the right table breaks at its second row. The exception goes down, and the left one is told and closed (R6);
-    the same happens when somebody below has enough, and when the left ends: nobody is left open. All of this is the
-    kernel's; a module that overrides `dismiss`, or catches what an input raises, takes it upon itself.
+    Here the right table breaks at its second row. The exception goes down, and the left source is notified and closed
+    (R6). The same happens when the consumer has enough, and when the left source ends: no input stays open. The kernel
+    does all of this. A module that overrides `dismiss`, or catches an input's exception, must do it itself.
     """
     show(SideBySide(rows("a", 1), rows("b", 1, fails=True)))
     print("enough")
@@ -164,17 +165,17 @@ def endings() -> None:
 
 
 def giving_up() -> None:
-    """4. To give an ask up is to end its stream.
+    """4. Giving up an ask ends its stream.
 
-    It is tempting to wait for half a second and to go on without the slow one. But an answer cannot be left lying
-    about, so an ask that is cancelled aborts its stream (R10), and the next one on it is told DONE: the pairs end,
-    before there was any. To wait with a limit, let a task wait, and look now and then whether it has something; or use
-    `timeout`.
+    It is tempting to wait for half a second and then go on without the slow source. But an answer must not get lost, so
+    cancelling an ask aborts its stream (R10), and the next ask of that lane is answered with DONE. Here the pairs end
+    before there was any. To wait with a limit, let a task wait and check from time to time whether it has an answer, or
+    use `timeout`.
     """
 
     @ps.source
     class Impatient(Both):
-        async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+        async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.authoring.Done:
             for _ in range(3):
                 with trio.move_on_after(0.5):
                     left = await self.inputs[0].ask(1)
@@ -190,7 +191,7 @@ def giving_up() -> None:
 
 @ps.transformer
 async def ahead(upstream: ps.Reader[str], ctx: ps.Context) -> AsyncIterator[ps.Batch[str]]:
-    """Asks for the next batch while the last is being used."""
+    """Ask for the next batch while the last one is being used."""
     send, receive = trio.open_memory_channel[tuple[ps.Batch[str], trio.Event]](0)
 
     async def ask() -> None:
@@ -210,12 +211,12 @@ async def ahead(upstream: ps.Reader[str], ctx: ps.Context) -> AsyncIterator[ps.B
 
 
 def a_task() -> None:
-    """5. A task of one's own.
+    """5. A task inside a generator.
 
-    A generator may have a nursery around its `yield`. `ahead`, just above, has a task that asks, while what is below
-    uses what it was given. To ask again is to acknowledge the batch before, which is still being used: so its time is
-    held, by the task until the batch has been taken, and then by who yields it; the two holds overlap. When the stream
-    ends, in whichever way, the nursery is cancelled, and the task with it.
+    A generator may have a nursery around its `yield`. `ahead`, just above, has a task that asks for more while the
+    consumer uses the last batch. Asking again acknowledges the previous batch, which is still in use, so its time must
+    be held: first by the task, until the batch has been taken, and then by the code that yields it. The two holds
+    overlap. When the stream ends, however it ends, the nursery and its task are cancelled.
     """
 
     async def use(value: str) -> str:
@@ -237,7 +238,7 @@ def a_task() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

@@ -1,20 +1,20 @@
 """What a pull is: ask, abort and error at one edge.
 
-A chapter to read from top to bottom: `python -m pullstream learn read 1`. When you have read it, you know everything
-that two neighbours in a stream may say to each other, and can read the drawings in which the rest of the project shows
-it.
+Read this chapter from top to bottom: `python -m pullstream learn read 1`. Afterwards you know every message that two
+neighbours in a stream may exchange, and can read the drawings that the rest of the project uses for them.
 
-In most stream libraries the producer pushes: it calls you when it has something, and if you are slow, something piles
-up. Here the consumer pulls. A source does nothing, not even open its file, until somebody asks it for a value. So
-nothing piles up, an endless stream is nothing special, and who wants no more says so: whoever only stops asking leaves
-the file open. The price is a small protocol between neighbours, made after the pull-stream protocol: a few messages and
-twelve rules, R1 to R12, which this chapter meets one by one; what of it is the specification's, and what ours, is in
-`tutorials/literature.md`. You will rarely speak it yourself, for the modules of the toolkit do; but error messages are
-written in it. You need `async` and `await`, and Trio's tutorial as far as nurseries and cancellation.
+In most stream libraries the producer pushes: it calls you when it has a value, and if you are slow, values pile up.
+Here the consumer pulls. A source does nothing, and does not even open its file, until it is asked for a value. So
+nothing piles up, and an endless stream needs no special care. A consumer that has enough must say so; if it only
+stopped asking, the file would stay open. The price is a small protocol between neighbours, based on the pull-stream
+protocol: a few messages and twelve rules, R1 to R12. This chapter introduces the rules one by one;
+`tutorials/literature.md` says which parts are the specification's and which are ours. You will rarely speak the
+protocol yourself, because the modules of the toolkit do, but error messages use its terms. You need `async` and
+`await`, and Trio's tutorial up to nurseries and cancellation.
 
-What stands between two neighbours is an *edge*: the module above it answers, the one below it asks. *Upstream* is
-where values come from, *downstream* where they go. Below, the source is a table that is slow to read, and a `scene`
-is what somebody at the edge below it says. The seconds are those of a clock that jumps when everybody waits.
+The connection between two neighbours is an *edge*: the module above it answers, and the one below it asks. *Upstream*
+is where values come from, *downstream* where they go. Below, the source is a table that is slow to read, and a `scene`
+is the behaviour of the module below the edge. The seconds are those of a clock that jumps when everybody waits.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,7 +33,7 @@ Reader = WatchedReader[str]
 
 
 async def table(*rows: str, fails: bool = False) -> AsyncIterator[str]:
-    """Rows that take a second each; it says what it does."""
+    """Yield rows that take a second each, and print every step."""
     print("  table: opened")
     try:
         for row in rows:
@@ -47,7 +47,7 @@ async def table(*rows: str, fails: bool = False) -> AsyncIterator[str]:
 
 
 def at_an_edge(source: AsyncIterator[str], scene: Callable[[Reader], Awaitable[None]], *, strict: bool = False) -> None:
-    """Let `scene` ask the source by hand, watched by the checker, and draw everything the two have said."""
+    """Let `scene` ask the source by hand, watched by the checker, and draw the messages."""
 
     @ps.sink
     async def somebody(upstream: ps.Reader[str], _: ps.Context) -> None:
@@ -71,13 +71,13 @@ def run(pipeline: ps.Pipeline[object], check: Checker | None = None) -> None:
 def asking() -> None:
     """1. An ask and its answer.
 
-    There is one way to get a value: `ask`, and wait for the answer. Below, nothing happens before the first ask, and
-    each ask makes the table read one row (R2: nothing is produced without an ask). The answer is a `Batch` of values;
-    why a batch, the next piece tells. When there are no more, the answer is DONE, and it stays DONE however often one
-    asks (R3: the end is for ever).
+    There is one way to get a value: call `ask` and wait for the answer. Below, nothing happens before the first ask,
+    and each ask makes the table read one row (R2: nothing is produced without an ask). The answer is a `Batch` of
+    values; the next piece explains why it is a batch. When there are no more values, the answer is DONE, and it stays
+    DONE however often you ask (R3: the end is for ever).
 
-    What is drawn at the end is the pull-stream specification's notation. `D` is downstream, who asks; `U` is upstream,
-    who answers. `ask1(Ans1)` is the first request, and `Ans1` its answer. An arrow means "happens before".
+    The drawing at the end is in the notation of the pull-stream specification. `D` is downstream, which asks; `U` is
+    upstream, which answers. `ask1(Ans1)` is the first request, and `Ans1` its answer. An arrow means "happens before".
     """
 
     async def scene(reader: Reader) -> None:
@@ -104,9 +104,9 @@ def asking() -> None:
 def limits() -> None:
     """2. Batches and limits.
 
-    To ask for a million values one by one is slow in Python. So an ask has a limit, `ask(limit)`, and the answer holds
-    at least one value and never more than the limit (R2). Nobody waits to fill a batch: the slow table answers with
-    the one row it has, while what lies in memory comes as asked for. The drawing shows the limit after `Ans1`.
+    Asking for a million values one by one is slow in Python. So an ask has a limit, `ask(limit)`, and the answer holds
+    at least one value and never more than the limit (R2). Nothing waits to fill a batch: the slow table answers with
+    the one row it has, while values in memory come as many as asked for. The drawing shows the limit after `Ans1`.
     """
 
     async def scene(reader: Reader) -> None:
@@ -132,10 +132,11 @@ def limits() -> None:
 def aborting() -> None:
     """3. Enough: abort.
 
-    Who wants no more says so: `abort`. It is answered with DONE, its confirmation, and not before everything above
-    has been let go (R6): here the table is closed when `abort` returns. What a source needs is acquired at the first
-    ask and released once, whatever the end (R10). So a source that is aborted first of all is not even opened: the
-    last drawing has no table above it. Afterwards, whoever asks is told DONE (R3).
+    A consumer that wants no more values calls `abort`. The answer is DONE, as a confirmation, and comes only after
+    everything upstream has been released (R6): here the table is closed when `abort` returns. A source acquires its
+    resources at the first ask and releases them once, however the stream ends (R10). So a source that is aborted before
+    the first ask is not even opened: the last drawing has no table above it. After an abort, asks are answered with
+    DONE (R3).
     """
 
     async def scene(reader: Reader) -> None:
@@ -163,8 +164,8 @@ def aborting() -> None:
 def failing() -> None:
     """4. A failure from above.
 
-    A source may fail. The ask is then answered with the failure, which in Python is raised. What came before it has
-    been delivered (R8), and the failure stays, as DONE does: every further ask raises the very same object (R3).
+    A source may fail. Then the ask is answered with the failure, which Python raises. All values before it have been
+    delivered (R8). The failure stays, as DONE does: every further ask raises the very same object (R3).
     """
 
     async def scene(reader: Reader) -> None:
@@ -189,9 +190,9 @@ def failing() -> None:
 def erring() -> None:
     """5. An error from below.
 
-    Who cannot go on, because the disk is full or a value makes no sense, aborts with a reason: `error(reason)`. It
-    travels up, to the source and through everything between, so that each can roll back or log it (R6), and is
-    confirmed with DONE like an abort (R8). Afterwards the stream counts as failed: asks raise the reason (R3).
+    A consumer that cannot go on, because the disk is full or a value makes no sense, aborts with a reason:
+    `error(reason)`. It travels up through every module to the source, so that each can roll back or log it (R6), and is
+    confirmed with DONE like an abort (R8). From then on the stream counts as failed: asks raise the reason (R3).
     """
 
     async def scene(reader: Reader) -> None:
@@ -213,10 +214,10 @@ def erring() -> None:
 def lanes() -> None:
     """6. Several asks at once.
 
-    So far each ask waited for the last one's answer. It need not: several may be outstanding, one per *lane*. A reader
-    is one lane, `lane()` gives another, and every task has its own (R4). Asks are answered once each, in the order in
-    which they were sent, whoever sent them (R1). In the drawing, what is sent while others wait stands on a line of
-    its own, behind a diagonal; what stands further right has happened later.
+    So far each ask waited for the answer to the last one. It need not: several asks may be outstanding, one per *lane*.
+    A reader is one lane, `lane()` opens another, and every task needs its own (R4). Each ask is answered exactly once,
+    in the order in which the asks were sent, by whichever lane (R1). In the drawing, a request sent while others wait
+    is on its own line, behind a diagonal; further right means later.
     """
 
     async def scene(reader: Reader) -> None:
@@ -240,9 +241,9 @@ def lanes() -> None:
 def out_of_turn() -> None:
     """7. A termination out of turn.
 
-    Abort and error do not queue. They may come at any time: first of all, while asks are outstanding, after the end
-    (R5). Outstanding asks are answered before the abort is confirmed, and never with a value, even if one was under
-    way: the table below had been reading "rice" for half a second, and nobody gets it.
+    Abort and error do not queue. They may come at any time: before the first ask, while asks are outstanding, after the
+    end (R5). Outstanding asks are answered before the abort is confirmed, and never with a value, even if one was in
+    flight: the table below had been reading "rice" for half a second, and that row is dropped.
     """
 
     async def scene(reader: Reader) -> None:
@@ -264,22 +265,22 @@ def out_of_turn() -> None:
 
 
 def cancelling() -> None:
-    """8. An ask that is given up.
+    """8. Giving up an ask.
 
-    Python has one way more to stop: the task that asks may be cancelled, by a timeout for instance. Its answer cannot
-    be left lying about, for who would have it? So to cancel an ask is to abort the stream from there up (R10), and
-    nobody takes half a stream for a whole one.
+    Python has one more way to stop: the task that asks may be cancelled, for example by a timeout. Its answer would
+    then have no receiver and be lost. So cancelling an ask aborts the stream from there up (R10), and no consumer
+    mistakes half a stream for a whole one.
     """
 
     async def scene(reader: Reader) -> None:
         with trio.move_on_after(0.5):
             await reader.ask()
-        print(f"given up after half a second, and told {await reader.ask()}")
+        print(f"given up after half a second, then answered {await reader.ask()}")
 
     at_an_edge(table("tea", "rice"), scene)
     # |   table: opened
     # |   table: closed
-    # | given up after half a second, and told DONE
+    # | given up after half a second, then answered DONE
     # | D: ask1(Ans1) -> U: Ans1=cancelled
     # | -> D: ask2(Ans2) -> U: Ans2=done
 
@@ -287,12 +288,12 @@ def cancelling() -> None:
 def indications() -> None:
     """9. The two indications, and politeness.
 
-    Who does not care when the release is done sends an *indication*: `abort_nowait()` or `error_nowait(reason)`. It
-    has no answer, and is drawn as `done` or `error`. The table is closed a moment later.
+    A consumer that does not need to know when the release is done sends an *indication*: `abort_nowait()` or
+    `error_nowait(reason)`. It has no answer, and is drawn as `done` or `error`. The table is closed a moment later.
 
-    Whatever is sent after a termination is answered as above (R3, R5), so neighbours that meet in the middle of an
-    ending do no harm. But a requester should not count on that: it sends at most one termination, and asks nothing
-    after it, nor after DONE or a failure (R9). The checker, which has watched all along, says so when it is strict.
+    A request after a termination is answered as above (R3, R5), so it does no harm if both neighbours end the stream at
+    the same time. But a requester should not rely on that: it sends at most one termination, and asks nothing after it,
+    nor after DONE or a failure (R9). The checker, which has watched all along, reports this when it is strict.
     """
 
     async def scene(reader: Reader) -> None:
@@ -311,8 +312,8 @@ def indications() -> None:
     # | going on at once
     # |   table: closed
     # | R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer.
-    # | Broken by the requester, composed at what_a_pull_is.py:54: it has sent a termination before, and this is one
-    # |   request more. What happened:
+    # | Broken by the requester, composed at what_a_pull_is.py:54: it sends another request after its termination.
+    # |   What happened:
     # |     D: ask1(Ans1) -> U: Ans1=value('tea')
     # |     -> D: done2
     # |     -> D: ask3(Ans3)
@@ -321,11 +322,12 @@ def indications() -> None:
 def through_a_module() -> None:
     """10. The same on both sides of a module.
 
-    A transformer has two edges: it is asked on one and asks on the other. Everything you have seen passes through. In
-    the drawing `TO` is what it answers below (its output), and `TI` what it asks above (its input). Three ways to end:
+    A transformer has two edges: it is asked on one and asks on the other. Every message you have seen passes through
+    it. In the drawing `TO` is its answer below (its output), and `TI` its request above (its input). There are three
+    ways to end:
 
     - an abort from below goes through it to the source, once, and the confirmation comes back (R6);
-    - a module that ends by itself, as `take(1)` does when asked once more, aborts above, waits, then says DONE (R7);
+    - a module that ends by itself, as `take(1)` does when asked once more, aborts above, waits, then answers DONE (R7);
     - a module whose function raises sends the error up, waits, then fails below with the same object (R8).
     """
 
@@ -355,10 +357,10 @@ def through_a_module() -> None:
 def states() -> None:
     """11. The states of an edge.
 
-    All of this is one small table, from which the modules of the toolkit work and which the checker checks. An edge is
-    open; the first termination, from whichever side, makes it closing, while everything above is let go; then it is
-    done or failed, for ever. Below stands where each event leads from each state; a dot is what cannot happen. Values
-    come from an open edge alone: that is R5 and R3 in a picture. Asks and terminations may always come.
+    All of this fits in one small table, which the modules of the toolkit follow and the checker checks. An edge is
+    open. The first termination, from either side, makes it closing while everything above is released. Then it is done
+    or failed, for ever. Each row below shows where an event leads from each state; a dot means that it cannot happen.
+    Only an open edge delivers values: that is R5 and R3 in a picture. Asks and terminations may always come.
     """
     print(f"{'':25}" + "".join(f"{state.name:10}" for state in State).rstrip())
     for event in Event:
@@ -378,11 +380,11 @@ def states() -> None:
 def times() -> None:
     """12. Times, and acknowledgement.
 
-    A batch has a time, to which all its values belong; so far it was 0. Below it is the day of a sale, and beside the
-    run its *progress* knows when a day is complete: when no more of it will come, and all that came has been dealt
-    with. A receiver says that it has dealt with a batch by asking again: that acknowledges what the same lane has
-    received (R11). Until then the batch is in flight, and whoever waits for its day waits. `ack()` acknowledges without
-    asking, so that below only the source still stands in the way of day 1: it has not said that there is no more.
+    A batch has a time, which applies to all its values; so far it was 0. Below it is the day of a sale. The run's
+    *progress* tracks when a day is complete: when no more of its values can come and all that came have been processed.
+    A receiver says that it has processed a batch by asking again, which acknowledges what the same lane has received
+    (R11). Until then the batch is in flight, and its day is not complete. `ack()` acknowledges without asking; after
+    it, below, only the source still holds day 1 back, because it has not yet said that there is no more.
 
     A complete day stays complete: no batch may come at it any more (R12). A source that goes back is stopped.
     """
@@ -410,7 +412,7 @@ def times() -> None:
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     try:
         run(ps.pipe(ps.values([(2, "salt"), (1, "tea")], time=day), ps.drain()))
-    except ps.CapabilityError as error:
+    except ps.errors.CapabilityError as error:
         say(error)
     # | has Batch(time=1, values=[(1, 'tea'), (1, 'rice')])
     # | after 0.75 seconds day 1 waits:
@@ -420,7 +422,7 @@ def times() -> None:
     # |   values may still produce from 1 -> books
     # | has Batch(time=2, values=[(2, 'salt')])
     # | day 1 is complete
-    # | values, composed at what_a_pull_is.py:412, went back in time: it answered (1, 'tea'), at 1, after it had
+    # | values, composed at what_a_pull_is.py:414, went back in time: it answered (1, 'tea'), at 1, after it had
     # |   said that nothing before 2 would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below
     # |   (R12)
 
@@ -428,9 +430,9 @@ def times() -> None:
 def rules() -> None:
     """13. The twelve rules.
 
-    You have met them all. Here they are in the words in which the checker cites them: give `check=True` to `run`, and
-    every edge of a pipeline is watched as the edges here have been. The next chapter, `writing_your_own`, does it to
-    modules that get the rules wrong.
+    You have met them all. Here they are in the words that the checker cites. Pass `check=True` to `run`, and every edge
+    of a pipeline is watched as the edges here were. A later chapter, `writing_your_own`, does this for modules that
+    break the rules.
     """
     for number, sentence in RULES.items():
         say(f"{number}: {sentence}")
@@ -450,7 +452,7 @@ def rules() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

@@ -1,16 +1,16 @@
 """When is it done: times, frontiers, completion.
 
-Three chapters, after `what_a_pull_is`: `python -m pullstream learn read 7`, and 8 and 11, which are told of the same
-tea house. When you have read them, you can give times to values, be told when everything at a time has come and has
-been dealt with, do something at that very moment, and find out why it has not come yet.
+These are three chapters, to read after `what_a_pull_is`: `python -m pullstream learn read 7`, 8 and 11. All three use
+the same tea house as their example. Afterwards you can give times to values, be notified when everything at a time has
+arrived and has been processed, act at that moment, and find out why a time is not complete yet.
 
-A pull says what is wanted, and nothing of when it is all there. To write Monday's total you must know that no sale of
-Monday's will come any more; and "none has come for a while", as every timeout says, is a guess. So every value has a
-*time*, and beside every run stands its *progress*, which keeps count of what may still come, at which times, where.
-From that it knows each place's *frontier*: the least times that may still come out of it. A time that the frontier has
-left behind is *complete*. That is no guess, whatever is slow, kept, parallel or going round.
+A pull asks for values, but does not say when they have all arrived. To write Monday's total you must know that no more
+sales of Monday can come. "None has come for a while", as a timeout says, is a guess. So every value has a *time*, and
+every run tracks its *progress*: it counts which values may still come, at which times, and where. From these counts it
+computes a *frontier* for each place: the earliest times that may still come out of it. A time that the frontier has
+passed is *complete*. That is not a guess, even if modules are slow, keep values, work in parallel or form loops.
 
-Below, a tea house sells tea, and a second of the clock, which jumps when everybody waits, is an hour of its week.
+Below, a tea house sells tea. A second of the clock, which jumps when everybody waits, is an hour of its week.
 """
 
 from collections import Counter
@@ -27,40 +27,40 @@ from tutorials.lesson import say, tell
 
 
 class Sale(NamedTuple):
-    """What was sold, and in which hour of the week."""
+    """A sale: the hour of the week, and the item sold."""
 
     hour: int
     item: str
 
 
 def hour(sale: Sale) -> int:
-    """An hour of the week: 9 is Monday at 9."""
+    """Return the hour of the week: 9 is Monday at 9."""
     return sale.hour
 
 
 def day(sale: Sale) -> int:
-    """Monday is 0."""
+    """Return the day: Monday is 0."""
     return sale.hour // 24
 
 
 def day_of(hour: int) -> int:
-    """The day that an hour is of."""
+    """Return the day of an hour."""
     return hour // 24
 
 
 def item(sale: Sale) -> str:
-    """Tea, or rice."""
+    """Return the item: tea or rice."""
     return sale.item
 
 
 def week() -> list[Sale]:
-    """Two sales on Monday, two on Tuesday, one on Wednesday."""
+    """Return two sales on Monday, two on Tuesday, one on Wednesday."""
     return [Sale(9, "tea"), Sale(15, "rice"), Sale(33, "tea"), Sale(34, "tea"), Sale(57, "rice")]
 
 
 @ps.source
 async def till(ctx: ps.Context, *sales: Sale, closes: bool = False) -> AsyncIterator[ps.Batch[Sale]]:
-    """Sales as they are made; a till that closes says at midnight that the day is over."""
+    """Yield sales as they are made, and end an hour after the last. With `closes`, announce every midnight."""
     for sale in sales:
         while closes and trio.current_time() < day(sale) * 24:
             midnight = int(trio.current_time()) // 24 + 1
@@ -68,10 +68,11 @@ async def till(ctx: ps.Context, *sales: Sale, closes: bool = False) -> AsyncIter
             ctx.advance(midnight)
         await trio.sleep_until(sale.hour)
         yield ps.Batch(day(sale), [sale])
+    await trio.sleep(1)
 
 
 def note(what: object) -> None:
-    """Print something, and the hour."""
+    """Print a message and the hour."""
     print(f"{trio.current_time():4.1f} {what}")
 
 
@@ -83,9 +84,9 @@ def on_the_clock(main: Callable[[], Awaitable[None]]) -> None:
 def times() -> None:
     """1. Every value has a time.
 
-    A time is whatever you say: anything hashable that has an order. `values(..., time=f)` gives each value its own, and
-    they must come in order. What a module gets is a `Batch`, and that is at one time, so that days are never mixed.
-    Without `time=` everything is at 0, until `epochs` numbers it: by count, here, or by a test, a key or the clock.
+    A time is any hashable value that has an order. `values(..., time=f)` gives each value its own time; the times must
+    ascend. A module receives a `Batch`, which has a single time, so days are never mixed. Without `time=`, every value
+    is at time 0 until `stamp_epochs` numbers the values: here by count; a test, a key or a clock also work.
     """
 
     @ps.sink
@@ -94,7 +95,7 @@ def times() -> None:
             print(batch)
 
     ps.run(ps.pipe(ps.values(week(), time=day), ps.map(item), show()))
-    print(ps.run(ps.pipe(ps.values("abcde"), ps.epochs(2), ps.collect(timed=True))))
+    print(ps.run(ps.pipe(ps.values("abcde"), ps.stamp_epochs(2), ps.collect(timed=True))))
     # | Batch(time=0, values=['tea', 'rice'])
     # | Batch(time=1, values=['tea', 'tea'])
     # | Batch(time=2, values=['rice'])
@@ -102,12 +103,13 @@ def times() -> None:
 
 
 def stamping() -> None:
-    """2. Event time, and what is late.
+    """2. Event time and late values.
 
-    Where the times come with the values, and not from the source, `stamp` reads them off. They must not go back. Often
-    they do, for what happens in many places comes out of order. Nothing can then be complete, unless you say by how
-    much it may be late: with `lateness=5` an hour is over when one has come that is more than 5 hours later. What comes
-    later still is an error too; or it is dropped, and counted; or it goes to a sink of its own, and is not lost.
+    If the times are part of the values and the source does not know them, `stamp` reads them from the values. They must
+    not go back. Often they do, because events from many places arrive out of order. Then nothing can be complete unless
+    you say how late a value may be. With `lateness=5`, an hour is over once a value arrives that is more than 5 hours
+    later. A value that arrives after that is an error. You can also drop and count such values, or send them to a sink
+    of their own so that they are not lost.
     """
     mixed = [Sale(15, "rice"), Sale(12, "tea"), Sale(33, "tea"), Sale(20, "rice"), Sale(30, "tea")]
     late: list[Sale] = []
@@ -118,14 +120,14 @@ def stamping() -> None:
     ):
         try:
             print(ps.run(ps.pipe(ps.values(mixed), stamp, ps.map(item), ps.collect(timed=True))))
-        except ps.CapabilityError as error:
+        except ps.errors.CapabilityError as error:
             say(error)
     print(late)
-    # | stamp, composed at when_is_it_done.py:115, went back in time: Sale(hour=12, item='tea') is at 12, and 15
-    # |   came before. Sort the values, or say by how much they may be out of order: stamp(..., lateness=...)
-    # | stamp, composed at when_is_it_done.py:116, got a value that is too late: Sale(hour=20, item='rice') is at
-    # |   20, after 33 had come, and may be at most 5 behind. Allow for more lateness, or say where such values go:
-    # |   late="drop", or late= a sink
+    # | stamp, composed at when_is_it_done.py:117, went back in time: Sale(hour=12, item='tea') is at 12, but 15
+    # |   came before. Sort the values, or allow them to be out of order with stamp(..., lateness=...)
+    # | stamp, composed at when_is_it_done.py:118, got a value that is too late: Sale(hour=20, item='rice') is at
+    # |   20, but 33 has already arrived, and lateness=5. Allow more lateness, or pass late="drop" or a sink as
+    # |   late=
     # | [(15, 'rice'), (12, 'tea'), (33, 'tea'), (30, 'tea')]
     # | [Sale(hour=20, item='rice')]
 
@@ -133,11 +135,11 @@ def stamping() -> None:
 def restamping() -> None:
     """3. From hours to days.
 
-    `restamp` makes times of times, by a function that never turns a later one into an earlier. So a day is complete
-    when all its hours are, and nobody downstream need know of hours. What comes out of `count_by_key` is one result
-    for each item and day, when that day is complete. (`delay(1)` would make it all one day later.)
+    `map_time` maps times with a function that must keep their order. So a day is complete when all its hours are, and
+    no module downstream needs to know about hours. `count_by_key` emits one result per item and day, when that day is
+    complete. (`delay(1)` would move everything one day later.)
     """
-    by_day = ps.pipe(ps.stamp(hour, lateness=5), ps.restamp(day_of))
+    by_day = ps.pipe(ps.stamp(hour, lateness=5), ps.map_time(day_of))
     counted = ps.pipe(ps.values(week()), by_day, ps.count_by_key(item))
     print(ps.run(ps.pipe(counted, ps.collect(timed=True))))
     # | [(0, ('tea', 1)), (0, ('rice', 1)), (1, ('tea', 2)), (2, ('rice', 1))]
@@ -146,11 +148,11 @@ def restamping() -> None:
 def frontiers() -> None:
     """4. Frontiers.
 
-    `progress.frontier(at=name)` is the set of the least times that may still come out of a module, and
-    `watch(at=name)` gives it whenever it has moved. It begins at BEGINNING, which is before all times, and it ends
-    empty: nothing will come any more. The till moves it with each sale, for it sells in order. On Wednesday at 9 it
-    moves from 1 to 2: only then is it known that Tuesday is over. A till that closes says so at midnight, with
-    `ctx.advance`: a clock may move without any value.
+    `progress.frontier(at=name)` is the set of the earliest times that may still come out of a module. `watch(at=name)`
+    yields it whenever it moves. It begins at BEGINNING, which is before all times, and it ends empty: nothing can come
+    any more. The till sells in order, so each sale moves the frontier. On Wednesday at 9 it moves from 1 to 2: until
+    then nobody knows that Tuesday is over. A till that closes announces midnight with `ctx.advance`: the frontier can
+    move without a value.
     """
 
     async def watch(source: ps.Source[Sale]) -> None:
@@ -165,23 +167,24 @@ def frontiers() -> None:
     # |  9.0 [0]
     # | 33.0 [1]
     # | 57.0 [2]
-    # | 57.0 []
+    # | 58.0 []
     # | and if it closes
     # |  0.0 [BEGINNING]
     # |  9.0 [0]
     # | 24.0 [1]
     # | 48.0 [2]
-    # | 57.0 []
+    # | 58.0 []
 
 
 def completions() -> None:
     """5. Completion.
 
-    `await progress.completed(time)` returns when nothing at that time, or earlier, can come out any more: of a module,
-    with `at=`, or else of all sinks. A sink's output is its *effect*. So Monday is over at the till at midnight, and
-    complete only when the clerk, who needs 20 hours for each sale, is done with it: a batch counts until its receiver
-    asks again. `prefetch` keeps sales for the clerk, so that the till need not wait, and what it keeps counts as well.
-    Only who waits speaks of progress: the till, `prefetch` and the clerk go about their work.
+    `await progress.completed(time)` returns when nothing at that time or earlier can come out any more: of one module,
+    with `at=`, and otherwise of all sinks. The output of a sink is its *effect*. Below, Monday is over at the till at
+    midnight, but complete only when the clerk, who needs 20 hours per sale, has entered it: a batch counts until its
+    receiver asks again. `prefetch` buffers sales for the clerk so that the till does not wait, and the buffered sales
+    count as well. Only the code that waits mentions progress; the till, `prefetch` and the clerk contain nothing about
+    it.
     """
 
     @ps.sink
@@ -208,13 +211,13 @@ def completions() -> None:
 def explaining() -> None:
     """6. Why is nothing coming out?
 
-    `explain(time)` answers: everything that still keeps a time from being complete, with the way it would take. Each is
-    a *pointstamp*, a time at a place, and `pointstamps()` lists them all. There are two kinds: a batch that its
-    receiver has not acknowledged, and what a module *holds*, be it what it keeps or, in a source, what it may still
-    say. A batch is acknowledged when it has been dealt with: the ready modules do so as they answer what comes of it,
-    or take it and hold what they keep; code of your own by asking for the next one, or sooner with `ack()`. On Tuesday
-    at noon a price of Monday's is still being looked up. It is in Tuesday's way too, for whatever is at 0 could still
-    lead to 1 (of several times at one place `explain` names the least); and so is the till.
+    `explain(time)` lists everything that still keeps a time from being complete, each with its path to the output. Each
+    entry is a *pointstamp*, a time at a place; `pointstamps()` lists them all. There are two kinds: a batch that its
+    receiver has not acknowledged, and a time that a module *holds*, for values it keeps or, in a source, values it may
+    still produce. Ready modules acknowledge a batch when they answer with its results, or take it and hold the times of
+    what they keep. Your own code acknowledges it by asking for the next one, or earlier with `ack()`. Below, on Tuesday
+    at noon, one of Monday's prices is still being looked up. It delays Tuesday too, since a value at 0 could still lead
+    to one at 1. (If a place has several times, `explain` names the earliest.) So does the till.
     """
 
     async def look_up(sale: Sale) -> tuple[str, int]:
@@ -248,7 +251,7 @@ def explaining() -> None:
 
 @ps.transformer
 async def best_seller(upstream: ps.Reader[Sale], ctx: ps.Context) -> AsyncIterator[ps.Batch[str]]:
-    """For each time, when it is complete, what was sold most."""
+    """For each time, yield the item sold most, when the time is complete."""
     sold: dict[Any, Counter[str]] = {}
     async for event in ctx.events(upstream):
         match event:
@@ -261,17 +264,17 @@ async def best_seller(upstream: ps.Reader[Sale], ctx: ps.Context) -> AsyncIterat
 
 
 def notified() -> None:
-    """7. Told when a time is complete.
+    """7. Be notified when a time is complete.
 
-    `best_seller`, just above, cannot answer before a day is complete. It reads `ctx.events`: batches, and the
-    completions that it has asked for with `ctx.notify_at`, whichever comes first. `notify_at` does two things. It asks
-    to be told `Completed(time)` when no batch at that time or earlier will come, and it holds the right to answer at
-    that time; so the time is complete downstream when the answer has been given, and no sooner. What is kept for a time
-    is dropped with it. Here the sales come mixed up, from several days at once, and yet every day is answered once,
-    and on the clock as soon as it can be: at midnight.
+    `best_seller`, just above, cannot answer before a day is complete. It reads `ctx.events`, which yields batches and
+    the completions that the module has requested with `ctx.notify_at`, in the order in which they occur. `notify_at`
+    does two things. It requests `Completed(time)`, which is delivered when no batch at that time or earlier can come.
+    And it holds the right to answer at that time, so the time is complete downstream only after the answer. The module
+    deletes its state for a time when it answers. Here the sales of several days arrive out of order. Still, every day
+    is answered once, and on the clock as early as possible: at midnight.
     """
     mixed = [Sale(12, "tea"), Sale(33, "tea"), Sale(15, "rice"), Sale(57, "rice"), Sale(9, "tea")]
-    stamped = ps.pipe(ps.stamp(hour, lateness=48), ps.restamp(day_of))
+    stamped = ps.pipe(ps.stamp(hour, lateness=48), ps.map_time(day_of))
     print(ps.run(ps.pipe(ps.values(mixed), stamped, best_seller(), ps.collect(timed=True))))
 
     def store(time: int, items: list[str]) -> None:
@@ -285,12 +288,12 @@ def notified() -> None:
     # | [(0, 'tea'), (1, 'tea'), (2, 'rice')]
     # | 24.0 day 0: ['tea']
     # | 48.0 day 1: ['tea']
-    # | 57.0 day 2: ['rice']
+    # | 58.0 day 2: ['rice']
 
 
 @ps.transformer
 async def best_seller_at_once(upstream: ps.Reader[Sale], ctx: ps.Context) -> AsyncIterator[ps.Batch[str]]:
-    """What `best_seller` answers, of sales at many times at once."""
+    """Compute the same as `best_seller`, from multi-time batches."""
     sold: dict[Any, Counter[str]] = {}
     async for event in ctx.events(upstream, many=True):
         match event:
@@ -308,13 +311,13 @@ async def best_seller_at_once(upstream: ps.Reader[Sale], ctx: ps.Context) -> Asy
 def many_times() -> None:
     """8. A time for every row.
 
-    Where every row has a timestamp of its own, a batch of one time is a batch of one row, and to hand over each by
-    itself costs far more than what is done with it. So values of many times travel together, in a `TimedBatch`, which
-    has their `times` beside its `values`. It is what as many batches in a row would be: each value is at its own time,
-    an ask for ten values is answered with ten at most, the end comes after all of it, and while it is under way the
-    least of its times keeps the others from completing. Most ready modules take it whole. Your own get one time after
-    another, as in the piece before, unless they say `many=True`, as `best_seller_at_once`, just above, does. It is told
-    what the batch has completed after all of it; its answers are the same.
+    If every row has its own timestamp, a batch with one time is a batch of one row, and handing over single rows costs
+    far more than processing them. So values of several times travel together in a `TimedBatch`, which has `times`
+    beside its `values`. It is equivalent to a sequence of single-time batches: each value is at its own time, an ask
+    for ten values is answered with at most ten, the end comes after all of it, and while it is in flight its earliest
+    time holds the frontier back. Most ready modules process it whole. Your own modules receive one time after another,
+    as in the piece before, unless they pass `many=True`, as `best_seller_at_once`, just above, does. It then receives
+    the completions that a batch causes after the whole batch. Its answers are the same.
     """
 
     @ps.sink
@@ -325,7 +328,7 @@ def many_times() -> None:
     rows = ps.values(week(), time=hour)
     ps.run(ps.pipe(rows, ps.map(item), show(many=False)))
     ps.run(ps.pipe(rows, ps.map(item), show(many=True)))
-    by_day = ps.pipe(rows, ps.restamp(day_of))
+    by_day = ps.pipe(rows, ps.map_time(day_of))
     for module in (best_seller(), best_seller_at_once()):
         print(ps.run(ps.pipe(by_day, module, ps.collect(timed=True))))
     # | Batch(time=9, values=['tea'])
@@ -341,11 +344,11 @@ def many_times() -> None:
 def no_right() -> None:
     """9. The right to speak.
 
-    Completion can be relied upon since nobody may speak at a time that is complete. A module may answer at the time of
-    the batch in its hands, or later, and else only at times that it holds. Who forgets to ask for them is told so,
-    before anybody downstream is misled. `yesterday` keeps each batch until the next one has come, and by then the
-    time of the first may be complete; besides, nobody ever gets the last one. The mended module asks to be told of
-    each batch's time, which holds it, and answers what it kept when that time is complete, and not a moment later.
+    You can rely on completion because no module may answer at a time that is complete. A module may answer at the time
+    of its current batch, or later, and at times that it holds. If it does not hold the time, it fails before anyone
+    downstream is misled. `yesterday` keeps each batch until the next one arrives, and by then the time of the first may
+    be complete. It also loses the last batch. `mended` calls `notify_at` for each batch's time, which holds it, and
+    answers with the kept values when that time is complete.
     """
 
     @ps.transformer
@@ -369,10 +372,10 @@ def no_right() -> None:
 
     try:
         ps.run(ps.pipe(ps.values(week(), time=day), yesterday(), ps.collect()))
-    except ps.CapabilityError as error:
+    except ps.errors.CapabilityError as error:
         say(error)
     print(ps.run(ps.pipe(ps.values(week(), time=day), mended(), ps.count_by_key(key=day), ps.collect())))
-    # | yesterday, composed at when_is_it_done.py:371, answered at 0, but may not: it holds nothing, and the batch
+    # | yesterday, composed at when_is_it_done.py:374, answered at 0, but may not: it holds nothing, and the batch
     # |   that it works on is at 1. To answer at 0 later, keep the right while a batch at it, or before it, is the
     # |   current one: ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not
     # |   after; or a ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an
@@ -381,12 +384,12 @@ def no_right() -> None:
 
 
 def endings() -> None:
-    """10. What fails never looks complete.
+    """10. A failure never looks complete.
 
-    When the till breaks on Tuesday, `completed(0)` returns, for Monday is complete, and `completed(1)` raises what
-    broke the till. It would be the same for a file that cannot be written, or a clerk that raises. When the run is
-    aborted, by `running.abort()`, by Ctrl-C, by a cancellation, times that are not complete are *abandoned*, and
-    `completed` raises `Abandoned`. So whatever you write after `await completed(day)` is done for whole days only.
+    When the till breaks on Tuesday, `completed(0)` returns, because Monday is complete, and `completed(1)` raises the
+    till's exception. The same happens if a file cannot be written, or if the clerk raises. When the run is aborted, by
+    `running.abort()`, by Ctrl-C or by a cancellation, times that are not complete are *abandoned*, and `completed`
+    raises `Abandoned`. So code after `await completed(day)` runs for whole days only.
     """
 
     @ps.source
@@ -407,12 +410,12 @@ def endings() -> None:
             await running.abort()
             await reported(running)
 
-    async def reported(running: ps.Running[None]) -> None:
+    async def reported(running: ps.types.Running[None]) -> None:
         for time in (0, 1):
             try:
                 await running.progress.completed(time)
                 note(f"{time} is complete")
-            except (OSError, ps.Abandoned) as error:
+            except (OSError, ps.errors.Abandoned) as error:
                 say(f"{type(error).__name__}: {error}")
 
     on_the_clock(failing)
@@ -420,27 +423,27 @@ def endings() -> None:
     # |  0.0 0 is complete
     # | OSError: out of paper
     # | 40.0 0 is complete
-    # | Abandoned: 1 will not be complete at drain, composed at when_is_it_done.py:405: the stream was aborted
-    # |   before
+    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:408: the stream was aborted before
 
 
 def finishing() -> None:
     """11. Enough: finish or abort.
 
-    Some streams have no end of their own, and yet one wants what has come so far. `running.abort()` drops it: nothing
-    more is completed, and `result` raises `Abandoned`. `running.finish()` ends the sources instead. What is under way
-    goes its way, every time completes, the last one with what has come of it, and `result` gives the result.
+    Some streams have no end, and yet you want the result of the values so far. `running.abort()` discards it: nothing
+    more completes, and `result` raises `Abandoned`. `running.finish()` ends the sources instead. Values in flight are
+    still processed, every time completes, the last one with the values it has received, and `result` returns the
+    result.
     """
 
     async def main() -> None:
         for keep in (True, False):
-            hours = ps.pipe(ps.interval(1), ps.epochs(24), ps.count_by_key(lambda _: "hours"))
+            hours = ps.pipe(ps.interval(1), ps.stamp_epochs(24), ps.count_by_key(lambda _: "hours"))
             async with ps.pipe(hours, ps.collect(timed=True)).open() as running:
                 await trio.sleep(30.5)
                 await (running.finish() if keep else running.abort())
                 try:
                     print(await running.result())
-                except ps.Abandoned as error:
+                except ps.errors.Abandoned as error:
                     say(f"Abandoned: {error}")
 
     on_the_clock(main)
@@ -451,18 +454,18 @@ def finishing() -> None:
 def stalling() -> None:
     """12. The classic mistake.
 
-    A clerk wants to report each day when it is complete, and awaits just that. But while the clerk waits, Monday's
-    first batch is still in the clerk's hands, and Monday is not complete while it is there: nothing would ever move
-    again. A run in which all wait for each other is not left hanging. It fails at once, and `StalledError` says who
-    waits for what, and what to write instead.
+    A clerk wants to report each day when it is complete, and awaits that. But while the clerk waits, Monday's first
+    batch is still in flight to the clerk, so Monday cannot complete, and nothing would ever move again. A run in which
+    all tasks wait for each other does not hang. It fails at once, and `StalledError` says what waits for what, and what
+    to write instead.
 
-    Mended so, a time is complete at the sink's input when the clerk hears of it, and at its output, for everybody else,
-    when the report has been made. (Shorter, it is `ps.at_completion`. Another task, beside the stream, may await what
-    it likes, as in the pieces above.)
+    In the mended sink, a time is complete at the sink's input when the clerk is notified, and at its output, for
+    everyone else, when the report has been made. (`ps.at_completion` is shorter. A task beside the stream may await any
+    completion, as in the pieces above.)
     """
 
     @ps.sink
-    async def waits(upstream: ps.Reader[Sale], ctx: ps.Context, run: Callable[[], ps.Running[None]]) -> None:
+    async def waits(upstream: ps.Reader[Sale], ctx: ps.Context, run: Callable[[], ps.types.Running[None]]) -> None:
         async for batch in ctx.batches(upstream):
             await run().progress.completed(batch.time)
             print(f"report of day {batch.time}")
@@ -477,7 +480,7 @@ def stalling() -> None:
         say(error)
 
     @ps.sink
-    async def is_told(upstream: ps.Reader[Sale], ctx: ps.Context) -> None:
+    async def is_notified(upstream: ps.Reader[Sale], ctx: ps.Context) -> None:
         async for event in ctx.events(upstream):
             match event:
                 case ps.Batch(time):
@@ -485,9 +488,9 @@ def stalling() -> None:
                 case ps.Completed(time):
                     print(f"report of day {time}")
 
-    ps.run(ps.pipe(ps.values(week(), time=day), is_told()))
+    ps.run(ps.pipe(ps.values(week(), time=day), is_notified()))
     # | nothing in this run can move any more, and it is not at its end
-    # | waits, composed at when_is_it_done.py:471, waits until 0 is complete. In its way:
+    # | waits, composed at when_is_it_done.py:474, waits until 0 is complete. In its way:
     # |     waits has not acknowledged a batch at 0, which is the one that waits
     # | Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time
     # |   is complete, ask to be told: ctx.notify_at(time), and Completed(time) is among ctx.events(upstream)
@@ -499,12 +502,13 @@ def stalling() -> None:
 def going_round() -> None:
     """13. Loops.
 
-    In `ps.loop(body)` what the body answers as `ps.Again(value)` goes round, and comes in once more; all else leaves.
-    Inside, a time has a counter, the round: `LoopTime(0, (3,))` is round 3 of what came in at 0. Each turn adds one, so
-    that progress need not go round in circles with the values: it knows that what is in round 3 may come back in
-    round 4, but never in round 2, that round 2 is complete while round 3 runs, once no more comes in from outside at 0,
-    and that 0 is complete behind the loop when nothing at it is in the loop any more.
-    Below, an order of five cups is split until there are single ones, and we ask meanwhile what 0 waits for.
+    In `ps.loop(body)`, values that the body answers as `ps.Again(value)` go round and enter the body again; all others
+    leave the loop. Inside, a time has a counter, the round: `LoopTime(0, (3,))` is round 3 of values that entered at 0.
+    Each turn adds one, so progress is well defined even in a cycle: values in round 3 may come back in round 4, but
+    never in round 2. Round 2 is complete while round 3 runs, once no more values at 0 can enter from outside, and 0 is
+    complete behind the loop when nothing at 0 is left in the loop.
+
+    Below, an order of five cups is split into single cups, and meanwhile we print what 0 waits for.
     """
 
     async def split(cups: int) -> list[int | ps.Again[int]]:
@@ -534,7 +538,7 @@ Visit = tuple[str, float]
 
 
 def round_of(time: Any) -> int:
-    """The round that a time in a loop is of."""
+    """Return the round of a time in a loop."""
     return time.counters[-1]
 
 
@@ -542,7 +546,7 @@ def round_of(time: Any) -> int:
 async def wander(
     upstream: ps.Reader[Visit], ctx: ps.Context, links: Mapping[str, list[str]], least: float
 ) -> AsyncIterator[ps.Batch[Visit | ps.Again[Visit]]]:
-    """Answer who comes to each page in a round; 85 of 100 go on by one of its links, if there are `least` of them."""
+    """Emit the visitors of each page per round; 85 % follow one of its links, if there are at least `least`."""
     came: dict[Any, dict[str, float]] = {}
     async for event in ctx.events(upstream):
         match event:
@@ -567,16 +571,16 @@ async def wander(
 def converging() -> None:
     """14. PageRank, which is done when it is complete.
 
-    A page's rank is the share of all visits that it gets, if visitors begin anywhere, go on by a random link with a
-    probability of 85 %, and else go home. So let them go round: 15 of 100 begin, spread over all pages, and each round
-    is a click. `wander`, just above, sums up who comes to a page in one round, as `best_seller` summed up days; it can,
-    since rounds are times, and complete. Every visit is counted behind the loop, by `reduce_by_key`.
+    A page's rank is its share of all visits, if visitors begin anywhere, follow a random link with a probability of 85
+    %, and otherwise leave. The loop does just that: it starts with 15 of 100 visits, spread over all pages, and each
+    round is a click. `wander`, just above, sums up the visitors of each page per round, as `best_seller` summed up
+    days. It can do so because rounds are times, and complete. Behind the loop, `reduce_by_key` counts every visit.
 
-    Nobody counts rounds, or asks whether the ranks still change. When too few are left at each page to go on, nothing
-    goes round; so nothing at 0 is in the loop any more; so 0 is complete behind it, and `reduce_by_key` answers. To
-    converge is to complete. The last line compares the ranks with those of `tutorials/graphs`, where the same is done
-    with larger graphs, and with breadth-first search, connected components and, as a loop in a loop, core numbers: in a
-    checkout, `python -m tutorials.graphs --edges 100000`.
+    No code counts rounds or tests whether the ranks still change. When too few visitors are left at each page, nothing
+    goes round, so nothing at 0 is left in the loop, so 0 is complete behind it, and `reduce_by_key` answers. To
+    converge is to complete. The last line compares the ranks with those of `tutorials/graphs`, which does the same for
+    larger graphs, and has breadth-first search, connected components and, as a loop in a loop, core numbers. In a
+    checkout, run `python -m tutorials.graphs --edges 100000`.
     """
     links = {
         "home": ["menu", "news", "map"],
@@ -601,7 +605,7 @@ def converging() -> None:
 
     for page in sorted(ranks, key=ranks.__getitem__, reverse=True)[:4]:
         print(f"{page} {ranks[page]:.3f}")
-    known = dict(ps.run(ps.pipe(ps.keys(links), pagerank(links), ps.collect())))
+    known = dict(ps.run(ps.pipe(ps.values(list(links)), pagerank(links), ps.collect())))
     print(f"within 0.0001 of theirs: {all(abs(ranks[page] - known[page]) < 1e-4 for page in links)}")
     # | LoopTime(0, (0,)): 0.150000 of all visits, which go on by 25 links
     # | LoopTime(0, (1,)): 0.127500 of all visits, which go on by 23 links
@@ -615,7 +619,7 @@ def converging() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

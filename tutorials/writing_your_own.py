@@ -1,12 +1,12 @@
 """Writing your own: a source, a transformer, and the ways to get the ending wrong.
 
-Two chapters, after `what_a_pull_is`, whose words, rules (R1 to R12) and drawings they use:
-`python -m pullstream learn read 3` tells of sources, and `read 4` of transformers and endings. Three questions:
+These are two chapters, to read after `what_a_pull_is`, whose terms, rules (R1 to R12) and drawings they use:
+`python -m pullstream learn read 3` is about sources, and `read 4` about transformers and endings. Three questions:
 
-1. How do I write a module? There are three ways, and in each of them the edge keeps most of the rules for you.
-2. What do they save me from? We write modules by hand, as most streaming code in the world is written, make the
-   mistakes that everybody makes, read what the checker says of each, and mend them.
-3. How do I know that mine is right? The conformance kit tries it out in every way that a neighbour may behave.
+- How do I write a module? There are three ways, and in each of them the edge keeps most of the rules for you.
+- What do they save me from? We write modules by hand, as in most streaming code, make the usual mistakes, read what the
+  checker says about each, and fix them.
+- How do I know that mine is right? The conformance kit runs it with every behaviour that a neighbour may have.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,10 +26,11 @@ from tutorials.lesson import say, tell
 
 
 def a_function() -> None:
-    """1. The first way: a function, given to a ready module.
+    """1. The first way: pass a function to a ready module.
 
-    Most modules are a plain function and a module that calls it: `map`, `filter`, `flat_map`, `scan`, `map_async` and
-    so on. What `pipe` makes of them is a module like any other: name it, and the rest of your program need not know.
+    Most modules are a plain function and a ready module that calls it: `map`, `filter`, `flat_map`, `scan`, `map_async`
+    and so on. What `pipe` composes is a module like any other. Give it a name, and the rest of your program need not
+    know what is inside.
     """
 
     def words() -> ps.Transformer[str, str]:
@@ -42,9 +43,9 @@ def a_function() -> None:
 def a_generator() -> None:
     """2. The second way: a decorated generator.
 
-    Where there is something to remember or to clean up, write an async generator. A source yields values; it runs only
-    when it is asked, and `finally` runs once, however the stream ends. A transformer is given what is upstream; what
-    it yields is a `Batch` at the time of the batch that it was made of. Below, `take` wants two of many rows.
+    If a module has state or needs cleanup, write an async generator. A source yields values; it runs only when it is
+    asked, and `finally` runs once, however the stream ends. A transformer receives its upstream and yields a `Batch` at
+    the time of the batch that the values were computed from. Below, `take` needs two of many rows.
     """
 
     @ps.source
@@ -78,13 +79,13 @@ def a_generator() -> None:
 def a_kernel() -> None:
     """3. The third way: a kernel.
 
-    A class gives `produce`: the answer to one ask. What is opened in `acquire`, at the first ask, is closed in
-    `release`, in every ending. It is the fastest way, for no task is switched, and the ready modules are made so. Here
-    is the same source.
+    A class has a method `produce`, which returns the answer to one ask. What `acquire` opens at the first ask,
+    `release` closes in every ending. This is the fastest way, because it switches no tasks; the ready modules are
+    written like this. Here is the same source.
     """
 
     @ps.source
-    class Rows(ps.Kernel[int]):
+    class Rows(ps.authoring.Kernel[int]):
         def __init__(self, path: str) -> None:
             self.path = path
             self.numbers = iter(range(1_000_000))
@@ -92,7 +93,7 @@ def a_kernel() -> None:
         async def acquire(self) -> None:
             print(f"  opens {self.path}")
 
-        async def produce(self, limit: int) -> ps.Batch[int] | ps.Done:
+        async def produce(self, limit: int) -> ps.Batch[int] | ps.authoring.Done:
             values = [number * number for number in islice(self.numbers, limit)]
             return ps.Batch(0, values) if values else ps.DONE
 
@@ -105,12 +106,12 @@ def a_kernel() -> None:
     # | [0, 1]
 
 
-Answer = ps.Batch[str] | ps.Done
+Answer = ps.Batch[str] | ps.authoring.Done
 Scene = Callable[[WatchedReader[str]], Awaitable[object]]
 
 
 class Through(ps.Reader[str]):
-    """By hand: whoever is below asks this reader, and it asks the one above."""
+    """A transformer by hand: it is asked below and asks the reader above."""
 
     def __init__(self, upstream: ps.Reader[str]) -> None:
         self.upstream = upstream
@@ -118,10 +119,10 @@ class Through(ps.Reader[str]):
     async def ask(self, limit: int = 1) -> Answer:
         return await self.upstream.ask(limit)
 
-    async def abort(self) -> ps.Done:
+    async def abort(self) -> ps.authoring.Done:
         return await self.upstream.abort()
 
-    async def error(self, reason: BaseException) -> ps.Done:
+    async def error(self, reason: BaseException) -> ps.authoring.Done:
         return await self.upstream.error(reason)
 
     def abort_nowait(self) -> None:
@@ -134,12 +135,12 @@ class Through(ps.Reader[str]):
         self.upstream.ack()
 
     def lane(self) -> ps.Reader[str]:
-        # Not what R4 wants: one lane for all tasks. Below, none is taken but by who asks from no other.
+        # R4 asks for a lane per task. The scenes below never use two lanes at once, so one is enough here.
         return self
 
 
 def check(module: Callable[[ps.Reader[str]], ps.Reader[str]], scene: Scene, *rows: str) -> None:
-    """Put a reader between two watched edges, let a scene ask it, and print what the checker says."""
+    """Put a reader between two watched edges, let a scene ask it, and print the checker's report."""
 
     @ps.sink
     async def below(upstream: ps.Reader[str], _: ps.Context) -> None:
@@ -161,7 +162,7 @@ def check(module: Callable[[ps.Reader[str]], ps.Reader[str]], scene: Scene, *row
 
 
 async def slow(rows: tuple[str, ...]) -> AsyncIterator[str]:
-    """Rows from a disk that needs a second to be closed, on a clock that jumps."""
+    """Yield rows from a disk that takes a second to close, on a clock that jumps."""
     try:
         for row in rows:
             yield row
@@ -171,19 +172,19 @@ async def slow(rows: tuple[str, ...]) -> AsyncIterator[str]:
 
 
 def number(answer: Answer) -> Answer:
-    """The answer, if it is a number."""
+    """Return the answer if its value is a number; otherwise raise."""
     return answer if answer is ps.DONE else ps.Batch(answer.time, [str(int(answer.values[0]))])
 
 
 async def ask_thrice(reader: WatchedReader[str]) -> None:
-    """Ask, whatever is answered; a failure is what one expects of some."""
+    """Ask three times, whatever the answers; a `ValueError` is expected from some modules."""
     for _ in range(3):
         with suppress(ValueError):
             await reader.ask()
 
 
 async def ask_abort_ask(reader: WatchedReader[str]) -> None:
-    """Ask once, abort, and ask again, as one may."""
+    """Ask once, abort, and ask again, which is allowed."""
     await ask_then_abort(reader)
     await reader.ask()
 
@@ -197,10 +198,10 @@ async def ask_then_abort(reader: WatchedReader[str]) -> None:
 def by_hand() -> None:
     """4. By hand.
 
-    What stands at an edge, for whoever asks, is a `Reader`; the three ways above make one for you. The class `Through`,
-    just above this piece, is a transformer by hand that does nothing but pass everything on. `check` puts it between
-    two watched edges, and of this scene the checker has nothing to say. Everything wrong begins where a module has a
-    will of its own: where it answers more or less than it is answered, ends, fails, or waits.
+    An edge is used through a `Reader`; the three ways above make one for you. The class `Through`, just above this
+    piece, is a transformer by hand that only passes everything on. `check` puts it between two watched edges, and the
+    checker finds nothing wrong in this scene. Mistakes begin where a module does more than pass things on: where it
+    answers more or less than it receives, ends, fails, or waits.
     """
     check(Through, ask_then_abort, "tea", "rice")
     # | Through: nothing to complain of
@@ -209,9 +210,9 @@ def by_hand() -> None:
 def more_than_asked_for() -> None:
     """5. More values than were asked for.
 
-    Each row becomes several words, and all of them are answered; but whoever asked for one has no place for three. An
-    empty row is just as wrong: no values are no answer. What is left over must be kept for the next ask, and after a
-    row that gives nothing the next must be asked for.
+    Each row becomes several words, and all of them are in the answer, but a consumer that asked for one value has no
+    room for three. An empty row is just as wrong: an answer must have at least one value. Keep the remaining words for
+    the next ask, and ask for the next row if one gives no words.
     """
 
     class Words(Through):
@@ -235,8 +236,8 @@ def more_than_asked_for() -> None:
             self.left = ps.Batch(time, words[limit:]) if words[limit:] else ps.DONE
             return ps.Batch(time, words[:limit])
 
-        async def abort(self) -> ps.Done:
-            # What is left is nobody's any more, and nothing is asked for (R3, R9).
+        async def abort(self) -> ps.authoring.Done:
+            # Drop the remaining words, and ask for nothing more (R3, R9).
             self.over, self.left = True, ps.DONE
             return await super().abort()
 
@@ -257,9 +258,9 @@ def more_than_asked_for() -> None:
 def after_the_end() -> None:
     """6. Asking after the end, and ending twice.
 
-    Downstream may ask again after DONE, and abort twice, for instance from two `finally`s: it is only not polite.
-    `Through` hands that on, and so is impolite itself, to a neighbour who may be less patient. Remember that it is
-    over, and answer alone; the same goes for failures and for `error`.
+    The consumer may ask again after DONE, and may abort twice, for example from two `finally` blocks; it is only
+    impolite. `Through` passes these requests on, and so is impolite itself, to a neighbour that may be less tolerant.
+    Instead, record that the stream is over, and answer without asking. The same applies to failures and to `error`.
     """
 
     async def abort_twice(reader: WatchedReader[str]) -> None:
@@ -276,7 +277,7 @@ def after_the_end() -> None:
             self.over = batch is ps.DONE
             return batch
 
-        async def abort(self) -> ps.Done:
+        async def abort(self) -> ps.authoring.Done:
             if not self.over:
                 self.over = True
                 await self.upstream.abort()
@@ -287,12 +288,12 @@ def after_the_end() -> None:
     check(Remembers, ask_thrice, "tea")
     check(Remembers, abort_twice, "tea")
     # | R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer.
-    # | Broken by Through: this lane was told before that the stream is over. What happened:
+    # | Broken by Through: it asks on a lane that was already answered with the end of the stream. What happened:
     # |     D: ask1(Ans1) -> U: Ans1=value('tea')
     # |     -> D: ask2(Ans2) -> U: Ans2=done
     # |     -> D: ask3(Ans3)
     # | R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer.
-    # | Broken by Through: it has sent a termination before, and this is one request more. What happened:
+    # | Broken by Through: it sends another request after its termination. What happened:
     # |     D: abort1(Ans1) -> U: Ans1=done
     # |     -> D: abort2(Ans2)
     # | Remembers: nothing to complain of
@@ -300,26 +301,26 @@ def after_the_end() -> None:
 
 
 def not_passed_up() -> None:
-    """7. An abort that is not passed up, or confirmed too early, or loses its reason.
+    """7. An abort that is not passed up, or is confirmed too early, or loses its reason.
 
-    The first thinks that an abort is its own affair: the file above stays open for ever. The second passes it on, but
-    answers at once, while the file is still being closed: whoever deletes the file next, or opens it again, is too
-    early as well. The third makes every error an abort, so that the source may commit what it should roll back. To mend
-    them is to pass on what came, and to wait: `return await self.upstream.abort()`, as `Through` does. (That much of it
-    is right, the first time; the second it is piece 6's.)
+    `KeepsIt` does not pass the abort on, so the file upstream stays open for ever. `TooEarly` passes it on but answers
+    at once, while the file is still being closed: code that deletes or reopens the file next is too early as well.
+    `LosesTheReason` turns every error into an abort, so the source may commit what it should roll back. The fix is to
+    pass on what came, and to wait: `return await self.upstream.abort()`, as `Through` does. (That is right for the
+    first termination; piece 6 handles the second.)
     """
 
     class KeepsIt(Through):
-        async def abort(self) -> ps.Done:
+        async def abort(self) -> ps.authoring.Done:
             return ps.DONE
 
     class TooEarly(Through):
-        async def abort(self) -> ps.Done:
+        async def abort(self) -> ps.authoring.Done:
             self.upstream.abort_nowait()
             return ps.DONE
 
     class LosesTheReason(Through):
-        async def error(self, reason: BaseException) -> ps.Done:
+        async def error(self, reason: BaseException) -> ps.authoring.Done:
             return await self.upstream.abort()
 
     async def ask_then_error(reader: WatchedReader[str]) -> None:
@@ -331,15 +332,15 @@ def not_passed_up() -> None:
     check(LosesTheReason, ask_then_error, "tea", "rice")
     check(Through, ask_then_error, "tea", "rice")
     # | R6: a termination reaches the source once, with its reason, and is confirmed after everything is released.
-    # | Broken by KeepsIt: it is over below, and its upstream, the source, is not. What happened:
+    # | Broken by KeepsIt: it has ended, but its upstream, the source, has not. What happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('tea') -> TO: Ans1=value('tea')
     # |     -> D: abort2(Ans2) -> TO: Ans2=done
     # | R6: a termination reaches the source once, with its reason, and is confirmed after everything is released.
-    # | Broken by TooEarly: it is over below, and its upstream, the source, is not. What happened:
+    # | Broken by TooEarly: it has ended, but its upstream, the source, has not. What happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('tea') -> TO: Ans1=value('tea')
     # |     -> D: abort2(Ans2) -> TI: doneT2 -> TO: Ans2=done
     # | R6: a termination reaches the source once, with its reason, and is confirmed after everything is released.
-    # | Broken by LosesTheReason: its upstream was sent abort, and not error(ValueError('disk full')). What
+    # | Broken by LosesTheReason: its upstream was sent abort instead of error(ValueError('disk full')). What
     # |   happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('tea') -> TO: Ans1=value('tea')
     # |     -> D: error2(ValueError('disk full') Ans2) -> TI: abortT2(AnsT2) -> U: AnsT2=done -> TO: Ans2=done
@@ -347,10 +348,10 @@ def not_passed_up() -> None:
 
 
 def ending_by_itself() -> None:
-    """8. Ending without a word.
+    """8. Ending without notifying upstream.
 
-    This one stops at the row that begins with "total", and knows that nobody below will ask again. But the source does
-    not know it, and waits with an open file. Abort above first, wait, then say DONE.
+    `UntilTotal` stops at the row that begins with "total", and nobody below will ask again. But the source is not
+    notified, and waits with an open file. First abort upstream, then wait, then answer DONE.
     """
 
     class UntilTotal(Through):
@@ -373,19 +374,20 @@ def ending_by_itself() -> None:
     check(UntilTotal, ask_thrice, "tea", "total 1", "rice")
     check(UntilTotalMended, ask_thrice, "tea", "total 1", "rice")
     # | R7: a module that ends by itself aborts upstream, waits for the confirmation, then answers done.
-    # | Broken by UntilTotal: it is over below, and its upstream, the source, is not. What happened:
+    # | Broken by UntilTotal: it has ended, but its upstream, the source, has not. What happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('tea') -> TO: Ans1=value('tea')
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('total 1') -> TO: Ans2=done
     # | UntilTotalMended: nothing to complain of
 
 
 def failing() -> None:
-    """9. Failing in one's own way.
+    """9. Three wrong ways to fail.
 
-    A row makes no sense. The first swallows the exception and calls that the end: a wrong result that looks right. The
-    checker sees an end without a word. The second lets it through, but tells nobody above. The third fails anew
-    whenever it is asked, so that nobody can tell one failure from three. To mend them: tell upstream, wait, and from
-    now on raise the same object, with the traceback it had at first: raised as it is, it grows one with every ask.
+    A row makes no sense. `Swallows` catches the exception and reports the end: a wrong result that looks right. The
+    checker sees that upstream was not notified. `Raises` lets it through, but does not notify upstream. `RaisesAnew`
+    raises a new exception at every ask, so nobody can tell one failure from three. The fix: send the error upstream,
+    wait, and from then on raise the same object, with its first traceback; otherwise the traceback grows with every
+    ask.
     """
 
     class Swallows(Through):
@@ -418,12 +420,12 @@ def failing() -> None:
     for module in (Swallows, Raises, RaisesAnew, RaisesMended):
         check(module, ask_thrice, "1", "two", "3")
     # | R7: a module that ends by itself aborts upstream, waits for the confirmation, then answers done.
-    # | Broken by Swallows: it is over below, and its upstream, the source, is not. What happened:
+    # | Broken by Swallows: it has ended, but its upstream, the source, has not. What happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('1') -> TO: Ans1=value('1')
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('two') -> TO: Ans2=done
     # | R8: a module that fails sends the error upstream, waits, then fails downstream with the same object; a
     # |   termination is confirmed with done.
-    # | Broken by Raises: it is over below, and its upstream, the source, is not. What happened:
+    # | Broken by Raises: it has ended, but its upstream, the source, has not. What happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('1') -> TO: Ans1=value('1')
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('two')
     # |     -> TO: Ans2=error(ValueError("in...ase 10: 'two'"))
@@ -438,9 +440,9 @@ def failing() -> None:
 def a_value_after_the_abort() -> None:
     """10. A value after the abort.
 
-    This one looks every row up in a slow service, and lets one request at a time into its code, as one does with locks.
-    So an abort that comes during the lookup waits its turn; meanwhile the lookup answers, and somebody who has said "no
-    more" is given a value. Aborts do not queue: cancel what is under way, answer DONE, and only then confirm.
+    `LooksUp` looks up every row in a slow service and handles one request at a time, with a lock. So an abort during
+    the lookup waits for the lock. Meanwhile the lookup answers, and a consumer that has said "no more" receives a
+    value. Aborts must not queue: cancel the pending ask, answer DONE, and only then confirm.
     """
 
     class LooksUp(Through):
@@ -454,7 +456,7 @@ def a_value_after_the_abort() -> None:
                 await trio.sleep(1)
                 return batch
 
-        async def abort(self) -> ps.Done:
+        async def abort(self) -> ps.authoring.Done:
             async with self.lock:
                 return await self.upstream.abort()
 
@@ -464,7 +466,7 @@ def a_value_after_the_abort() -> None:
                 return await super().ask(limit)
             return ps.DONE
 
-        async def abort(self) -> ps.Done:
+        async def abort(self) -> ps.authoring.Done:
             self.lookup.cancel()
             return await super().abort()
 
@@ -484,7 +486,7 @@ def a_value_after_the_abort() -> None:
 
 
 @ps.transformer
-class Lookup(ps.Kernel[str]):
+class Lookup(ps.authoring.Kernel[str]):
     """The slow lookup, as a kernel."""
 
     async def produce(self, limit: int) -> Answer:
@@ -496,15 +498,15 @@ class Lookup(ps.Kernel[str]):
 def as_a_kernel() -> None:
     """11. The same, as a kernel.
 
-    You have seen ten modules by hand, each wrong in its own way, and each mended in that way alone. `Lookup`, above, is
-    right in all of them, for the kernel keeps the rules. Here it looks up two thousand rows, and after a second and a
-    half is told to stop; the checker watches, strictly. The second lookup, which was under way, is not waited for.
+    You have seen ten modules by hand, each with one mistake, and each with a fix for that mistake only. `Lookup`,
+    above, makes none of them, because the kernel keeps the rules. Here it looks up two thousand rows and is stopped
+    after a second and a half, while the strict checker watches. The second lookup, which is in flight, is cancelled.
     """
 
     async def main() -> None:
         rows = ps.from_async_iterable(slow(("tea",) * 2000))
         with trio.move_on_after(1.5):
-            async with ps.pipe(rows, Lookup(), ps.log()).open(limit=1, check="strict") as running:
+            async with ps.pipe(rows, Lookup(), ps.drain(print)).open(limit=1, check="strict") as running:
                 await running.result()
         print(f"over after {trio.current_time()} seconds, one of which it took to close the disk")
 
@@ -514,14 +516,15 @@ def as_a_kernel() -> None:
 
 
 def resources() -> None:
-    """12. A resource that is not released, or twice.
+    """12. A resource that is not released, or released twice.
 
-    One thing no edge shows: whether a module closes what it opened (R10). This one closes its disk when the rows have
-    run out. If somebody aborts, it stays open; mended in haste, it is closed twice. What finds that is the conformance
-    kit: it runs a module against neighbours that end in every way and at every moment, and hands it a disk that counts.
+    One thing is visible at no edge: whether a module closes what it opened (R10). `Leaves` closes its disk when the
+    rows run out. If the consumer aborts, the disk stays open. `Twice` is a hasty fix that closes it twice. The
+    conformance kit finds both: it runs a module with neighbours that end in every way and at every moment, and passes
+    it a disk that counts how often it is opened and closed.
     """
 
-    class Leaves(ps.Kernel[int]):
+    class Leaves(ps.authoring.Kernel[int]):
         def __init__(self, disk: AbstractContextManager[object]) -> None:
             self.disk = disk
             self.rows = [1, 2, 3]
@@ -529,11 +532,11 @@ def resources() -> None:
         async def acquire(self) -> None:
             self.disk.__enter__()
 
-        async def produce(self, limit: int) -> ps.Batch[int] | ps.Done:
+        async def produce(self, limit: int) -> ps.Batch[int] | ps.authoring.Done:
             values, self.rows = self.rows[:limit], self.rows[limit:]
             return ps.Batch(0, values) if values else self.end()
 
-        def end(self) -> ps.Done:
+        def end(self) -> ps.authoring.Done:
             self.disk.__exit__(None, None, None)
             return ps.DONE
 
@@ -542,33 +545,35 @@ def resources() -> None:
             self.disk.__exit__(None, None, None)
 
     class Mended(Twice):
-        def end(self) -> ps.Done:
+        def end(self) -> ps.authoring.Done:
             return ps.DONE
 
     for module in (Leaves, Twice, Mended):
         report = conformance(ps.source(module), resource=True)
         found = "conforms" if report.ok else report.findings[0].rule + ": " + report.findings[0].message.splitlines()[0]
         print(f"{module.__name__}: {found}")
-    # | Leaves: R10: when the end was told, it had opened its resource once, and closed it not at all
-    # | Twice: R10: when the end was told, it had opened its resource once, and closed it twice
+    # | Leaves: R10: when the end was answered, it had opened its resource once, and closed it not at all
+    # | Twice: R10: when the end was answered, it had opened its resource once, and closed it twice
     # | Mended: conforms
 
 
 def in_every_way() -> None:
     """13. Every way, in one line.
 
-    So the last thing to do for a module of your own is one line of a test, `conformance(Lookup).check()`, which raises
-    if any rule is broken (in pytest the fixture `conformance` does that: `def test_it(conformance):
-    conformance(Lookup)`, with the marker `@pytest.mark.conformance(cells=500)` for its settings); or a line in the
-    shell, which prints this table: `python -m pullstream check FILE.py:Lookup`, or, in a checkout,
-    `python -m pullstream check tutorials.writing_your_own:Lookup`. Each way in which neighbours may behave is a *cell*:
-    200 of them are tried, with `--full` all, some thousands. What is wrong is a *finding*: it tells the simplest cell
-    in words, the rule, the line, how to mend it, and the command that runs it again. `python -m pullstream new NAME`
-    makes a package of your own, with a module and such a test to begin with. The kit does not know what your module is
-    for; what may be expected of it you say, in Python or in the shell: `flushes=True` (`--flushes`) of one that keeps
-    values back until a time is complete, such as `best_seller` in `when_is_it_done`, `batches=True` of one that looks
-    at batches; `Subject` has them all. A module that uses threads is not for the kit: its time is virtual, theirs is
-    real, and so hangs are found that are none.
+    So the last step for your own module is one line of a test: `conformance(Lookup).check()` raises if any rule is
+    broken. In pytest, use the fixture: `def test_it(conformance): conformance(Lookup)`, with the marker
+    `@pytest.mark.conformance(cells=500)` for its settings. In the shell, `python -m pullstream check FILE.py:Lookup`
+    prints this table; in a checkout, try `python -m pullstream check tutorials.writing_your_own:Lookup`.
+
+    Each combination of neighbours' behaviours is a *cell*. The kit runs 200 of them, or with `--full` all, which are
+    some thousands. A mistake is a *finding*: it describes the simplest failing cell, the rule, the line, the fix, and
+    the command that runs the cell again. `python -m pullstream new NAME` creates a package with a module and such a
+    test.
+
+    The kit does not know the purpose of your module, so you must state its properties, in Python or in the shell:
+    `flushes=True` (`--flushes`) if it keeps values until a time is complete, as `best_seller` in `when_is_it_done`
+    does, or `batches=True` if its results depend on batches; `Subject` lists them all. Do not use the kit for a module
+    with threads. Its time is virtual and theirs is real, so it would report hangs that are none.
     """
     print(conformance(Lookup).check())
     # | module     cells  broken  rules
@@ -577,14 +582,15 @@ def in_every_way() -> None:
 
 
 def what_is_kept() -> None:
-    """14. What lives longer than a run.
+    """14. State that outlives a run.
 
-    A run with a journal may be killed, and the next one goes on from there: what is done is not given again, and all
-    else is, whole times of it. So what your module keeps beyond a time goes into `ctx.memory` (in a kernel
-    `self.memory`, with `carries = Carries.MEMORY`): a dict that the journal saves. `memory.at(time)` gives it, to be
-    changed because of what came at that time; what is there before is then the state as of the time before. Values are
-    pickled, and times must come in order. What is changed in place is saved only if it is assigned again: append to a
-    deque, then `memory["last"] = it`. Below, the first run dies at 4, and the second one goes on from 1 + 2 + 3.
+    A run with a journal may be killed, and the next run resumes from there: completed times are not repeated, and all
+    other times are processed again, as a whole. So a module must keep state that lasts beyond a time in `ctx.memory`
+    (in a kernel, `self.memory`, with `carries = Carries.MEMORY`), a dict that the journal saves. `memory.at(time)`
+    returns it for changes caused by values at that time; its content before the change is then the state as of the
+    previous time. Values are pickled, and times must ascend. A value that is changed in place is saved only if it is
+    assigned again: append to a deque, then `memory["last"] = it`. Below, the first run dies at 4, and the second
+    resumes from 1 + 2 + 3.
     """
 
     @ps.transformer
@@ -620,7 +626,7 @@ def what_is_kept() -> None:
 
 
 def main() -> None:
-    """Tell the chapter."""
+    """Print the chapter."""
     tell(__name__)
 
 

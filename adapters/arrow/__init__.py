@@ -1,8 +1,8 @@
-"""Arrow tables as streams: what reading from Spark and from files have in common.
+"""Arrow tables as streams: the common part of reading and writing Spark and files.
 
-Importing this loads no pyarrow; using it does (`package`). A column gives its values (`columns`), and is made of them
-(`exact`); a record batch gives what a source answers (`shapes`), and is made of what a stream gives: of `rows`, by a
-schema (`packing`).
+Importing this does not load pyarrow; using it does (`package`). `columns` converts columns to Python values, and
+`exact` converts back. `shapes` converts record batches to a source's values; `rows` and `packing` make record batches
+of a given schema from a stream's values.
 """
 
 from .columns import by_column, in_utc, run_starts, values
@@ -33,3 +33,7 @@ __all__ = [
     "shape_argument",
     "values",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""Python's cyclic collector, while rows are made by the ten thousand."""
+"""Control of Python's cyclic garbage collector while many rows are made."""
 
 import gc
 import threading
@@ -9,21 +9,21 @@ from typing import Final
 _lock: Final = threading.Lock()
 _makers: Final[set[object]] = set()
 _found = False
-"""Whether the collector was at work when the first of those who make rows now began."""
+"""Whether the collector was enabled when the first of the current users began."""
 
 
 @contextmanager
 def between_its_rounds() -> Generator[None]:
-    """Keep the collector still in a block, or in several in threads: the last one to end restores what was.
+    """Disable the garbage collector in a block, or in several at once in threads; the last to end restores it.
 
-    It follows rows, as long as they may be in a circle. Made by the ten thousand, they survive so many of its rounds
-    that it goes through all there is in the program, again and again, which costs more than twice what named tuples do.
-    Made between two rounds, most are gone before it comes to them.
+    The collector tracks rows as long as they could be part of a cycle. Ten thousands of new rows would survive several
+    collections and so trigger full ones again and again, which costs more than making the named tuples. With the
+    collector off, most rows are freed before the next collection.
     """
-    global _found  # noqa: PLW0603 - the collector is one for the process, too
+    global _found  # noqa: PLW0603 - there is one collector per process
     maker = object()
     try:
-        # Under a lock, or one would find it waiting for another, who lets it go on before this one has it wait.
+        # The lock keeps one user from enabling the collector between another's check and use.
         with _lock:
             if not _makers:
                 _found = gc.isenabled()

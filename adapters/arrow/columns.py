@@ -1,4 +1,4 @@
-"""Arrow columns: their values in Python, and where a value changes."""
+"""Arrow columns: their values in Python, and positions where values change."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, pairwise, repeat
@@ -12,10 +12,10 @@ from .package import Array, DataType, RecordBatch, numpy, pyarrow
 
 
 def values(column: Array) -> list[Any]:
-    """The Python values of a column, by the fastest way there is for its type; a null is None.
+    """Convert a column to Python values, in the fastest way for its type; a null is None.
 
-    A timestamp is an int, the microseconds since 1970 in UTC, also inside lists, structs and maps; one without a zone
-    counts as UTC, and what is finer than a microsecond is cut off. The rest is what `to_pylist` gives.
+    A timestamp becomes an int (microseconds since 1970, UTC), also inside lists, structs and maps. A timestamp without
+    a zone counts as UTC, and fractions of a microsecond are cut off. All other values are those of `to_pylist`.
     """
     pa = pyarrow()
     if _holds(column.type, _any):
@@ -26,18 +26,18 @@ def values(column: Array) -> list[Any]:
     kind = column.type
     plain = pa.types.is_primitive(kind) and not pa.types.is_time(kind) and column.null_count == 0
     if plain or pa.types.is_date32(kind) or pa.types.is_decimal(kind):
-        # Through NumPy: with dates thirty times faster, and a missing date is still None.
+        # Through NumPy: thirty times faster for dates, and a missing date is still None.
         numpy()
         return column.to_numpy(zero_copy_only=False).tolist()
     return column.to_pylist()
 
 
 def by_column(batch: RecordBatch) -> dict[str, Any]:
-    """The columns of an Arrow batch as NumPy arrays, by name: for `ps.map`, behind a source with `as_="batches"`.
+    """Convert an Arrow batch to NumPy arrays by column name: for `ps.map`, after a source with `as_="batches"`.
 
-    Numbers without nulls are not copied, and cannot be written to; a timestamp is an int64, microseconds since 1970 in
-    UTC. All else is an array of Python's objects, the `values` of the column, where a null is None. Of columns of one
-    name the last is there.
+    Numbers without nulls are not copied, and are read-only. A timestamp becomes an int64 (microseconds since 1970,
+    UTC). Any other column becomes an array of Python objects, the `values` of the column, in which a null is None. If
+    several columns have the same name, the last one is used.
 
     >>> import pyarrow as pa
     >>> columns = by_column(pa.record_batch({"n": [1, 2, 3], "k": ["a", None, "b"]}))
@@ -54,20 +54,20 @@ def _array(column: Array) -> Any:
     kind = column.type
     if column.null_count == 0 and (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         return column.to_numpy(zero_copy_only=False)
-    # Of lists of one length NumPy would make a table.
+    # NumPy would turn lists of equal length into a two-dimensional array.
     array = np.empty(len(column), object)
     array[:] = values(column)
     return array
 
 
 def converted(kind: DataType) -> bool:
-    """Whether `values` gives others than `to_pylist` does for columns of a type, or gives them much sooner."""
+    """Whether `values` differs from `to_pylist` for a type, or is much faster."""
     types = pyarrow().types
     return _holds(kind, _any) or types.is_duration(kind) or types.is_date32(kind) or types.is_decimal(kind)
 
 
 def run_starts(column: Array) -> Array:
-    """The rows where runs of equal values begin, in a column without nulls; the first is 0, of an empty column none."""
+    """The rows where runs of equal values begin, starting with 0, in a column without nulls."""
     pa = pyarrow()
     if len(column) == 0:
         return pa.array([], pa.uint64())
@@ -77,10 +77,10 @@ def run_starts(column: Array) -> Array:
 
 
 def goes_on(column: Array) -> bool:
-    """Whether no value of a column without nulls is less than the one in front of it."""
+    """Whether the values of a column without nulls never decrease."""
     pa = pyarrow()
     try:
-        # None for a column of one value, which is not in front of any.
+        # None for a column of one value, which has no successor.
         return (
             pa.compute.all(pa.compute.less_equal(column.slice(0, len(column) - 1), column.slice(1))).as_py()
             is not False
@@ -90,18 +90,18 @@ def goes_on(column: Array) -> bool:
 
 
 FEW: Final = 4
-"""The number of times that are looked at one by one: each costs as much as many made together."""
+"""The number of times converted one by one; a single conversion costs as much as many together."""
 
 
 class ColumnTimes(Sequence[Hashable]):
-    """A column's values as times: no Python objects are made of them before somebody looks at more than a few."""
+    """A column's values as times; all are converted together once more than a few are accessed."""
 
     __slots__ = ("_column", "_looked", "_times")
 
     def __init__(self, column: Array) -> None:
         self._column = column
         self._looked: dict[int, Hashable] = {}
-        """The times at the places that somebody has looked at, as long as these are few: mostly the first and last."""
+        """The times converted one by one, by position; usually the first and last."""
         self._times: list[Hashable] | None = None
 
     def _made(self) -> list[Hashable]:
@@ -151,7 +151,7 @@ class ColumnTimes(Sequence[Hashable]):
 
 
 def in_utc(batch: RecordBatch) -> RecordBatch:
-    """A batch whose timestamps with a zone all say UTC; the instants stay."""
+    """A batch whose zoned timestamps all use UTC; the instants do not change."""
     pa = pyarrow()
     if not any(_holds(field.type, _elsewhere) for field in batch.schema):
         return batch
@@ -184,7 +184,7 @@ def _in_microseconds(column: Array) -> Array:
 
 
 def _holds(kind: DataType, what: Callable[[DataType], bool]) -> bool:
-    """Whether a type has a timestamp in it of which `what` is true."""
+    """Whether a type contains a timestamp for which `what` is true."""
     types = pyarrow().types
     if types.is_timestamp(kind):
         return what(kind)
@@ -193,7 +193,7 @@ def _holds(kind: DataType, what: Callable[[DataType], bool]) -> bool:
 
 
 def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
-    """A type in which `of` has been applied to every timestamp."""
+    """A type with `of` applied to every timestamp in it."""
     pa = pyarrow()
     types = pa.types
     if types.is_timestamp(kind):
@@ -210,5 +210,5 @@ def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
 
 
 def _field(field: Any, of: Callable[[DataType], DataType]) -> Any:
-    # Below a null there are nulls, even where a field says that it has none, and a cast would insist.
+    # Below a null there are nulls even in a non-nullable field, which a cast would reject.
     return field.with_type(_mapped(field.type, of)).with_nullable(True)  # noqa: FBT003 - pyarrow's own

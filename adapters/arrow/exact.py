@@ -1,4 +1,4 @@
-"""Columns of a given type, each value kept as it is; and which value it is that does not fit."""
+"""Columns of a given type that keep each value exactly, and the search for a value that does not match."""
 
 import datetime as dt
 from bisect import bisect_left
@@ -12,10 +12,10 @@ from .package import Array, DataType, pyarrow
 from .rows import blocks
 
 TROUBLE: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError)
-"""Exceptions for a value that does not fit; pyarrow's own are among them."""
+"""Exceptions for a value that does not match, including pyarrow's own."""
 
 _Check: TypeAlias = Callable[[Sequence[Any], Array | None], None]
-"""Refuses values, of which a column may have been made already."""
+"""A function that refuses values, given the column if one was already made."""
 
 _WHOLE: Final[frozenset[type]] = frozenset({int, type(None)})
 _LISTS: Final[frozenset[type]] = frozenset({list, tuple, set, frozenset, type(None)})
@@ -23,7 +23,7 @@ _LISTS: Final[frozenset[type]] = frozenset({list, tuple, set, frozenset, type(No
 _FAMILIES: Final = (
     "integer", "floating", "decimal", "timestamp", "duration", "time", "date", "string large_string string_view",
 )  # fmt: skip
-"""Types among which pyarrow's own cast loses nothing, or says so, as it does between these:"""
+"""Types between which pyarrow's cast is lossless or raises; each entry is one group:"""
 
 _ALIKE: Final = frozenset({
     ("integer", "floating"), ("integer", "decimal"), ("floating", "integer"), ("floating", "decimal"),
@@ -35,22 +35,22 @@ _LIKE_LISTS: Final = "list large_list fixed_size_list list_view large_list_view"
 
 
 def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> Array:
-    """An Arrow column of some values, or of another column; without a `kind`, of the type that holds them.
+    """Make an Arrow column from values or another column; without a `kind`, of a type that holds them all.
 
-    A float may be rounded, as a float32 must be, and an aware datetime becomes UTC; nothing else is lost.
+    A float may be rounded (to float32), and an aware datetime becomes UTC; every other value is kept exactly.
 
     Raises:
-        ValueError: one does not fit the type, or only by losing something: pyarrow makes 1.5, as a whole number, 1.
-        TypeError: one does not fit the type.
-        ArithmeticError: one is too large for it.
-        NotImplementedError: no column of this type becomes one of that.
+        ValueError: a value does not match the type, or would be changed, as pyarrow changes 1.5 to the integer 1.
+        TypeError: a value does not match the type.
+        ArithmeticError: a value is too large for the type.
+        NotImplementedError: a column of this type cannot be converted to that type.
     """
     pa = pyarrow()
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         column: Array = values
         return column if kind is None or column.type == kind else _cast(column, kind)
     array = pa.array(values, kind)
-    # Where pyarrow itself finds that values are whole, they are.
+    # If pyarrow infers integers, all values are integers.
     check = None if kind is None and pa.types.is_integer(array.type) else _check_of(array.type)
     if check is not None:
         check(values, array)
@@ -58,7 +58,7 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
 
 
 def first_misfit(column: Sequence[Any] | Array, kind: DataType | None) -> tuple[int, Any, Exception] | None:
-    """The first value that does not fit a type, or without one does not go with those before: its place, and why."""
+    """The first value that does not match a type or, without one, the values before it: position, value and error."""
     problems: dict[int, Exception] = {}
 
     def fails(size: int) -> bool:
@@ -75,12 +75,12 @@ def first_misfit(column: Sequence[Any] | Array, kind: DataType | None) -> tuple[
     return size - 1, value.as_py() if hasattr(value, "as_py") else value, problems[size]
 
 
-# ---- what pyarrow takes, and loses something of it
+# ---- values that pyarrow would change silently
 
 
 @lru_cache(maxsize=1024)
 def _check_of(kind: DataType) -> _Check | None:
-    """A check that refuses values of which a column of a type would lose something; None where pyarrow does."""
+    """A check that refuses values which a column would change; None if pyarrow raises itself."""
     types = pyarrow().types
     if types.is_integer(kind):
         return _whole
@@ -105,13 +105,13 @@ def _check_of(kind: DataType) -> _Check | None:
 
 
 def _is(kind: DataType, names: str) -> bool:
-    """Whether it is one of the types that pyarrow calls so."""
+    """Whether a type is one of pyarrow's types with these names."""
     types = pyarrow().types
     return any(getattr(types, f"is_{name}")(kind) for name in names.split())
 
 
 def _whole(values: Sequence[Any], _: Array | None) -> None:
-    """Numbers without fractions."""
+    """Refuse numbers with fractions."""
     _no_fractions(values, _types(values))
 
 
@@ -121,16 +121,16 @@ def _no_fractions(values: Sequence[Any], seen: set[type[Any]]) -> None:
     _no_truth(seen)
     broken = {kind for kind in seen if issubclass(kind, Number) and not issubclass(kind, Integral)}
     if broken and any(type(value) in broken and value != value // 1 for value in values):
-        raise ValueError("it is not whole")
+        raise ValueError("it is not an integer")
 
 
 def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
-    """Times, as fine as the type has them, or how many of its units they are."""
+    """Refuse times finer than the type, or in a time zone it lacks."""
     seen = _types(values)
     _no_fractions(values, seen)
     if pyarrow().types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
         raise ValueError("the type has no time zone")
-    # The times of pandas.
+    # The time types of pandas.
     finer = {of for of in seen if hasattr(of, "nanosecond") or hasattr(of, "nanoseconds")}
     if kind.unit != "ns" and finer and any(type(value) in finer and _nanoseconds(value) for value in values):
         raise ValueError("it has nanoseconds")
@@ -144,13 +144,13 @@ def _nanoseconds(value: Any) -> int:
 
 def _bytes(values: Sequence[Any], _: Array | None) -> None:
     if any(issubclass(kind, str) for kind in _types(values)):
-        raise TypeError("text is no bytes")
+        raise TypeError("text is not bytes")
 
 
 def _days(values: Sequence[Any], _: Array | None) -> None:
     seen = _types(values)
     if any(issubclass(kind, Number) for kind in seen):
-        raise ValueError("a number is no date")
+        raise ValueError("a number is not a date")
     times = {kind for kind in seen if issubclass(kind, dt.datetime)}
     if times and any(type(value) in times and value.time() != dt.time() for value in values):
         raise ValueError("a date has no time of day")
@@ -177,19 +177,19 @@ def _types(values: Sequence[Any]) -> set[type[Any]]:
 
 
 def _no_truth(seen: set[type[Any]]) -> None:
-    # numpy's is no bool.
+    # NumPy's bool is not a Python bool.
     if any(kind.__name__ in {"bool", "bool_"} for kind in seen):
-        raise ValueError("a truth value is no number")
+        raise ValueError("a bool is not a number")
 
 
 def _structs(checks: Mapping[str, _Check | None], values: Sequence[Any], _: Array | None) -> None:
-    # Pairs in a list are a dict to pyarrow.
+    # pyarrow takes a list of pairs for a dict.
     rows: list[Any] = [
         dict(cast("Any", value)) if type(value) is list else value for value in values if value is not None
     ]
     for block in blocks(rows):
         if block.names is not None and isinstance(block.values[0], tuple) and list(block.names) != list(checks):
-            raise ValueError(f"a tuple in a row goes by position, and its names are not those of the type: {[*checks]}")
+            raise ValueError(f"a tuple inside a row matches by position, but its names are not the type's: {[*checks]}")
         for name, column in zip(block.names or checks, block.columns, strict=False):
             if name not in checks:
                 raise ValueError(f"the type has no {name!r}")
@@ -203,7 +203,7 @@ def _maps(checks: tuple[_Check | None, _Check | None], values: Sequence[Any], _:
         if value is not None:
             items.extend(value.items() if hasattr(value, "items") else value)
     if not all(isinstance(item, (tuple, list)) for item in items):
-        raise TypeError("what is in it are no pairs")
+        raise TypeError("its elements are not pairs")
     for place, check in enumerate(checks):
         if check is not None:
             check([item[place] for item in items], None)
@@ -212,7 +212,7 @@ def _maps(checks: tuple[_Check | None, _Check | None], values: Sequence[Any], _:
 def _lists(check: _Check | None, kind: DataType, values: Sequence[Any], _: Array | None) -> None:
     seen = _types(values)
     if any(issubclass(kind, (str, bytes, bytearray)) for kind in seen):
-        raise TypeError("text is no list")
+        raise TypeError("text is not a list")
     if check is None:
         return
     if not _LISTS.issuperset(seen):
@@ -221,13 +221,13 @@ def _lists(check: _Check | None, kind: DataType, values: Sequence[Any], _: Array
 
 
 def _is_like(value: Any, kind: DataType) -> bool:
-    """Whether it is an array of numpy's, of a column's own type."""
+    """Whether a value is a NumPy array of the column's type."""
     dtype: Any = getattr(value, "dtype", None)
     return dtype is not None and dtype.kind in "iuf" and pyarrow().from_numpy_dtype(dtype) == kind
 
 
 def _cast(column: Array, kind: DataType) -> Array:
-    """A column of another type, in which its values are what they were; what is not alike goes value by value."""
+    """Cast a column exactly; types without a lossless cast are converted value by value."""
     before, after = _family(column.type), _family(kind)
     if after is None or (before != after and (before, after) not in _ALIKE):
         return exact_array(column.to_pylist(), kind)

@@ -1,4 +1,4 @@
-"""pyarrow and NumPy, loaded when they are used; pyarrow has no types of its own, so here are names to read by."""
+"""pyarrow and NumPy, loaded on use; pyarrow has no type hints, so its types have aliases here."""
 
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -13,11 +13,11 @@ Schema: TypeAlias = Any
 
 
 class ArrowMissing(PullstreamError, ImportError):
-    """pyarrow is not installed, or NumPy, which it makes Python's values with."""
+    """pyarrow is not installed, or NumPy, which it needs to convert columns to values."""
 
 
 def pyarrow() -> Any:
-    """The package, with its functions on columns.
+    """Import pyarrow with its compute functions.
 
     Raises:
         ArrowMissing: it is not installed.
@@ -27,7 +27,7 @@ def pyarrow() -> Any:
 
 
 def numpy() -> Any:
-    """The package; pyarrow comes without it, and without it cannot give a column's values by the thousand.
+    """Import NumPy, which pyarrow does not install, but needs to convert columns quickly.
 
     Raises:
         ArrowMissing: it is not installed.

@@ -1,4 +1,4 @@
-"""From a stream's values to Arrow record batches of one schema."""
+"""Conversion of a stream's values to Arrow record batches with one schema."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -10,22 +10,21 @@ from .package import Array, DataType, RecordBatch, Schema, pyarrow
 from .rows import KINDS, RowBlock, blocks
 
 Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
-"""Values, and what fills the columns that they may leave out."""
+"""Values, and the content of columns that they may lack."""
 
-ADVICE: Final = "make the values fit with ps.map, or change the schema"
+ADVICE: Final = "convert the values with ps.map, or change the schema"
 
 
 class SchemaError(PullstreamError, ValueError):
-    """A value does not fit the columns that it was meant for."""
+    """A value does not match the columns that it is written to."""
 
 
 class Packing:
-    """Makes record batches of dicts and named tuples by name, of tuples and lists by position, and of Arrow batches.
+    """Makes record batches: dicts and named tuples match by name, tuples and lists by position; Arrow batches pass.
 
-    What is none of these fills the only column. A column that is in no value is null, or, if it is one of `optional`,
-    what the portion says. What does not fit is said by a `refusal`, with an `advice`; `rows` came before. A batch has
-    at most so many rows as `most` says. Values of columns that are `bared` go through a function of theirs first.
-
+    Any other value fills the only column. A missing column is null or, if it is `optional`, as the portion says. A
+    mismatch raises a `refusal`, with an `advice`, counting the `rows` before. A batch has at most `most` rows. Values
+    of columns in `bared` are converted by their function first.
     >>> import pyarrow as pa
     >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
     >>> (batch,) = packing.batches([([(1,), {"n": 2, "day": "Tue"}], {"day": "Mon"}), ([{}], {"day": "Wed"})])
@@ -56,10 +55,10 @@ class Packing:
         self._places = {name: at for at, name in enumerate(self._names)}
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
-        """The rows of all, in their order, in as few batches as may be.
+        """Convert the rows of all portions, in order, to as few batches as possible.
 
         Raises:
-            Exception: a value is no row of the schema; the refusal names it, and the column.
+            Exception: a value is not a row of the schema; the refusal names it, and the column.
         """
         for batch in self._whole(portions):
             if self._most is None or batch.num_rows <= self._most:
@@ -91,10 +90,10 @@ class Packing:
         if rows:
             yield self._built(waiting, rows)
 
-    # ---- which column is which
+    # ---- matching of columns
 
     def _arranged(self, block: RowBlock, given: Mapping[str, Any], before: int) -> Sequence[Any]:
-        """The block's columns in the schema's order."""
+        """Arrange the block's columns in the schema's order."""
         if block.names is None:
             if len(block.columns) == len(self._names):
                 return block.columns
@@ -120,15 +119,15 @@ class Packing:
         names: Sequence[str] = block.names or ()
         for name in names:
             if name not in self._places:
-                # A dict may be alone among others.
+                # One of several dicts may have the unknown key.
                 having = (at for at, row in enumerate(block.values) if not isinstance(row, Mapping) or name in row)
                 raise self._no_row(block, next(having), before, f"there is no column {name!r}")
         places = [self._places[name] for name in names]
         if len(set(places)) < len(places):
-            raise self._no_row(block, 0, before, "a column comes twice")
+            raise self._no_row(block, 0, before, "a column occurs twice")
         return places
 
-    # ---- columns to batches
+    # ---- conversion of columns to batches
 
     def _built(self, columns: Sequence[Any], rows: int) -> RecordBatch:
         arrays = [self._array(field, column) for field, column in zip(self._schema, columns, strict=True)]
@@ -144,17 +143,17 @@ class Packing:
             raise self._refused(misfit(field.name, field.type, column, self._rows, exc)) from None
         if array.null_count and not field.nullable:
             place: int = array.is_null().index(value=True).as_py()
-            raise self._refused(f"the column {field.name!r} takes no nulls, and value {self._rows + place + 1} has one")
+            raise self._refused(f"the column {field.name!r} allows no null, but value {self._rows + place + 1} has one")
         return array
 
-    # ---- what does not fit
+    # ---- mismatches
 
     def _no_row(self, block: RowBlock, place: int, before: int, why: str) -> Exception:
-        what = f"the value {self._rows + before + place + 1}, {shown(block.values[place])}, is no row"
+        what = f"the value {self._rows + before + place + 1}, {shown(block.values[place])}, is not a row"
         columns = ", ".join(f"{field.name} {field.type}" for field in self._schema)
         optional = [name for name in self._names if name in self._optional]
-        extra = f", of which {' and '.join(optional)} may be left out" * bool(optional)
-        what = "an Arrow batch does not fit" if block.is_arrow else what
+        extra = f" ({' and '.join(optional)} can be left out)" * bool(optional)
+        what = "an Arrow batch does not match" if block.is_arrow else what
         return self._refused(f"{what}: {why}; the columns are {columns}{extra}")
 
     def _refused(self, why: str) -> Exception:
@@ -162,17 +161,17 @@ class Packing:
 
 
 def misfit(name: str, kind: DataType | None, column: Any, rows: int, exc: Exception) -> str:
-    """The text about a column that does not fit: which value it is, where it can be told."""
+    """The message about a column that does not match; it names the value if possible."""
     column_is = f"the column {name!r} is {kind}, and" if kind is not None else f"the column {name!r}"
     first = first_misfit(column, kind)
     if first is None:
-        return f"{column_is} does not take all that came: {exc}"
+        return f"{column_is} cannot hold all values: {exc}"
     place, value, problem = first
-    return f"{column_is} does not take {shown(value)}, value {rows + place + 1}: {_short(str(problem), 200)}"
+    return f"{column_is} cannot hold {shown(value)}, value {rows + place + 1}: {_short(str(problem), 200)}"
 
 
 def shown(value: object) -> str:
-    """A value, and its type."""
+    """Format a value and its type."""
     return f"{_short(repr(value), 80)} ({type(value).__name__})"
 
 
@@ -181,7 +180,7 @@ def _short(text: str, most: int) -> str:
 
 
 def batch_of(schema: Schema, arrays: Sequence[Array], rows: int) -> RecordBatch:
-    """A batch of some columns."""
+    """Make a batch from columns."""
     pa = pyarrow()
     if arrays:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,4 +1,4 @@
-"""Rows: the kinds there are, and the columns of many."""
+"""Rows: their kinds, and their conversion to columns."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,20 +14,20 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class RowBlock(NamedTuple):
-    """Neighbours of one kind, as columns: Python's values, or of an Arrow batch, which is a block alone, Arrow's."""
+    """Consecutive rows of one kind as columns: of Python values, or of one Arrow batch."""
 
     values: Sequence[Any]
     names: Sequence[str] | None
-    """None where columns go by their position."""
+    """The column names; None if columns match by position."""
     columns: Sequence[Sequence[Any] | Array]
     size: int
     bare: bool = False
-    """Whether the values are no rows, but the only column."""
+    """Whether the values are not rows, but the content of a single column."""
     is_arrow: bool = False
 
 
 def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequence[RowBlock]:
-    """Values as columns, in order; `given` is what a dict has where it lacks a name that others have."""
+    """Split values into blocks of columns, in order; `given` fills keys that a dict lacks and others have."""
     kinds = set(map(type, values))
     if len(kinds) == 1:
         return _of_kind(kinds.pop(), values, given)
@@ -35,7 +35,7 @@ def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequen
 
 
 def tuple_names(kind: type) -> tuple[str, ...] | None:
-    """The names of such tuples' columns, also those that no attribute can have; None where they have no names."""
+    """The column names of a tuple type, including names that are not attributes; None if it has no names."""
     return getattr(kind, "_columns", getattr(kind, "_fields", None))
 
 
@@ -57,7 +57,7 @@ def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Seq
 def _of_dicts(rows: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> RowBlock:
     names = list(rows[0])
     if set(map(len, rows)) == {len(names)} and not hasattr(rows[0], "__missing__"):
-        # The same keys in all, as usual: twice as fast as looking. A defaultdict would make up what is missing.
+        # Usually all have the same keys, and this is twice as fast. A defaultdict would create missing ones.
         try:
             return RowBlock(rows, names, [list(map(itemgetter(name), rows)) for name in names], len(rows))
         except KeyError:
@@ -72,7 +72,7 @@ def _of_arrow(batch: RecordBatch) -> RowBlock:
     columns: list[Any] = list(batch.columns)
     if isinstance(batch, pa.Table):
         columns = [column.combine_chunks() for column in columns]
-    # How a dictionary is filled is a matter of how the values came, and must not show.
+    # Dictionary encoding depends on how values were batched, which must not be visible.
     plain = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in columns]
     return RowBlock([batch], batch.schema.names, plain, batch.num_rows, is_arrow=True)
 

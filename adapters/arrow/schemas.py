@@ -1,4 +1,4 @@
-"""A schema as users say it."""
+"""Schemas as users give them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from .package import Schema, pyarrow
 
 
 def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") -> Schema | None:
-    """The schema that was said: pyarrow's own, or a mapping of names to types, which may be named.
+    """Convert a user's schema: pyarrow's own, or a mapping of names to types or type names.
 
     Raises:
-        CompositionError: it is none.
+        CompositionError: it is not a schema.
 
     >>> schema_argument("write_csv", {"item": "string", "sold": "int64"})
     item: string
@@ -32,8 +32,9 @@ def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") ->
     if isinstance(arrow_schema, pa.Schema):
         if len(set(arrow_schema.names)) == len(arrow_schema.names):
             return arrow_schema
-        why = ", in which a column comes twice"
+        why = ", in which a column occurs twice"
     raise CompositionError(
-        f"{module}() at {Site.here()} got schema={schema!r}{why}; it is a mapping of columns to Arrow types or their "
-        f"names, as {{'item': 'string', 'sold': 'int64', 'price': pa.decimal128(9, 2)}}, or a pyarrow.Schema"
+        f"{module}() at {Site.here()} got schema={schema!r}{why}; use a mapping of column names to Arrow types or "
+        f"their names, such as {{'item': 'string', 'sold': 'int64', 'price': pa.decimal128(9, 2)}}, or a "
+        f"pyarrow.Schema"
     )

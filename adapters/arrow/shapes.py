@@ -1,4 +1,4 @@
-"""From Arrow batches to the values of a stream: named tuples, tuples, dicts, or the batches themselves."""
+"""Conversion of Arrow batches to a stream's values: named tuples, tuples, dicts, or the batches themselves."""
 
 import re
 from collections import namedtuple
@@ -8,8 +8,8 @@ from itertools import pairwise
 from keyword import iskeyword
 from typing import Any, Literal, TypeAlias, cast
 
-from pullstream import Batch, CompositionError, PullstreamError, TimedBatch
-from pullstream.authoring import Ascending, Site
+from pullstream import Batch, CompositionError, PullstreamError
+from pullstream.authoring import Ascending, Site, TimedBatch
 
 from .collector import between_its_rounds
 from .columns import ColumnTimes, converted, goes_on, run_starts, values
@@ -27,23 +27,23 @@ class NullTimeError(PullstreamError, ValueError):
 
 
 def shape_argument(module: str, as_: object) -> None:
-    """Refuse, when composing, an `as_` that is none."""
+    """Refuse, when composing, an unknown `as_`."""
     if as_ not in _FORMS:
         raise CompositionError(
-            f"{module}() at {Site.here()} got as_={as_!r}: it is {', '.join(map(repr, _FORMS[:-1]))} or {_FORMS[-1]!r}"
+            f"{module}() at {Site.here()} got as_={as_!r}: use {', '.join(map(repr, _FORMS[:-1]))} or {_FORMS[-1]!r}"
         )
 
 
 class Shape:
-    """Makes what `as_` says of Arrow batches.
+    """Converts Arrow batches to the form that `as_` says.
 
-    A row is a named tuple: `row.carrier`. Of a name that Python would not take the attribute is what is left of it:
-    `row.unit_price` of "unit price", `row.class_` of "class"; or, where nothing is, or another column is called so, `_`
-    and the column's position. `row._columns` and `row._asdict()` have the columns' own names, and whatever takes rows
-    by name goes by these. Nulls are None. A TIMESTAMP is an int, microseconds since 1970 in UTC
-    (thirty times cheaper than a datetime; one without a zone counts as UTC), a DATE a datetime.date.
+    A row is a named tuple: `row.carrier`. If a column's name is not a valid Python name, the attribute is a cleaned
+    form of it: `row.unit_price` for "unit price", `row.class_` for "class". If that is empty or taken, it is `_` and
+    the column's position. `row._columns` and `row._asdict()` have the original names, as do all lookups by name. Nulls
+    are None. A TIMESTAMP is an int (microseconds since 1970, UTC), which is thirty times cheaper than a datetime; one
+    without a zone counts as UTC. A DATE is a datetime.date.
 
-    `names` are the columns' names, if not those that the batches themselves say.
+    `names` are the columns' names, if they differ from those in the batches.
 
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"day": [1, 1, 2], "carrier": ["AA", "UA", None]})
@@ -64,11 +64,11 @@ class Shape:
 
     def _name(self, names: Sequence[str]) -> None:
         self._names = names
-        # Past the generated constructor, which is written in Python.
+        # Bypasses the generated constructor, which is written in Python.
         self._row = cast("Callable[[tuple[Any, ...]], Any]", partial(cast("Any", tuple).__new__, _row(tuple(names))))
 
     def of(self, batch: RecordBatch) -> list[Any]:
-        """The values of a batch, in order; as `"batches"`, the batch alone, if it has any rows."""
+        """The values of a batch in order; for `"batches"` the batch itself, if it has rows."""
         if self._as == "batches":
             return [self._renamed(batch)] if len(batch) else []
         if not self._named and self._names != batch.schema.names:
@@ -90,17 +90,17 @@ class Shape:
         return list(map(self._row, rows))
 
     def timed(self, batch: RecordBatch, time: Array, shown: str = "their time") -> Iterator[Batch[Any]]:
-        """The same with their times: at once if these are in order, or else in runs of equal time.
+        """Pair the values with their times: all at once if the times are in order, else in runs of equal times.
 
-        `time` is a column as long as the batch; as `"batches"`, a batch is cut where it changes.
+        `time` is a column as long as the batch. With `"batches"`, the batch is split where the time changes.
 
         Raises:
             NullTimeError: a row has no time; the message says that `shown` is null.
         """
         if time.null_count:
             raise NullTimeError(
-                f"no time in {time.null_count} of the next {len(time)} rows: {shown} is null. Give every row one, or "
-                f"leave out those without, with a filter",
+                f"no time in {time.null_count} of the next {len(time)} rows: {shown} is null. Give every row a time, "
+                f"or remove rows without one with a filter",
             )
         if len(time) == 0:
             return
@@ -128,9 +128,9 @@ class Shape:
 
 @lru_cache(maxsize=1024)
 def _row(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
-    """The named tuple of some columns; a row of it can be pickled, though nobody could import its class."""
+    """The named tuple type for columns; its rows can be pickled although the class cannot be imported."""
     row: Any = namedtuple("Row", _attributes(names), rename=True)  # type: ignore[misc] # noqa: PYI024
-    # The second of two columns of one name is called as its attribute is, or one of them would be lost.
+    # If two columns have the same name, the second gets its attribute's name, or it would be lost.
     columns = tuple(name if name not in names[:place] else row._fields[place] for place, name in enumerate(names))
     if columns != names:
         return _row(columns)
@@ -141,7 +141,7 @@ def _row(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
 
 
 def _attributes(names: tuple[str, ...]) -> Iterator[str]:
-    """Attribute names for columns; what Python takes for no name, or has twice, goes by its position."""
+    """Attribute names for columns; invalid and repeated names are replaced by the position."""
     for name in names:
         attribute = re.sub(r"\W+", "_", name).strip("_")
         attribute += "_" * iskeyword(attribute)

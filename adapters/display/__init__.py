@@ -2,10 +2,14 @@
 
     ps.run(pipeline, beside=display())
 
-On a terminal it is live; in a pipe, or a log of CI, it is a line now and then; in a notebook it is an output of the
-cell. Either way the last state stays. Importing this loads no rich; `display()` does.
+On a terminal it is live, in a pipe or CI log it prints a line now and then, and in a notebook it updates the cell's
+output. The last state stays visible. Importing this package does not load rich; `display()` does.
 """
 
 from .task import DisplayMissing, display
 
 __all__ = ["DisplayMissing", "display"]
+
+
+def __dir__() -> list[str]:
+    return __all__

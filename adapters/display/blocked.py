@@ -1,4 +1,4 @@
-"""Noticing, from another thread, that the run's own has been kept busy: by a function that never waits."""
+"""Detection, from another thread, of a function that blocks the run's thread."""
 
 import sys
 import threading
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from .screens import Screen
 
 LOOK = 1.0
-"""Seconds from one look to the next."""
+"""The seconds between two checks."""
 
 
 class Lookout:
-    """Says where Python is, when a display could not be brought up to date for a while.
+    """Reports the current Python function when the display could not be updated for a while.
 
-    All waits of a run are waits of trio's, and a display works meanwhile; what computes, or waits in some other way,
-    keeps everything else waiting.
+    All waits of a run are trio's, during which the display works. A function that computes, or waits in another way,
+    blocks everything else.
     """
 
     def __init__(self, screen: "Screen", history: "History") -> None:
@@ -45,7 +45,7 @@ class Lookout:
         self._thread.join()
 
     def alive(self) -> None:
-        """The display has just been brought up to date."""
+        """Note that the display was just updated."""
         self._alive = monotonic()
 
     def _look(self) -> None:
@@ -53,11 +53,11 @@ class Lookout:
             seconds = monotonic() - self._alive
             where = self._where() if seconds >= QUIET else ""
             if where:
-                self._screen.say(f"{where} has kept everything waiting for {seconds:.0f} s")
+                self._screen.say(f"{where} has blocked the run for {seconds:.0f} s")
 
     def _where(self) -> str:
-        """The innermost function of the user's that the run's thread is in; nothing if it is waiting."""
-        frame = sys._current_frames().get(self._watched)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - public in all but its name
+        """The innermost user function in the run's thread; empty if the run is waiting."""
+        frame = sys._current_frames().get(self._watched)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         innermost = frame
         while frame is not None:
             module = frame.f_globals.get("__name__", "")

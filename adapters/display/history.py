@@ -1,4 +1,4 @@
-"""Figures for a display: samples of a run, now and a few seconds ago."""
+"""Figures for a display: samples of a run, from now and the last few seconds."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
@@ -10,60 +10,60 @@ import trio
 from typing_extensions import override
 
 import pullstream as ps
-from pullstream import Blocking
 from pullstream.timely import BEGINNING, Antichain, TimelyError
+from pullstream.types import Blocking
 
 from .words import of_frontier
 
 SPAN = 5.0
-"""Seconds that rates are of."""
+"""The seconds over which rates are computed."""
 
 QUIET = 5.0
-"""Seconds in which nothing moves, until it is said what is waited for."""
+"""The seconds without progress after which the display says what the run waits for."""
 
 REASONS = 3
-"""The number of reasons given for a deadlock."""
+"""The maximum number of reasons shown for a deadlock."""
 
 
 @attrs.frozen
 class Sample:
-    """A run as it looked at one moment."""
+    """The state of a run at one moment."""
 
     at: float
-    """Seconds of trio's clock."""
+    """The time of trio's clock, in seconds."""
     wall: float
-    """Seconds of the clock that counters are in."""
-    rows: Sequence[ps.Counters]
+    """The time of the counters' clock, in seconds."""
+    rows: Sequence[ps.types.Counters]
     frontier: Sequence[Hashable]
     done: int
 
     @property
     def read(self) -> int:
-        """The number of values that have come in from sources."""
+        """The number of values from sources."""
         return sum(row.values_out for row in self.rows if not row.values_in)
 
     @property
     def moved(self) -> object:
-        """A value that changes when anything moves."""
+        """A value that changes whenever there is progress."""
         return [(row.values_in, row.values_out, row.status) for row in self.rows], self.frontier
 
 
 @attrs.frozen
 class Row:
-    """A module's line in the table."""
+    """A module's row in the table."""
 
     module: str
     values_in: int
     values_out: int
     rate: float
     busy: float
-    """The part of the last seconds, up to 1."""
+    """The busy share of the last seconds, from 0 to 1."""
     skipped: int
     status: str
 
 
 class _Shown(str):
-    """A time's text, which looks in a message as it is."""
+    """A formatted time, which messages show without quotes."""
 
     __slots__ = ()
 
@@ -73,11 +73,11 @@ class _Shown(str):
 
 
 class History:
-    """Looks at a run, and remembers a few seconds."""
+    """Samples a run, and keeps the last few seconds."""
 
-    def __init__(self, running: ps.Running[Any], times: int | None, shown: Callable[[Hashable], str]) -> None:
+    def __init__(self, running: ps.types.Running[Any], times: int | None, shown: Callable[[Hashable], str]) -> None:
         self.running = running
-        # How many are left after what earlier runs did, nobody knows.
+        # After earlier runs, the number of remaining times is unknown.
         self.times = None if running.resumed_at else times
         self.shown = shown
         self._began = trio.current_time()
@@ -86,7 +86,7 @@ class History:
         self._moved_at = self._began
 
     def look(self) -> None:
-        """Take a sample of the run as it is now."""
+        """Sample the run."""
         progress = self.running.progress
         frontier = _least([time for _, frontier in progress.frontiers() for time in frontier])
         sample = Sample(trio.current_time(), perf_counter(), self.running.counters(), frontier, progress.times_done())
@@ -109,18 +109,18 @@ class History:
 
     @property
     def seconds(self) -> float:
-        """The seconds that the run has been going."""
+        """The duration of the run in seconds."""
         return self.now.at - self._began
 
     @property
     def state(self) -> str:
-        """The run's state, in a word."""
+        """The run's state in one word."""
         if not self.finished:
             return "running"
         match self.running.failure:
             case None:
                 return "finished"
-            case ps.Abandoned():
+            case ps.errors.Abandoned():
                 return "stopped"
             case ps.StalledError():
                 return "stalled"
@@ -129,7 +129,7 @@ class History:
 
     @property
     def frontier(self) -> str:
-        """The least times that are not complete at the sinks; nothing, if there are no times to speak of."""
+        """The earliest incomplete times at the sinks; empty if there are none to show."""
         times = self.now.frontier
         if not times or (self.now.done == 0 and all(time is BEGINNING or time == 0 for time in times)):
             return ""
@@ -137,35 +137,35 @@ class History:
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether earlier runs have done everything."""
+        """Whether earlier runs completed everything."""
         return self.running.resumed_at is not None and not self.running.resumed_at
 
     @property
     def resumed(self) -> str:
-        """The times that the run went on from, as text, if it did."""
+        """The times at which the run resumed, as text; empty if it did not."""
         times = self.running.resumed_at
         if times is None:
             return ""
         if self.nothing_to_do:
-            return "had come to its end before: nothing is done again, and its result is given again"
+            return "an earlier run finished: nothing runs again, its result is returned"
         least = [time for time in _least(list(times)) if time is not BEGINNING]
         return f"resumed at {of_frontier(least, self.shown)}" if least else "resumed"
 
     @property
     def rate(self) -> float:
-        """Values a second that sources gave, of late; after the end, on average."""
+        """The recent rate of values from sources per second; after the end, the average."""
         return self._per_second(self.now.read, None if self.finished else self._before.read)
 
     @property
     def rows(self) -> list[Row]:
-        """A row a module."""
+        """One row per module."""
         now, before = self.now, self._before
         wall = now.wall - before.wall
         if self.finished:
             wall = now.wall - self._wall
         rows: list[Row] = []
         for row, old in zip(now.rows, before.rows, strict=False):
-            # A sink gives nothing: what it takes is what it does.
+            # A sink emits nothing, so show the rate of its input.
             does, did = (row.values_out, old.values_out) if row.values_out else (row.values_in, old.values_in)
             busy = row.busy - (0 if self.finished else old.busy)
             rows.append(
@@ -183,15 +183,15 @@ class History:
 
     @property
     def quiet(self) -> float:
-        """The seconds for which nothing has moved, if they are worth a word; else 0."""
+        """The seconds without progress; 0 if not worth mentioning."""
         seconds = self.now.at - self._moved_at
         return 0.0 if self.finished or seconds < QUIET else seconds
 
     def waits_for(self) -> list[str]:
-        """The reasons why nothing moves: modules that are at work, and what holds the run's times up."""
+        """The reasons for the lack of progress: busy modules, and what blocks the run's times."""
         working = [row for row in self.rows if row.busy > 0.5]
         names = ", ".join(f"{row.module} ({row.status})" if row.status else row.module for row in working)
-        reasons = [names or "what is outside of it"]
+        reasons = [names or "something outside the run"]
         for time in self.now.frontier[:1]:
             blocking = self._holding(time)
             reasons += [
@@ -205,13 +205,13 @@ class History:
         try:
             return self.running.progress.explain(time)
         except TimelyError:
-            # It is no time at some of the sinks.
+            # Some of the sinks do not have this time.
             return []
 
     def error(self) -> list[str]:
-        """The run's failure as text: a stall's whole text, a line of any other."""
+        """The run's failure as text: the full text of a stall, one line for other errors."""
         failure = self.running.failure
-        if failure is None or isinstance(failure, ps.Abandoned):
+        if failure is None or isinstance(failure, ps.errors.Abandoned):
             return []
         lines = str(failure).splitlines()
         if isinstance(failure, ps.StalledError):
@@ -223,13 +223,13 @@ class History:
         return self._samples[0]
 
     def _per_second(self, count: int, before: int | None) -> float:
-        """The rate per second since the oldest sample or, without one, since the beginning."""
+        """The rate per second since the oldest sample, or else since the beginning."""
         seconds = self.seconds if before is None else self.now.at - self._before.at
         return (count - (before or 0)) / seconds if seconds > 0 else 0.0
 
 
 def _least(times: list[Hashable]) -> list[Hashable]:
-    """The least of some times; all of them, once, where they are of different kinds."""
+    """The earliest of some times; times that cannot be compared are all included, once."""
     try:
         return list(Antichain(times))
     except TimelyError:

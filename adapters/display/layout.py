@@ -1,6 +1,6 @@
 """A run's state as lines of a given width.
 
-Written out by hand, and not as one of rich's tables: those take milliseconds, several times a second.
+The table is formatted here and not by rich, which would take milliseconds, several times a second.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from .words import of_rate, of_seconds
 STYLES = {"running": "cyan", "finished": "green", "stopped": "yellow", "stalled": "bold red", "failed": "bold red"}
 
 NAME = 14
-"""The least width of a module's name; columns that leave less room are left out."""
+"""The minimum width of a module's name; columns that do not fit beside it are dropped."""
 
 MUCH = 0.5
-"""The part of its time from which on a module is what holds up the others."""
+"""The busy share from which on a module counts as the bottleneck."""
 
 
 def lines(history: History, width: int, height: int = 0) -> list[Text]:
-    """All there is to say, in lines of at most `width`; with a `height`, in about so many."""
+    """Format the whole state, in lines of at most `width`; with a `height`, in about that many."""
     head = [*headline(history, width), *_bar(history, width), *_notes(history, width)]
     if history.nothing_to_do:
         return head
@@ -33,7 +33,7 @@ def lines(history: History, width: int, height: int = 0) -> list[Text]:
 
 
 def headline(history: History, width: int = 0) -> list[Text]:
-    """The run's state, part by part, in as many lines of `width` as it takes; or in one."""
+    """Format the run's state in parts: in lines of at most `width`, or in one line without it."""
     state = Text.assemble((history.state, STYLES[history.state]), f" in {of_seconds(history.seconds)}")
     if not history.finished:
         state = Text.assemble((f"{of_seconds(history.seconds)}", STYLES[history.state]))
@@ -58,7 +58,7 @@ def headline(history: History, width: int = 0) -> list[Text]:
 
 
 def quiet(history: History) -> list[str]:
-    """A line that says that nothing moves, and more on what it waits for."""
+    """Format a line that reports the lack of progress, and lines about its reasons."""
     if not history.quiet:
         return []
     first, *more = history.waits_for()
@@ -77,7 +77,7 @@ def _bar(history: History, width: int) -> list[Text]:
 
 
 def _notes(history: History, width: int) -> list[Text]:
-    """Notes on what is out of the ordinary."""
+    """Format notes about unusual conditions."""
     notes = [Text(history.resumed, style="dim")] if history.resumed else []
     for number, line in enumerate(quiet(history)):
         notes.append(Text(line if number == 0 else f"  {line}", style="yellow"))

@@ -22,11 +22,11 @@ from .history import History
 from .layout import headline, lines, quiet
 
 WIDEST = 100
-"""The most characters that a line may have."""
+"""The maximum width of a line."""
 
 
 class Screen(ABC):
-    """A place that shows a run; one that can be written to no longer is left alone."""
+    """A place that shows a run; it is skipped once writing to it has failed."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -43,15 +43,15 @@ class Screen(ABC):
         self._guarded(self._stack.close)
 
     def show(self, history: History) -> None:
-        """Show how the run stands now."""
+        """Show the current state of the run."""
         self._guarded(self.draw, history)
 
     def end(self, history: History) -> None:
-        """Show how it has ended."""
+        """Show the final state."""
         self._guarded(self.draw_last, history)
 
     def say(self, text: str) -> None:
-        """Show a line in another thread, while the run's own is busy."""
+        """Print a line from another thread while the run's thread is busy."""
         self._guarded(self.interject, text)
 
     def _guarded(self, draw: Any, *what: Any) -> None:
@@ -61,31 +61,31 @@ class Screen(ABC):
             try:
                 draw(*what)
             except (OSError, SystemExit):
-                # A pipe that nobody reads (rich makes an exit of it): the work is worth more than its display.
+                # A broken pipe, for which rich exits: the run is more important than its display.
                 self.gone = True
                 with suppress(OSError, SystemExit):
                     self._stack.close()
 
     @property
     def width(self) -> int:
-        """The characters that fit into a line."""
+        """The width of a line in characters."""
         return min(self.console.width, WIDEST)
 
     @abstractmethod
     def draw(self, history: History) -> None:
-        """Show it."""
+        """Draw the state."""
 
     @abstractmethod
     def draw_last(self, history: History) -> None:
-        """Show the end."""
+        """Draw the final state."""
 
     @abstractmethod
     def interject(self, text: str) -> None:
-        """Show a line."""
+        """Print a line."""
 
 
 class Terminal(Screen):
-    """Live, below what the program prints."""
+    """Live, below the program's output."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -97,7 +97,7 @@ class Terminal(Screen):
         return self
 
     def _begin(self) -> None:
-        # What goes to a file or another program goes on going there.
+        # Output to a file or another program must not be redirected.
         self._live = Live(
             console=self.console,
             auto_refresh=False,
@@ -127,7 +127,7 @@ class Terminal(Screen):
 
 
 class Log(Screen):
-    """A line now and then, and the table at the end."""
+    """A line from time to time, and the table at the end."""
 
     def __init__(self, console: Console, every: float) -> None:
         super().__init__(console)
@@ -155,13 +155,13 @@ class Log(Screen):
 
     def _print(self, rows: Iterable[Text]) -> None:
         for row in rows:
-            # Plainly: not even a terminal that can do no more wants control codes here.
+            # Plain text: a dumb terminal must not get control codes here.
             text = row.plain.encode(self.console.encoding, "replace").decode(self.console.encoding)
             self.console.print(Text(text), soft_wrap=True, highlight=False)
 
 
 class Notebook(Screen):
-    """An output of the cell, which changes."""
+    """The output of a notebook cell, which is updated."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -195,7 +195,7 @@ class Notebook(Screen):
 
 
 def screen_for(console: Console | None, every: float) -> Screen:
-    """The screen that fits where the program runs."""
+    """The screen for the environment of the program."""
     console = console or _stderr()
     if console.is_jupyter:
         return Notebook(console)
@@ -206,7 +206,7 @@ def screen_for(console: Console | None, every: float) -> Screen:
 
 @cache
 def _stderr() -> Console:
-    """The one console of all displays, so that those of several runs stand below one another."""
+    """The console that all displays share, so that those of several runs do not overlap."""
     return Console(stderr=True)
 
 
@@ -222,7 +222,7 @@ def _is_terminal(stream: TextIO | Any) -> bool:
 
 
 def _redirect_logs(stack: ExitStack, streams: dict[Any, Any]) -> None:
-    """Let logs appear above the display, too: a handler keeps the stream that it was made with."""
+    """Redirect log handlers above the display; each holds the stream that it was created with."""
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers: list[Any] = [handler for logger in loggers for handler in getattr(logger, "handlers", ())]
     for handler in handlers:

@@ -1,4 +1,4 @@
-"""The task that looks at a run a few times a second, and shows what it sees."""
+"""The task that samples a run several times a second and displays it."""
 
 import warnings
 from collections.abc import Awaitable, Callable, Hashable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .screens import Screen
 
 REFRESH = 0.25
-"""Seconds from one look to the next."""
+"""The seconds between two samples."""
 
 
 class DisplayMissing(ps.PullstreamError, ImportError):
@@ -34,8 +34,8 @@ def display(
     shown: Callable[[Hashable], str] = of_time,
     every: float = 10.0,
     console: "Console | None" = None,
-) -> Callable[[ps.Running[Any]], Awaitable[None]]:
-    """Show how a run is getting on: `run(pipeline, beside=display())`, `pipeline.open(beside=display())`.
+) -> Callable[[ps.types.Running[Any]], Awaitable[None]]:
+    """Show the progress of a run: `run(pipeline, beside=display())`, `pipeline.open(beside=display())`.
 
     >>> import sys, pullstream as ps
     >>> from rich.console import Console
@@ -46,27 +46,25 @@ def display(
     ...
     ['Tea', 'Rice', 'Salt']
 
-    The first line: how the run stands, for how long; the frontier at the sinks, the least times that are not complete
-    yet; how many times are complete; how many values the sources have given, and how many a second of late (at the
-    end, on average). Then a row a module: values in and out, values a second, and how much of late it was the one
-    that was busy: it computed, or waited for the outside world. Below stands what a module says of itself, such as the
-    file it reads. When nothing has moved for 5 s, a line says what it waits for.
+    The first line shows the state of the run and its duration; the frontier at the sinks, that is the earliest times
+    that are not complete; the number of complete times; and the number of values from the sources, with the current
+    rate (at the end, the average). Then follows one row per module: values in and out, values per second, and the share
+    of recent time in which it was busy, computing or waiting for the outside world. Below it is the module's own
+    status, for example the file that it reads. After 5 s without any progress, a line says what the run waits for.
 
-    `times` is how many times there will be, where that is known: then there is a bar. `shown` gives a time's text.
-    Where there is no terminal, a line comes `every` so many seconds, and the table at the end. `console` is a rich
-    Console; without one it is stderr, so that what a program prints can go elsewhere. On a terminal, prints, warnings
-    and logs of Python appear above the display; what another process writes there (Java's logs) spoils a line or two.
+    `times` is the total number of times, if known; it adds a progress bar. `shown` formats a time. Without a terminal,
+    a line is printed every `every` seconds, and the table at the end. `console` is a rich Console, by default on
+    stderr, so that the program's own output can go elsewhere. On a terminal, Python's prints, warnings and logs appear
+    above the display; the output of other processes (such as Java's logs) may garble a line.
 
-    A program that uses rich itself gives its own `console`, for two that know nothing of each other write over one
-    another.
+    A program that uses rich itself should pass its own `console`: two separate consoles would overwrite each other.
 
-    It looks a few times a second, in the run's own thread. A run is worth more than its display: if the console can be
-    written to no longer, or something fails in here (a `RuntimeWarning` says what), the display ends and the run goes
-    on.
+    The display runs in the run's own thread. If the console can no longer be written to, or the display fails (with a
+    `RuntimeWarning`), the display ends and the run continues.
 
     Raises:
         DisplayMissing: rich is not installed.
-        CompositionError: an argument is not what it should be.
+        CompositionError: an argument is invalid.
     """
     if times is not None:
         Count(1)(Call("display", name="times"), times)
@@ -77,14 +75,14 @@ def display(
     if console is not None and not isinstance(console, rich.Console):
         raise ps.CompositionError(
             f"display() at {Site.here()} needs a rich Console as its console, and got {console!r}: "
-            f"rich.console.Console(file=...) makes one of a file"
+            f"use rich.console.Console(file=...) for a file"
         )
     return Display(screens.screen_for, console, times, shown, every)
 
 
 @attrs.frozen
 class Display:
-    """The display that `display()` gives; it can be used for any number of runs."""
+    """The callable that `display()` returns; it can be used for any number of runs."""
 
     screen_for: "Callable[[Console | None, float], Screen]"
     console: "Console | None"
@@ -92,14 +90,14 @@ class Display:
     shown: Callable[[Hashable], str]
     every: float
 
-    async def __call__(self, running: ps.Running[Any]) -> None:
+    async def __call__(self, running: ps.types.Running[Any]) -> None:
         """Show `running` until it ends."""
         try:
             await self._show(running)
-        except Exception as exc:  # noqa: BLE001 - told, and no reason to end the work of a night
-            warnings.warn(f"the display has failed, and the run goes on without it: {exc!r}", RuntimeWarning, 2)
+        except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run
+            warnings.warn(f"the display failed, and the run continues without it: {exc!r}", RuntimeWarning, 2)
 
-    async def _show(self, running: ps.Running[Any]) -> None:
+    async def _show(self, running: ps.types.Running[Any]) -> None:
         history = History(running, self.times, self.shown)
         screen = self.screen_for(self.console, self.every)
         with screen, Lookout(screen, history) as lookout:

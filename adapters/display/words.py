@@ -1,4 +1,4 @@
-"""Times, durations and numbers, as people like to read them."""
+"""Readable formats for times, durations and numbers."""
 
 import datetime as dt
 from collections.abc import Callable, Hashable, Iterable
@@ -7,14 +7,14 @@ from typing import cast
 from pullstream.timely import BEGINNING, Lexicographic, Product
 
 MOST = 40
-"""The most characters that a time may have."""
+"""The maximum length of a time."""
 
 LEAST_TIMES = 3
-"""The number of times that are shown of a frontier."""
+"""The maximum number of times shown of a frontier."""
 
 
 def of_time(time: Hashable) -> str:
-    """A time's text.
+    """Format a time.
 
     >>> of_time(dt.date(2013, 7, 31)), of_time(dt.datetime(2013, 7, 31, 14)), of_time(Product(3, dt.date(2013, 7, 31)))
     ('2013-07-31', '2013-07-31 14:00', '(3, 2013-07-31)')
@@ -31,7 +31,7 @@ def of_time(time: Hashable) -> str:
 
 
 def of_frontier(frontier: Iterable[Hashable], shown: Callable[[Hashable], str]) -> str:
-    """The least times of a frontier.
+    """Format the earliest times of a frontier.
 
     >>> of_frontier([3], of_time), of_frontier([(1, 4), (2, 2), (3, 1), (5, 0)], of_time)
     ('3', '(1, 4), (2, 2), (3, 1) and 1 more')
@@ -42,7 +42,7 @@ def of_frontier(frontier: Iterable[Hashable], shown: Callable[[Hashable], str]) 
 
 
 def of_seconds(seconds: float) -> str:
-    """A duration.
+    """Format a duration.
 
     >>> of_seconds(5.4), of_seconds(3725), of_seconds(200_000)
     ('0:00:05', '1:02:05', '2 days, 7:33:20')
@@ -51,7 +51,7 @@ def of_seconds(seconds: float) -> str:
 
 
 def of_rate(per_second: float) -> str:
-    """Values in a second.
+    """Format a rate per second.
 
     >>> of_rate(84_112.4), of_rate(0.25), of_rate(0)
     ('84,112', '0.2', '0')

@@ -1,4 +1,4 @@
-r"""Files: read as streams, and written one per completed time, whole or not at all.
+r"""Read files as streams, and write one file per completed time, whole or not at all.
 
 >>> import tempfile, pullstream as ps
 >>> from pullstream import files
@@ -8,6 +8,8 @@ r"""Files: read as streams, and written one per completed time, whole or not at 
 ...     [(path.name, path.read_text()) for path in paths]
 [('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
+
+from pullstream.authoring import present
 
 from ..arrow import SchemaError
 from .reading.csv import read_csv
@@ -51,3 +53,8 @@ __all__ = [
     "write_parquet",
     "write_text",
 ]
+present(*map(globals().get, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

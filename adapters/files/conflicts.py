@@ -1,7 +1,7 @@
-"""All that one run reads and writes: no target may be what is read, the journal, a manifest or another sink's.
+"""Conflicts between the files of one run: a target must not be an input, the journal, a manifest or another target.
 
-Sources and sinks say what they are about to do, in whichever order. Local files are told apart as the system does, so
-links, spellings and the cases of letters do not matter.
+Sources and sinks register what they read and write, in any order. Local files are compared by identity, as the system
+does, so links, spellings and letter case do not matter.
 """
 
 import os
@@ -20,19 +20,19 @@ from .names import is_aside
 from .urls import fsspec
 
 NAME: Final = "adapters.files"
-"""The name under which modules of a run find each other."""
+"""The key under which the modules of a run find their shared `RunFiles`."""
 
 
 @attrs.frozen(eq=False)
 class ReadPaths:
-    """A path, a folder or a pattern that a source reads in some file system; None is this machine's own."""
+    """A path, folder or pattern that a source reads in a file system; `fs` is None for the local one."""
 
     given: str
     key: str
     fs: Any = None
 
     def takes(self, path: str, fs: Any = None) -> bool:
-        """Whether a file is, or would be, among what is read."""
+        """Whether the source reads a file at this path, or would if it existed."""
         if self.fs is None and fs is None:
             return self._takes_local(Path(path))
         if not _same_store(self.fs, fs):
@@ -56,7 +56,7 @@ class ReadPaths:
 
 @attrs.frozen(eq=False)
 class WritePaths:
-    """A target: paths as they may be, with something in the place of its fields, and which of them there are."""
+    """The target of a sink: its template, sample paths with placeholder values, and the paths written so far."""
 
     where: str
     template: str
@@ -67,7 +67,7 @@ class WritePaths:
     manifest: str | None = None
 
     def takes(self, path: str, fs: Any = None) -> bool:
-        """Whether a file is one of those that it has begun, or will lengthen."""
+        """Whether the sink has begun this file or will append to it."""
         if self.fs is not None or fs is not None:
             return _same_store(self.fs, fs) and self.taken(path)
         below = _below(Path(self.root), Path(path))
@@ -75,23 +75,23 @@ class WritePaths:
 
 
 class RunFiles:
-    """The files of a run; for all threads."""
+    """The files that a run reads and writes; thread-safe."""
 
     def __init__(self, journal: Path | None) -> None:
         self._journal = journal
         self._reads: list[ReadPaths] = []
         self._writes: list[WritePaths] = []
         self._written: list[WritePaths] = []
-        """The writes that have come to their end: what they wrote is not to be replaced."""
+        """Targets of finished sinks: no other sink may replace their files."""
         self._lock = Lock()
 
     @classmethod
     def of(cls, common: MutableMapping[str, Any], journal: Path | None) -> "RunFiles":
-        """The traffic of a run."""
+        """The record of a run, created on first use."""
         return common.setdefault(NAME, cls(journal))
 
     def read(self, read: ReadPaths) -> None:
-        """A source begins to read.
+        """Register a source that begins to read.
 
         Raises:
             CompositionError: a sink of the run writes there, or the run's journal is there.
@@ -107,10 +107,10 @@ class RunFiles:
             self._reads.append(read)
 
     def write(self, write: WritePaths) -> None:
-        """A sink begins to write.
+        """Register a sink that begins to write.
 
         Raises:
-            CompositionError: a source of the run reads there, or a journal or manifest is what it would write.
+            CompositionError: a source of the run reads there, or the sink would replace a journal or manifest.
         """
         with self._lock:
             if why := self._kept(Path(write.samples[0]), [*self._writes, write]) if write.fs is None else None:
@@ -122,7 +122,7 @@ class RunFiles:
             self._writes.append(write)
 
     def over(self, what: ReadPaths | WritePaths) -> None:
-        """Forget it: it is not read, or written to, any more."""
+        """Unregister a source or sink that has finished."""
         with self._lock:
             several: list[Any] = self._reads if isinstance(what, ReadPaths) else self._writes
             if what in several:
@@ -130,16 +130,16 @@ class RunFiles:
                 self._written += [what] if isinstance(what, WritePaths) else []
 
     def refusal(self, path: str, mine: WritePaths) -> str | None:
-        """The reason why a target of a sink's may not be written; None if it may."""
+        """The reason why a sink may not write a target; None if it may."""
         fs = mine.fs
         with self._lock:
             if fs is None and (why := self._kept(Path(path), self._writes)):
                 return why
-            # A sink that is composed once and runs again, inside another module, may mean it.
+            # A sink composed once may run again inside another module, and may rewrite its own files.
             over = (other for other in self._written if (other.where, other.template) != (mine.where, mine.template))
             for other in (*self._writes, *over):
                 if other is not mine and other.takes(path, fs):
-                    return f"is written by {other.where}, too: give each of the two targets of its own"
+                    return f"is also written by {other.where}: give each of the two its own targets"
             read = next((read for read in self._reads if read.takes(path, fs)), None)
             return None if read is None else f"is among what is read ({read.given!r}): {_ADVICE}"
 
@@ -154,8 +154,8 @@ class RunFiles:
 
 
 _ADVICE: Final = (
-    "it would take the place of what is read, or be read itself, by the next run or, with follow=True, for ever. Write "
-    "to another folder, or read a pattern that leaves it out"
+    "it would replace an input, or be read as one: by the next run or, with follow=True, by this run, endlessly. Write "
+    "to another folder, or read a pattern that excludes it"
 )
 
 
@@ -168,7 +168,7 @@ def _keep_apart(read: ReadPaths, write: WritePaths) -> None:
 
 
 def _same_store(fs: Any, other: Any) -> bool:
-    """Whether two file systems are one: fsspec's are others, to themselves, in each thread, as some must be."""
+    """Whether two file systems are the same; fsspec may create one per thread, and those do not compare equal."""
     if fs is None or other is None:
         return False
     options = ("storage_args", "storage_options")
@@ -176,7 +176,7 @@ def _same_store(fs: Any, other: Any) -> bool:
 
 
 def same_file(path: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, or would, if there is none yet."""
+    """Whether two paths lead to the same file, or would if it existed."""
     try:
         return os.path.samestat(path.stat(), other.stat())
     except OSError:
@@ -184,7 +184,7 @@ def same_file(path: Path, other: Path) -> bool:
 
 
 def _below(folder: Path, path: Path) -> str | None:
-    """The path of a file within a folder, if it is in it."""
+    """The path of a file relative to a folder, if it is inside."""
     try:
         here = folder.stat()
     except OSError:
@@ -201,7 +201,7 @@ def _is_data(path: str) -> bool:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern finds a file; what is called as no data is, only if it is meant by name."""
+    """Whether a pattern finds a file; hidden and temporary files only if the pattern names them explicitly."""
     plain = not pattern.rpartition("/")[2].startswith((".", "_"))
     match = re.match(fsspec().utils.glob_translate(pattern), path)
     return match is not None and not (plain and is_aside(path.rpartition("/")[2]))

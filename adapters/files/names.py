@@ -1,40 +1,40 @@
-"""Names of files: which of them say that a file is no data, or not yet, and which the system does not take."""
+"""File names: which ones mark a file as hidden or unfinished, and which ones the system rejects."""
 
 import os
 import re
 from typing import Final
 
 UNFINISHED: Final = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
-"""Endings of the names of files that somebody is still writing."""
+"""Name endings of files that are still being written."""
 
 LONGEST: Final = 255
-"""The most bytes that a name may have on nearly every file system."""
+"""The maximum bytes of a file name on nearly every file system."""
 
 _DEVICE: Final = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]) *(\..*)?", re.IGNORECASE)
 
 
 def is_aside(name: str) -> bool:
-    """Whether a name in a folder says that it is not data, or not yet; `_day=1` is a partition."""
+    """Whether a name in a folder marks a hidden or unfinished file; `_day=1` is a partition, so it is data."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(UNFINISHED)
 
 
 def not_a_name(text: str) -> str | None:
-    """The reason why a text is no name of a file or folder of this system, or no part of one; None if it is."""
+    """The reason why a text cannot be a file or folder name on this system, or part of one; None if it can."""
     if text in {"", ".", ".."}:
-        return "it is empty, or leads elsewhere"
+        return "it is empty, . or .., which name no file of their own"
     separators = {"/", "\0", os.sep, os.altsep or "/"}
     if any(separator in text for separator in separators):
-        return "it has separators in it, or a zero"
+        return "it contains a path separator or a null character"
     try:
-        # Not all that Python calls text is text.
+        # A Python str may contain lone surrogates, which cannot be encoded.
         os.fsencode(text)
     except UnicodeEncodeError:
-        return "it is no text, for there is half a character in it"
+        return "it contains a lone surrogate, which cannot be encoded"
     if os.name == "nt" and (_DEVICE.fullmatch(text) or text[-1] in " ." or re.search(r'[<>:"|?*\x00-\x1f]', text)):
-        return "Windows takes no such name"
+        return "Windows does not allow this name"
     return None
 
 
 def too_long(name: str) -> bool:
-    """Whether a file system takes no such name for its length."""
+    """Whether a name is too long for most file systems."""
     return len(os.fsencode(name)) > LONGEST

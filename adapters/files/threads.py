@@ -1,4 +1,4 @@
-"""Calls in threads of their own."""
+"""Function calls in their own threads."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def start_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-    """Call it in a thread of its own, which is no obstacle to the program's exit, wherever it hangs."""
+    """Call a function in its own daemon thread, which cannot block the program's exit even if it hangs."""
     future: Future[T] = Future()
     Thread(target=_call, args=(future, function, args, kwargs), name="pullstream files", daemon=True).start()
     return future
@@ -19,7 +19,7 @@ def start_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 def _call(future: "Future[Any]", function: Callable[..., Any], args: Any, kwargs: Any) -> None:
     try:
         future.set_result(function(*args, **kwargs))
-    except BaseException as exc:  # noqa: BLE001 - raised where the result is wanted
+    except BaseException as exc:  # noqa: BLE001 - raised where the result is used
         future.set_exception(exc)
-        # Else the exception, which has this frame, would be kept until the collector finds it.
+        # The exception refers to this frame: break the cycle, or it lives until the garbage collector runs.
         del future

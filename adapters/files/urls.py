@@ -1,4 +1,4 @@
-"""fsspec, and the URLs that it knows."""
+"""fsspec, and checks for the URLs that it supports."""
 
 import re
 from typing import Any
@@ -12,18 +12,18 @@ class FsspecMissing(PullstreamError, ImportError):
 
 
 def fsspec() -> Any:
-    """The package.
+    """Import the package.
 
     Raises:
-        FsspecMissing: it is not there.
+        FsspecMissing: it is not installed.
     """
     return of_extra("files", "fsspec", FsspecMissing)
 
 
 def url_argument(module: str, path: str) -> None:
-    """Refuse, when composing, a URL whose file system is unknown, or lacks a package; paths are no URLs."""
+    """Refuse, when composing, a URL whose file system is unknown or needs a missing package; plain paths pass."""
     for part in path.split("::"):
-        # In a chain a word alone is a file system, as in `simplecache::s3://...`, and all else is a path.
+        # In a chain, a bare word names a file system (`simplecache::s3://...`); every other part without :// is a path.
         word = "::" in path and (part in fsspec().available_protocols() or re.fullmatch("[a-z]+", part) is not None)
         protocol = part.partition("://")[0] if "://" in part else part if word else ""
         if not protocol:
@@ -36,6 +36,6 @@ def url_argument(module: str, path: str) -> None:
             raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from exc
         except ValueError as exc:
             raise CompositionError(
-                f"{module}({path!r}) at {Site.here()}: fsspec knows no {protocol}://; its file systems are listed by "
-                f"fsspec.available_protocols()"
+                f"{module}({path!r}) at {Site.here()}: fsspec has no file system for {protocol}://. "
+                f"fsspec.available_protocols() lists those it has"
             ) from exc

@@ -1,11 +1,15 @@
-"""A run's figures for whatever collects an application's metrics (`pip install 'pullstream[metrics]'`).
+"""Metrics of a run through OpenTelemetry (`pip install 'pullstream[metrics]'`).
 
     ps.run(pipeline, beside=metrics())
 
-They go through OpenTelemetry's API, which sends them nowhere until the program sets up an SDK with a reader and an
-exporter. Importing this loads none of it; `metrics()` does.
+OpenTelemetry's API discards the values until the program sets up an SDK with a reader and an exporter. Importing this
+package does not load OpenTelemetry; `metrics()` does.
 """
 
 from .task import MetricsMissing, metrics
 
 __all__ = ["MetricsMissing", "metrics"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""The instruments of a meter, and what of a run each of them is told."""
+"""The instruments of a meter, and the figures that each one gets."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
 
 COUNTED: Final = {
-    "values_in": ("pullstream.values.in", "{value}", "values that a module has taken"),
-    "values_out": ("pullstream.values.out", "{value}", "values that a module has given"),
-    "batches_in": ("pullstream.batches.in", "{batch}", "answers in which a module has taken them"),
-    "batches_out": ("pullstream.batches.out", "{batch}", "answers in which a module has given them"),
-    "skipped": ("pullstream.values.skipped", "{value}", "values that a failure policy left out"),
-    "busy": ("pullstream.busy", "s", "seconds that a module was asked and asked nobody"),
-    "waiting_for_upstream": ("pullstream.waiting.upstream", "s", "seconds that a module's asks were outstanding"),
-    "waiting_for_downstream": ("pullstream.waiting.downstream", "s", "seconds that nobody asked a module"),
+    "values_in": ("pullstream.values.in", "{value}", "values that a module has received"),
+    "values_out": ("pullstream.values.out", "{value}", "values that a module has emitted"),
+    "batches_in": ("pullstream.batches.in", "{batch}", "batches that a module has received"),
+    "batches_out": ("pullstream.batches.out", "{batch}", "batches that a module has emitted"),
+    "skipped": ("pullstream.values.skipped", "{value}", "values skipped by a failure policy"),
+    "busy": ("pullstream.busy", "s", "seconds in which a module was asked and did not wait for upstream"),
+    "waiting_for_upstream": ("pullstream.waiting.upstream", "s", "seconds in which a module waited for upstream"),
+    "waiting_for_downstream": ("pullstream.waiting.downstream", "s", "seconds in which a module was not asked"),
 }
-"""The counters by the field of `Counters` that they are of: name, unit, description."""
+"""The counters by their field in `Counters`: name, unit, description."""
 
 
 class Instruments:
-    """One run's figures: each look tells what has changed since the last one.
+    """The figures of one run; each look reports the changes since the last one.
 
-    Counters are told their differences, and not observed when somebody collects: what observes would be called in the
-    collector's thread, and for ever, as there is no way to take it back when a run has ended.
+    The counters are synchronous. Observable ones would be called in the collector's thread, and even after the run has
+    ended, because callbacks cannot be unregistered.
     """
 
     def __init__(
         self,
         meter: "Meter",
-        running: ps.Running[Any],
+        running: ps.types.Running[Any],
         behind: Callable[[Any], float] | None,
         attributes: Mapping[str, str],
     ) -> None:
@@ -45,17 +45,17 @@ class Instruments:
         self._counters = {
             field: meter.create_counter(name, unit, description) for field, (name, unit, description) in COUNTED.items()
         }
-        self._done = meter.create_counter("pullstream.times.done", "{time}", "times that are complete at the sinks")
-        self._open = meter.create_gauge("pullstream.times.open", "{time}", "times that are not complete at a module")
+        self._done = meter.create_counter("pullstream.times.done", "{time}", "times complete at the sinks")
+        self._open = meter.create_gauge("pullstream.times.open", "{time}", "times not yet complete at a module")
         self._still = meter.create_gauge("pullstream.frontier.still", "s", "seconds since a module's frontier moved")
-        self._lag = meter.create_gauge("pullstream.frontier.lag", "1", "how far a module's frontier is behind")
+        self._lag = meter.create_gauge("pullstream.frontier.lag", "1", "lag of a module's frontier")
         self._told: dict[tuple[int, str], float] = {}
         self._told_done = 0
         self._holders: set[str] = set()
         self._moved: dict[int, tuple[list[Hashable], float]] = {}
 
     def look(self) -> None:
-        """Tell of the run as it is now."""
+        """Report the current state of the run."""
         rows = self._running.counters()
         for place, row in enumerate(rows):
             about = self._about(row.module, place)
@@ -75,10 +75,10 @@ class Instruments:
                 try:
                     self._tell_frontier(place, rows[place].module, progress.frontier(at=name))
                 except LookupError:
-                    continue  # it is also one of a row of fused ones
+                    continue  # it is also part of a fused row
 
     def _tell_open(self) -> None:
-        """Tell of every module that has times open, and of those that had."""
+        """Report all modules that have, or had, open times."""
         times: defaultdict[str, set[Hashable]] = defaultdict(set)
         for stamp in self._running.progress.pointstamps():
             times[stamp.holder].add(stamp.time)

@@ -1,4 +1,4 @@
-"""The task that looks at a run now and then, and tells a meter what has changed."""
+"""The task that samples a run periodically and reports changes to a meter."""
 
 import warnings
 from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -29,37 +29,36 @@ def metrics(
     behind: Callable[[Any], float] | None = None,
     attributes: Mapping[str, str] | None = None,
     log: Logger | None = None,
-) -> Callable[[ps.Running[Any]], Awaitable[None]]:
-    """Tell a meter of OpenTelemetry's how a run is getting on: `run(pipeline, beside=metrics())`.
+) -> Callable[[ps.types.Running[Any]], Awaitable[None]]:
+    """Report a run's metrics to an OpenTelemetry meter: `run(pipeline, beside=metrics())`.
 
     >>> import pullstream as ps
     >>> shops = ps.pipe(ps.values(["tea", "rice", "salt"], time=len), ps.map(str.title), ps.collect())
     >>> ps.run(shops, beside=metrics())
     ['Tea', 'Rice', 'Salt']
 
-    Counters, of each module (`pullstream.module`, its name, and `pullstream.place`, its number in the pipeline):
+    Counters of each module (with the attributes `pullstream.module`, its name, and `pullstream.place`, its position):
     `pullstream.values.in`, `pullstream.values.out` and `pullstream.values.skipped`; `pullstream.batches.in` and
-    `pullstream.batches.out`, the answers in which they came and went; `pullstream.busy`,
-    `pullstream.waiting.upstream` and `pullstream.waiting.downstream`, in seconds, as `Counters` defines them; and of
-    the run `pullstream.times.done`, the number of times that are complete at the sinks. Gauges:
-    `pullstream.times.open`, the times that a module, or any of its name, may still answer or has under way;
-    `pullstream.frontier.still`, the seconds for which the least times that may come out of it have been the same, and
-    with `behind`, a function from a time to how far it is behind (`lambda day: (date.today() - day).days`),
-    `pullstream.frontier.lag`, of the time that is furthest behind. At a good end all three are 0; what a run that
-    failed has left open stays told. Frontiers are told of modules that have a name of their own in the run (`named`).
+    `pullstream.batches.out`; `pullstream.busy`, `pullstream.waiting.upstream` and `pullstream.waiting.downstream`, in
+    seconds, as `Counters` defines them. Counter of the run: `pullstream.times.done`, the times complete at the sinks.
 
-    The `meter` is that of the program's global provider, named "pullstream", unless another is given. `attributes` are
-    added to all figures: which pipeline it is, say. Changes are told `every` so many seconds and at the end, so that
-    counters are exact once the run is over. With a `log`, every move of the frontier at the sinks is a line of its,
-    with the times that are done.
+    Gauges of each module: `pullstream.times.open`, the times that it may still emit or has in flight;
+    `pullstream.frontier.still`, the seconds since its output frontier last moved; and `pullstream.frontier.lag`, the
+    lag of its earliest time, as given by `behind`, a function of a time (`lambda day: (date.today() - day).days`). When
+    a run ends successfully, all three are 0; a failed run leaves the last values. Frontiers are reported for modules
+    whose name is unique in the run (`named`); the open times of modules with the same name are reported together.
 
-    It looks from the run's own thread. A run is worth more than its figures: if something fails in here, such as
-    `behind`, a `RuntimeWarning` says what, they end, and the run goes on. `beside` takes one onlooker; to have two,
-    call both in a nursery of your own one.
+    `meter` is by default that of the program's global provider, named "pullstream". `attributes` are added to all
+    figures, for example the name of the pipeline. Changes are reported every `every` seconds and at the end, so
+    counters are exact after the run. With a `log`, every move of the frontier at the sinks is logged, with the number
+    of completed times.
+
+    Metrics are collected in the run's own thread. An error in them, for example in `behind`, does not end the run: it
+    ends the metrics with a `RuntimeWarning`. `beside` takes one task; to use several, start them in your own nursery.
 
     Raises:
         MetricsMissing: OpenTelemetry's API is not installed.
-        CompositionError: an argument is not what it should be.
+        CompositionError: an argument is invalid.
     """
     seconds(Call("metrics", name="every"), every)
     if behind is not None:
@@ -72,7 +71,7 @@ def metrics(
 
 @attrs.frozen
 class Metrics:
-    """The onlooker that `metrics()` gives; it can be used for any number of runs."""
+    """The callable that `metrics()` returns; it can be used for any number of runs."""
 
     meter: Any
     every: float
@@ -80,18 +79,18 @@ class Metrics:
     attributes: dict[str, str]
     log: Logger | None
 
-    async def __call__(self, running: ps.Running[Any]) -> None:
-        """Tell of `running` until it ends."""
+    async def __call__(self, running: ps.types.Running[Any]) -> None:
+        """Report `running` until it ends."""
         try:
             async with trio.open_nursery() as nursery:
                 if self.log is not None:
                     nursery.start_soon(_log, running, self.log)
                 await self._tell(running)
                 nursery.cancel_scope.cancel()
-        except Exception as exc:  # noqa: BLE001 - told, and no reason to end the work of a night
-            warnings.warn(f"metrics have failed, and the run goes on without them: {exc!r}", RuntimeWarning, 2)
+        except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run
+            warnings.warn(f"metrics failed, and the run continues without them: {exc!r}", RuntimeWarning, 2)
 
-    async def _tell(self, running: ps.Running[Any]) -> None:
+    async def _tell(self, running: ps.types.Running[Any]) -> None:
         instruments = Instruments(self.meter, running, self.behind, self.attributes)
         try:
             while not running.finished:
@@ -101,12 +100,12 @@ class Metrics:
             instruments.look()
 
 
-async def _log(running: ps.Running[Any], log: Logger) -> None:
-    """A line for every move; the reason of an end other than completion is the run's to tell."""
+async def _log(running: ps.types.Running[Any], log: Logger) -> None:
+    """Log every move of the frontier; if the run fails, the run itself reports the reason."""
     try:
         async for frontier in running.progress.watch():
             log.info("%s; times done: %d", _said(frontier), running.progress.times_done())
-    except ps.Abandoned:
+    except ps.errors.Abandoned:
         pass
     except Exception:
         if running.failure is None and not running.finished:
@@ -115,4 +114,4 @@ async def _log(running: ps.Running[Any], log: Logger) -> None:
 
 def _said(frontier: "Antichain[Hashable]") -> str:
     times = ", ".join(map(str, frontier))
-    return f"all is complete before {times}" if times else "all is complete"
+    return f"complete before {times}" if times else "complete"

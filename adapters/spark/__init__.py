@@ -1,18 +1,21 @@
 """Spark: a session, and DataFrames as sources (`pip install 'pullstream[spark]'`).
 
-Importing this loads no pyspark; using it does. `session` gives a session, finding or supplying Java (`java`);
-`reading` holds `from_dataframe`, a DataFrame as a source, `streaming` `from_streaming`, the micro-batches of a
-streaming one, `executing` `on_executors`, transformers in Spark's own workers, and `writing` `to_dataframe`, a source
-as a DataFrame, `register_source`, the same by name, and `write_table`. `connect` is what is different through Spark
-Connect, which is told where it is.
+Importing this does not load pyspark; using it does. `session` gives a session, and finds or supplies Java (`java`).
+`reading` contains `from_dataframe`, a DataFrame as a source; `streaming` contains `from_streaming`, the micro-batches
+of a streaming DataFrame; `executing` contains `on_executors`, transformers in Spark's Python workers; `writing`
+contains `to_dataframe`, a source as a DataFrame, `register_source`, a source that Spark reads by name, and
+`write_table`. `connect` contains everything that differs with Spark Connect.
 
-**Hosts, ports and tokens.** For its executors the driver listens once a source is offered to Spark, in one server for
-all of them, until the session is stopped (the setting `spark.pullstream.port`). Unless that says otherwise it is on a
-port the system chooses, and on the loopback where Spark's master is on this machine, or else at
-`spark.driver.bindAddress` (`spark.driver.host`), by which executors must be able to reach the driver. Spark itself
-listens there, too. The listener has a random token of its own, which travels with Spark's tasks; a connection that does
-not begin with it is closed, and a warning logged (logger `pullstream.spark`). What is sent is not encrypted.
+**Hosts, ports and tokens.** Executors fetch sources from the driver. When the first source is offered to Spark, the
+driver starts one server for all of them, which listens until the session is stopped. The setting
+`spark.pullstream.port` gives its port; by default the system chooses one. The server listens on the loopback if Spark's
+master is on this machine, and otherwise at `spark.driver.bindAddress` (`spark.driver.host`), at which executors must be
+able to reach the driver. Spark itself listens there, too. The server has its own random token, which travels with
+Spark's tasks. A connection that does not begin with it is closed and logged as a warning (logger `pullstream.spark`).
+Data is not encrypted.
 """
+
+from pullstream.authoring import present
 
 from ..arrow import NullTimeError, SchemaError
 from .errors import (
@@ -73,3 +76,8 @@ __all__ = [
     "to_dataframe",
     "write_table",
 ]
+present(*map(globals().get, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

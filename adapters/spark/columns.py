@@ -1,4 +1,4 @@
-"""Columns of a user's DataFrame, looked up as from_dataframe and on_executors are given them."""
+"""Columns of a user's DataFrame, as given to from_dataframe and on_executors."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Refusal = Callable[[str], "CompositionError"]
-"""A function that makes the error of the module that was given a column."""
+"""A function that makes an error in the name of the module that got a column."""
 
 TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
-"""The types of Spark's that a time may be of."""
+"""The Spark types that a time may have."""
 
 
 def functions(df: "DataFrame") -> Any:
-    """Spark's functions for the kind of session that a DataFrame has."""
+    """Spark's functions for a DataFrame's kind of session."""
     return import_module("pyspark.sql.connect.functions" if is_connect(df) else "pyspark.sql.functions")
 
 
 def column(df: "DataFrame", option: str, given: Any, refusal: Refusal) -> "Column":
-    """The column of a name, or the expression that was given for it."""
+    """The column with a given name, or a given expression."""
     from pyspark.sql import Column  # noqa: PLC0415 - an optional dependency
 
     if isinstance(given, str):
-        # A column's own name may hold dots, which otherwise lead into a struct.
+        # A column's own name may contain dots, which otherwise select fields of a struct.
         return functions(df).col(f"`{given.replace('`', '``')}`" if given in df.columns else given)
     if isinstance(given, Column):
         return given
-    raise refusal(f"needs the name of a column, or a column expression, as its {option}, and got {given!r}")
+    raise refusal(f"needs {option}= to be the name of a column or a column expression, and got {given!r}")
 
 
 def looked_up(look: Callable[[], T], df: "DataFrame", said: str, refusal: Refusal) -> T:
-    """The result of a look at a column that Spark may not find, or not make; `said` is the option as it was given."""
+    """Resolve a column that Spark may not find; `said` is the option as it was given."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
 
     try:

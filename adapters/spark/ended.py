@@ -1,7 +1,7 @@
-"""The end of Spark's Java though nobody ended it: it is said, and forgotten, so that another can be started.
+"""Unexpected ends of Spark's Java: the error is raised, and PySpark's state is reset, so that another can start.
 
-PySpark keeps its Java in attributes of classes, has no way to let go of one that is gone, and says of it that a
-connection was refused. These attributes are all touched here, and nowhere else.
+PySpark keeps its Java in class attributes, cannot drop one that has ended, and reports refused connections. All access
+to these attributes is in this file.
 """
 
 import signal
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 DYING_SECONDS = 1.0
-"""Seconds in which a Java whose connections break is seen to have ended, if it has."""
+"""The seconds in which the end of a Java is noticed after its connections break."""
 
 EXITING_SECONDS = 10.0
-"""Seconds that a Java may take which is stopping all that runs in it before it ends."""
+"""The seconds that a Java may take to stop everything in it before it ends."""
 
 _OUT_OF_MEMORY = 52
-"""The exit code that Spark gives a Java in which a task had no memory left."""
+"""The exit code with which Spark ends a Java in which a task ran out of memory."""
 
 _SIGNALLED = 128
-"""The number that a shell, and a Java that catches it, adds to that of a signal."""
+"""The offset that a shell, and a Java that handles a signal, adds to the signal's number."""
 
 _lock = threading.RLock()
 _graves: "WeakKeyDictionary[SparkContext, JavaEnded]" = WeakKeyDictionary()
 
 
 def java_ended(context: "SparkContext", seconds: float = 0.0) -> JavaEnded | None:
-    """The error for a context whose Java has ended, or does within so many seconds; None if it has not.
+    """The error for a context whose Java has ended, or ends within `seconds`; None otherwise.
 
-    From then on PySpark has no session and no Java, and another can be started.
+    After that, PySpark has no session and no Java, and another can be started.
     """
     with _lock:
         if (known := _graves.get(context)) is not None:
@@ -56,9 +56,9 @@ def java_ended(context: "SparkContext", seconds: float = 0.0) -> JavaEnded | Non
 
 
 def again(known: JavaEnded) -> JavaEnded:
-    """The same error once more, for another who meets it: one that is raised twice would keep both tracebacks.
+    """Copy the error for another raise: an error that is raised twice would keep both tracebacks.
 
-    Where PySpark expects errors of its bridge to Java, as when it stops a session, it is one.
+    The copy is also a Py4JError, which PySpark expects when, for example, it stops a session.
     """
     from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
 
@@ -69,24 +69,24 @@ def again(known: JavaEnded) -> JavaEnded:
 def _error(code: int) -> JavaEnded:
     number = -code if code < 0 else code - _SIGNALLED if code > _SIGNALLED else 0
     if code == _OUT_OF_MEMORY:
-        how, help_ = "with exit code 52: it had no memory left, java.lang.OutOfMemoryError", MORE_MEMORY
+        how, help_ = "with exit code 52: it ran out of memory, java.lang.OutOfMemoryError", MORE_MEMORY
     elif number == signal.SIGKILL:
         how = "killed by SIGKILL"
-        help_ = "If nobody did, the system had no memory left: give Java, or its Python workers, less, or it more"
+        help_ = "If nobody killed it, the system ran out of memory: give Java or its Python workers less"
     elif number in list(map(int, signal.Signals)):
         how = f"killed by {signal.Signals(number).name}"
-        help_ = "If nobody did, its last words are on the standard error, or in a file hs_err_pid*.log"
+        help_ = "If nobody killed it, see the standard error, or a file hs_err_pid*.log"
     else:
-        how, help_ = f"with exit code {code}", "Its last words are on the standard error"
+        how, help_ = f"with exit code {code}", "See the standard error"
     return JavaEnded(
-        f"Spark's Java process has ended, {how}. {help_}. What was in its session is gone; spark.session() begins "
+        f"Spark's Java process has ended, {how}. {help_}. Its sessions and DataFrames are lost; spark.session() starts "
         f"another",
         f"exit code {code}",
     )
 
 
 class _Nothing:
-    """The Java in which `SparkSession.stop` clears its defaults: whatever is called, nothing happens."""
+    """A Java in which `SparkSession.stop` clears its defaults: every call does nothing."""
 
     def __getattr__(self, name: str) -> Self:
         return self
@@ -96,7 +96,7 @@ class _Nothing:
 
 
 class _Grave:
-    """The Java side of a context that has none any more: false, as PySpark has it, and else the error that says so."""
+    """The Java side of a context whose Java has ended: false, as PySpark expects, and otherwise it raises the error."""
 
     def __init__(self, known: JavaEnded) -> None:
         self._known = known
@@ -120,7 +120,7 @@ def _bury(context: Any, gateway: Any) -> None:
         for session in {sessions._instantiatedSession, sessions._activeSession} - {None}:  # noqa: SLF001
             session._jvm = _Nothing()  # noqa: SLF001
         sessions._instantiatedSession = sessions._activeSession = None  # noqa: SLF001
-    # What is left of it here: threads that listen, and one that says what is not needed any more.
+    # Left-over threads in this process: listeners, and the one that reports garbage.
     with suppress(Exception):
         gateway.shutdown_callback_server()
     with suppress(Exception):

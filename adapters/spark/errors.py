@@ -1,4 +1,4 @@
-"""Errors between the toolkit and Spark, each with a name of its own."""
+"""Errors between the toolkit and Spark, each with its own name."""
 
 from pullstream import PullstreamError
 
@@ -8,29 +8,29 @@ class SparkMissing(PullstreamError, ImportError):
 
     @classmethod
     def of(cls, package: str) -> "SparkMissing":
-        """The error of a machine without some package."""
+        """Make the error for a missing package."""
         return cls(f"{package} is not installed: `pip install 'pullstream[spark]'`", name=package)
 
 
 class JavaNotFound(PullstreamError):
-    """No Java is there that Spark could run on."""
+    """No Java that Spark can run on was found."""
 
 
 class SessionMismatch(PullstreamError):
-    """The active session is not the one that was asked for, and cannot become it."""
+    """The active session is not the requested one, and cannot be changed into it."""
 
 
 class JobCancelled(PullstreamError):
-    """A batch was asked for after the job had been cancelled."""
+    """A batch was asked for after the job was cancelled."""
 
 
 class SparkJobError(PullstreamError):
     """Spark gave up on the job: an executor, a Python worker or the user's function failed; or it could not start.
 
-    The message is the innermost cause, as Spark tells it, without the Java frames. `details` is everything Spark had
-    to say. Spark's own exception is the `__context__`; it is not shown with this one, because printing it calls into
-    the Java process, and shows some hundred Java frames. `raised` is the type's name, as Python prints it, if what
-    failed is Python on an executor: "ValueError", "mine.BadRow".
+    The message is the innermost cause as Spark reports it, without Java frames. `details` is Spark's full message.
+    Spark's own exception is the `__context__`; it is not printed with this one, because that would call the Java
+    process and show about a hundred Java frames. If Python code on an executor failed, `raised` is the name of the
+    exception's type as Python prints it: "ValueError", "mine.BadRow".
     """
 
     def __init__(self, message: str, details: str, raised: str | None = None) -> None:
@@ -40,19 +40,19 @@ class SparkJobError(PullstreamError):
 
 
 class SparkStreamError(SparkJobError):
-    """A streaming query failed, or was stopped by somebody else; `details` is as in `SparkJobError`."""
+    """A streaming query failed, or was stopped from elsewhere; `details` is as in `SparkJobError`."""
 
 
 class JavaEnded(SparkJobError):
-    """Spark's Java process has ended, though nobody stopped its session: killed, out of memory, or crashed.
+    """Spark's Java process ended although nobody stopped its session: it was killed, ran out of memory, or crashed.
 
-    `spark.session()` begins another; sessions and DataFrames of the one that ended are gone with it.
+    `spark.session()` starts another; sessions and DataFrames of the ended one are lost.
     """
 
 
 class ShuffleRerunError(PullstreamError):
-    """Spark computed a shuffle again in the midst of a read, and rows may be in other partitions than before."""
+    """Spark recomputed a shuffle during a read, and rows may be in other partitions than before."""
 
 
 class CannotListen(PullstreamError, OSError):
-    """The driver cannot listen at the host and port where executors are to reach it."""
+    """The driver cannot listen at the host and port where executors must reach it."""

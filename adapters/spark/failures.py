@@ -1,4 +1,4 @@
-"""Spark's messages about failed jobs, cut down to what helps."""
+"""Spark's messages about failed jobs, reduced to the useful part."""
 
 import logging
 import re
@@ -25,23 +25,23 @@ _NOT_THEIRS = (
 """Files whose frames say nothing about the user's program."""
 
 _RAISED = re.compile(r"Traceback \(most recent call last\):(?:\n  .*)*\n(\w[\w.]*)")
-"""The type of what a traceback ends with."""
+"""The type of the exception at the end of a traceback."""
 
 _PLAN = re.compile(r"\n=== Streaming Query ===\n.*?(?=\ncaused by |\Z)", re.DOTALL)
-"""The part that a streaming query adds to a message: its offsets, and all of its logical plan."""
+"""The part that a streaming query adds to a message: its offsets and its whole logical plan."""
 
 
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 
 MORE_MEMORY = (
-    "Give Java more memory, spark.session(config={'spark.driver.memory': '4g'}), or cut what is too large for it: more "
-    "partitions, fewer rows of one time"
+    "Give Java more memory, spark.session(config={'spark.driver.memory': '4g'}), or split the data: use more "
+    "partitions, or fewer rows at one time"
 )
-"""Advice where Java has no memory left; on one machine the driver's is the executors', too."""
+"""Advice if Java runs out of memory; on one machine the driver's heap is also the executors'."""
 
 
 def job_error(exc: BaseException) -> SparkJobError:
-    """The words of Spark on a failed job, without Java frames and without the Python frames of Spark's own worker."""
+    """Convert Spark's error of a failed job, without Java frames and without frames of Spark's Python worker."""
     told = _Sense.of(exc)
     raised = _RAISED.findall(told.message)
     hint = f"\n{MORE_MEMORY}" if told.out_of_memory else ""
@@ -51,24 +51,24 @@ def job_error(exc: BaseException) -> SparkJobError:
 
 
 def stream_error(exc: BaseException) -> SparkStreamError:
-    """The same of a streaming query."""
+    """Convert Spark's error of a streaming query."""
     told = _Sense.of(exc)
     return SparkStreamError(f"the streaming query failed: {told.message}", told.details)
 
 
 def start_error(exc: BaseException, master: str) -> SparkJobError:
-    """The same of a session that could not be started."""
+    """Convert Spark's error of a session that could not be started."""
     told = _Sense.of(exc)
     return SparkJobError(
         f"session() could not start Spark with the master {master!r}: {told.message}\n"
-        f"Look at master= and config=, and begin the program anew: its Java keeps what it was started with",
+        f"Check master= and config=, and restart the program: its Java keeps the settings it was started with",
         told.details,
     )
 
 
 @contextmanager
 def unlogged() -> Generator[None, None, None]:
-    """Keep pyspark from logging, in this thread, the errors it raises: they are caught here, and told in our words."""
+    """Keep pyspark from logging errors that it raises in this thread: they are caught and converted here."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415 - an optional dependency
 
     thread = threading.get_ident()
@@ -87,17 +87,17 @@ def unlogged() -> Generator[None, None, None]:
 
 
 def first_line(exc: BaseException) -> str:
-    """The first line of an exception of Spark's: the parser's begin with an empty one."""
+    """The first line of a Spark exception; the parser's messages begin with an empty line."""
     return str(exc).strip().partition("\n")[0]
 
 
 def essence(text: str) -> str:
-    """The lines of a message of Spark's that are about the user's program."""
+    """The lines of a Spark message that are about the user's program."""
     lines: list[str] = []
     skipping = False
     for line in text.strip().splitlines():
         if line == "JVM stacktrace:":
-            # What comes through Spark Connect has Java's frames behind its message.
+            # Through Spark Connect, Java's frames follow the message.
             break
         if line.startswith(("\tat ", "\t...", "Driver stacktrace:")):
             continue
@@ -112,7 +112,7 @@ def essence(text: str) -> str:
 
 @attrs.frozen
 class _Sense:
-    """The sense of an exception of Spark's."""
+    """The parts of a Spark exception."""
 
     message: str
     details: str
@@ -131,7 +131,7 @@ class _Sense:
 
 
 def _message(links: list[tuple[str, str]]) -> str:
-    """The last of Spark's own exceptions in a chain, those before that say more (which file), and what was below."""
+    """The last Spark exception in a chain, with earlier ones that add something (such as a file), and the cause."""
     spark = [position for position, (kind, _) in enumerate(links) if kind.startswith("org.apache.spark.")]
     if not links:
         return ""
@@ -144,7 +144,7 @@ def _message(links: list[tuple[str, str]]) -> str:
 
 
 def _says_more(link: tuple[str, str], below: str) -> bool:
-    """Whether one of Spark's exceptions says something of its own: one that has a name, and does not only repeat."""
+    """Whether a Spark exception adds something: it has an error class, and does not only repeat the next one."""
     return link[1].startswith("[") and not (below and below in link[1])
 
 

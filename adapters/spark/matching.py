@@ -1,4 +1,4 @@
-"""An active session beside what a program asks for: a session cannot be changed, so the two have to match."""
+"""Comparison of the active session with a program's request: a session cannot be changed, so the two must match."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,10 +7,10 @@ from .errors import SessionMismatch
 
 
 def match(found: Any, wanted: Mapping[str, str], differences: Sequence[str] = ()) -> None:
-    """Refuse a session that differs from what is wanted, in its settings or in what is known to be different.
+    """Refuse a session whose settings are not the wanted ones, or that has other known differences.
 
     Raises:
-        SessionMismatch: it does; the message lists all of it.
+        SessionMismatch: it differs; the message lists all differences.
     """
     told = [*differences]
     for key, value in wanted.items():
@@ -19,6 +19,6 @@ def match(found: Any, wanted: Mapping[str, str], differences: Sequence[str] = ()
             told.append(f"its {key} is {current!r}, not {value!r}")
     if told:
         raise SessionMismatch(
-            f"a Spark session is already active, and {'; '.join(told)}. A session cannot be changed so: call "
-            f"session() without these to use it as it is, or stop() it first",
+            f"a Spark session is already active, and {'; '.join(told)}. This cannot be changed in a session: call "
+            f"session() without these arguments to use it as it is, or stop() it first",
         )

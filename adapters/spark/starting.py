@@ -1,10 +1,10 @@
-"""Starting Spark's Java, and Ctrl-C in that time.
+"""Starting Spark's Java, and handling Ctrl-C meanwhile.
 
-PySpark starts a script, which starts Java, which writes its port into a file and then watches its standard input: when
-that ends, with this process, however it ended, so does Java. But PySpark removes the folder of that file when it is
-interrupted while it waits for it, and a Java that cannot write its file neither ends nor watches anything. So Ctrl-C
-ends what was started, and is raised when PySpark has seen that. And as it takes seconds until Java watches, a shell
-does so meanwhile, by a pipe of its own, and ends Java with this process.
+PySpark starts a script, which starts Java. Java writes its port to a file and then watches its standard input, which
+closes when this process ends, for any reason; then Java ends, too. But if PySpark is interrupted while it waits for the
+file, it removes the file's folder, and a Java that cannot write its file neither ends nor watches. So Ctrl-C ends the
+started process, and is raised once PySpark has noticed. And because it takes seconds until Java watches, a shell does
+so meanwhile, through its own pipe, and ends Java together with this process.
 """
 
 import os
@@ -20,9 +20,9 @@ from pullstream.authoring import Interrupts
 
 
 class Starting(Interrupts):
-    """A block that starts Spark. Ctrl-C is raised at its end, which comes soon if Java is not there yet.
+    """A block that starts Spark. Ctrl-C is raised at its end, which comes soon if Java has not started yet.
 
-    Once it is, it ends with this process, and what PySpark is doing then is not broken off; by a second Ctrl-C it is.
+    After Java has started, PySpark's current step is completed first, unless there is a second Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Starting(Interrupts):
         starting = self
 
         class Launched(subprocess.Popen[bytes]):
-            """The process that PySpark starts, known from its first moment on."""
+            """The process that PySpark starts, recorded as soon as it exists."""
 
             def __init__(self, *args: Any, **kwargs: Any) -> None:
                 starting._launched.append(self)
@@ -49,7 +49,7 @@ class Starting(Interrupts):
                 if starting.kept:
                     starting._end()
 
-        # Nobody else tells which process it is. Without it, Ctrl-C is raised when the start is through.
+        # There is no other way to learn which process it is. Without it, Ctrl-C is raised at the end of the start.
         if getattr(gateway, "Popen", None) is subprocess.Popen:
             self._gateway, gateway.Popen = gateway, Launched
         return self
@@ -64,7 +64,7 @@ class Starting(Interrupts):
             with suppress(OSError):
                 watcher.communicate(b"\n")
         if self._ended:
-            # PySpark may have taken it for started the moment before; another session begins with another Java.
+            # PySpark may consider it started already; the next session must start another Java.
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             for process in self._launched:
                 process.wait()
@@ -75,7 +75,7 @@ class Starting(Interrupts):
         return len(self.kept) > 1 and not self._ended
 
     def _watch(self, pid: int) -> None:
-        """See that a process ends with this one. Whoever watches gets no signals of the terminal's, which end both."""
+        """End a process together with this one; the watcher ignores signals from the terminal, which reach both."""
         if os.name != "nt":
             command = ["/bin/sh", "-c", 'read -r _ || kill -9 "$1"', "sh", str(pid)]
             self._watchers.append(
@@ -93,7 +93,7 @@ class Starting(Interrupts):
 
         if SparkContext._gateway is None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             for process in self._launched:
-                # Struck in the midst of its start, it has no number yet; it is looked at again when it has.
+                # Interrupted during its start, it has no number yet; it is checked again later.
                 if process.pid is not None:  # pyright: ignore[reportUnnecessaryComparison]
                     self._ended = True
                     process.kill()

@@ -1,4 +1,4 @@
-"""Calls that wait for Spark, each in a thread that nobody else's can take the place of."""
+"""Calls that wait for Spark, each in a thread outside trio's limit."""
 
 from collections.abc import Callable
 from typing import TypeVarTuple
@@ -11,9 +11,9 @@ Ts = TypeVarTuple("Ts")
 
 
 async def in_thread(function: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Call `function(*args)` in a thread; a cancelled wait leaves it behind.
+    """Call `function(*args)` in a thread; a cancelled wait leaves the call running.
 
-    Not of the number that trio allows by default: when that is in use by calls that wait for Spark, or by anybody's
-    that hang, there must still be a thread for the call that cancels them.
+    The thread does not count against trio's default limit: if blocked calls use up that limit, there must still be a
+    thread for the call that cancels them.
     """
     return await trio.to_thread.run_sync(function, *args, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))

@@ -1,4 +1,4 @@
-"""Blueprints: immutable descriptions of streams; nothing here runs, and nothing here needs what runs."""
+"""Blueprints: immutable descriptions of streams. Nothing here runs or depends on code that runs."""
 
 from pullstream.blueprint.advice import advice, nearest, table_advice
 from pullstream.blueprint.checks import (
@@ -14,7 +14,7 @@ from pullstream.blueprint.checks import (
     Sync,
     TimeOf,
 )
-from pullstream.blueprint.factory import Call, checked, together
+from pullstream.blueprint.factory import Call, Example, checked, together
 from pullstream.blueprint.modules import (
     Blueprint,
     Module,
@@ -34,6 +34,7 @@ __all__ = [
     "Call",
     "Count",
     "Each",
+    "Example",
     "Instance",
     "Key",
     "Module",

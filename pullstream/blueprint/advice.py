@@ -1,4 +1,4 @@
-"""Hints for whoever gave something that is no module."""
+"""Hints for arguments that are not modules."""
 
 import inspect
 from collections.abc import AsyncIterable, Callable, Iterable
@@ -17,11 +17,11 @@ _TABLES: Final = {
     ("polars", "DataFrame"): "values(df.iter_rows(named=True)) makes a source of its rows",
     ("pyarrow", "Table"): "values(table.to_pylist()) makes a source of its rows",
 }
-"""Tables by package and class, most of which can be iterated, though not by rows; and what makes a source of each."""
+"""Tables by package and class, and how to make a source of rows from each. Iterating most of them gives no rows."""
 
 
 def table_advice(value: object) -> str:
-    """The advice how a table becomes a source of rows, if `value` is a table."""
+    """Return how to make a source of rows from a table; "" if `value` is not a table."""
     kind: Any = type(value)
     return _table_advice(kind)
 
@@ -32,22 +32,22 @@ def _table_advice(kind: type[object]) -> str:
 
 
 def advice(module: str, value: object, *, source: bool = False) -> str:
-    """The advice for an argument that is no module: what may have been meant; with `source`, a source was wanted."""
+    """Return a hint for an argument that is not a module; with `source`, a source was expected."""
     if isinstance(value, Blueprint):
         return ""
     if isinstance(value, (map, filter, zip)):
         name = cast("type[object]", type(value)).__name__  # pyright: ignore[reportUnknownArgumentType]
-        return f"; this is Python's own {name}: the module is ps.{name}"
+        return f"; this is Python's own {name}: use ps.{name}"
     if callable(value):
         return _advice_on_callable(value)
     if source and (table := table_advice(value)):
         return f"; {table}"
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
-        return f"; give the parts one by one: {module}(*parts)"
+        return f"; pass the parts one by one: {module}(*parts)"
     if source and isinstance(value, (str, PathLike)):
-        return "; a file is read by read_text(path), read_csv(path) and others (from pullstream import files)"
+        return "; to read a file, use read_text(path), read_csv(path) or others (from pullstream import files)"
     if callable(getattr(cast("object", value), "produce", None)):
-        return "; above its class belongs @ps.source, @ps.transformer or @ps.sink"
+        return "; decorate its class with @ps.source, @ps.transformer or @ps.sink"
     if source and isinstance(value, AsyncIterable):
         return "; from_async_iterable(...) makes a source of it"
     if source and isinstance(value, Iterable):
@@ -57,19 +57,19 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
 
 def _advice_on_callable(value: Callable[..., object]) -> str:
     name = getattr(value, "__qualname__" if isinstance(value, MethodDescriptorType) else "__name__", repr(value))
-    module = f"a module is called, {name}()"
-    plain = f"a plain function goes into map({name}), or tap({name}) if it gives nothing back"
+    module = f"call it to get the module: {name}()"
+    plain = f"a plain function goes into map({name}), or into tap({name}) if it returns nothing"
     if instead := getattr(type(value), "instead_of_a_module", ""):
         return f"; {instead}"
     if is_ours(getattr(value, "__module__", "")):
         return f"; {module}"
     if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):
         return f"; {_advice_on_async(value, name)}"
-    # A function of the user's may make a module, which a class of values and what is not written in Python do not.
+    # A user's function may return a module; a class of values, or a callable not written in Python, does not.
     makes_values = isinstance(value, type) and not hasattr(value, "produce")
     if makes_values or isinstance(value, (BuiltinFunctionType, MethodDescriptorType)) or name == "<lambda>":
         return f"; {plain}"
-    return f"; {module}, and {plain}"
+    return f"; if it returns a module, call it: {name}(); {plain}"
 
 
 def _advice_on_async(value: Callable[..., object], name: str) -> str:
@@ -79,11 +79,11 @@ def _advice_on_async(value: Callable[..., object], name: str) -> str:
         return f"{f'from_async_iterable({name}())' if generates else f'from_awaitable({name})'} makes a source of it"
     if first == "upstream" or generates:
         which = "source" if first != "upstream" else "transformer" if generates else "sink"
-        return f"@ps.{which} above it makes a module of it, which is then called, {name}()"
-    return f"an async function that gives a value for each goes into map_async({name}, concurrency)"
+        return f"decorate it with @ps.{which} and call it to get the module: {name}()"
+    return f"an async function of a value goes into map_async({name}, concurrency)"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for whoever wrote a name that is not known: the one that was meant, as far as spelling tells."""
+    """Return a hint with the known name of the closest spelling; "" if none is close."""
     matches = get_close_matches(name, list(known), n=1)
     return f"; did you mean {matches[0]}=?" if matches else ""

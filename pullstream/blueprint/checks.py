@@ -1,6 +1,6 @@
-"""Checks of arguments when composing: each names the module, the line, the argument and what was given.
+"""Checks of arguments when composing. Each error names the module, the line, the argument and its value.
 
-They stand beside the type of a parameter, see `factory`.
+A check is written beside a parameter's type, see `factory`.
 """
 
 import inspect
@@ -21,30 +21,30 @@ K = TypeVar("K")
 
 @attrs.frozen
 class Count:
-    """A whole number, of at least `least`."""
+    """A check for a whole number of at least `least`."""
 
     least: int = 0
 
     def __call__(self, call: Call, value: Any) -> Any:
-        """Give the number, or refuse what is none."""
+        """Return the number, or refuse another value."""
         if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
             raise call.refuse(f"needs a whole number of at least {self.least} as its {call.name}, and got {value!r}")
         return value
 
 
 def seconds(call: Call, value: Any) -> Any:
-    """A positive number of seconds."""
+    """Check that an argument is a positive number of seconds."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
         raise call.refuse(f"needs a positive number of seconds as its {call.name}, and got {value!r}")
     return value
 
 
 def function(call: Call, value: Any) -> Any:
-    """A check for something that can be called, maybe with `await`."""
+    """Check that an argument is callable; an async function is, too."""
     if not callable(value):
         got = f"{value!r} ({type(value).__name__})"
         hint = (
-            f": for a column, operator.attrgetter({value!r}) or, of dicts, itemgetter" if isinstance(value, str) else ""
+            f": for a column, operator.attrgetter({value!r}); for dicts, itemgetter" if isinstance(value, str) else ""
         )
         raise call.refuse(f"needs a callable as its {call.name}, and got {got}{hint}")
     return value
@@ -52,12 +52,12 @@ def function(call: Call, value: Any) -> Any:
 
 @attrs.frozen
 class Sync:
-    """A check for what can be called without `await`; for what cannot, the message says what to do `instead`."""
+    """A check for a function that is not async; the message for others says what to do `instead`."""
 
     instead: str
 
     def __call__(self, call: Call, value: Any) -> Any:
-        """Give the function, or refuse what is none."""
+        """Return the function, or refuse another value."""
         if inspect.iscoroutinefunction(function(call, value)):
             raise call.refuse(f"got the async function {shown_callable(value)}: {self.instead}")
         return value
@@ -70,52 +70,52 @@ class OneOf:
         self.known = known
 
     def __call__(self, call: Call, value: Any) -> Any:
-        """Give the word, or refuse another one."""
+        """Return the word, or refuse another value."""
         if value not in self.known:
             *others, last = map(repr, self.known)
-            raise call.refuse(f"got {call.name}={value!r}: it is {', '.join(others)} or {last}")
+            raise call.refuse(f"got {call.name}={value!r}: it must be {', '.join(others)} or {last}")
         return value
 
 
 @attrs.frozen
 class Instance:
-    """An object of a class; the message says what the module `needs`, such as `Instance(Path, "needs a path")`."""
+    """A check for an object of a class; the message says what the module `needs`: `Instance(Path, "needs a path")`."""
 
     kind: type[Any]
     needs: str
     once: bool = False
-    """Whether it can be used by one run alone."""
+    """Whether only one run can use it."""
 
     def __call__(self, call: Call, value: Any) -> Any:
-        """Give the object, or refuse another one."""
+        """Return the object, or refuse another value."""
         if not isinstance(value, self.kind):
             hint = advice(call.module, value, source=self.kind is Source)
             if self.kind is Source and isinstance(value, Blueprint) and value.kind == "pipeline":
-                hint = ", a whole pipeline; leave its sink out"
+                hint = ", a complete pipeline: leave out its sink"
             raise call.refuse(f"{self.needs}, and got {value!r}{hint}")
         return OneShot(value) if self.once else value
 
 
 def sources(call: Call, value: Any) -> Any:
-    """A source, or several."""
+    """Check that an argument is a source or several."""
     several: Any = cast("object", value) if isinstance(value, tuple) else (value,)
     for source in several:
         if not isinstance(source, Source):
-            hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is one too"
+            hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is a source, too"
             if isinstance(source, (list, tuple)):
-                hint = f"give the sources one by one, {call.module}(*sources); {hint}"
-            raise call.refuse(f"takes sources, and got {source!r}: {hint}")
+                hint = f"pass the sources one by one, {call.module}(*sources); {hint}"
+            raise call.refuse(f"needs sources, and got {source!r}: {hint}")
     return cast("object", value)
 
 
 @attrs.frozen
 class Each:
-    """Several parts, at least one, each checked by itself."""
+    """A check for one or more parts, each checked by `check`."""
 
     check: Instance
 
     def __call__(self, call: Call, value: Any) -> Any:
-        """Give the parts, or refuse one of them."""
+        """Return the parts, or refuse one of them."""
         for part in value:
             self.check(call, part)
         if not value:
@@ -123,16 +123,16 @@ class Each:
         return value
 
 
-KEYS: Final = Sync("a key is computed at once; map_async the values to (key, value) first")
+KEYS: Final = Sync("a key is computed synchronously; map_async the values to (key, value) first")
 Key: TypeAlias = Annotated[Function[A, K], KEYS]
-"""A function that gives a value its key."""
+"""A function from a value to its key."""
 
 
 TimeOf: TypeAlias = Annotated[Function[A, Hashable] | None, Sync("a value's time is known at once, from the value")]
-"""An option `time=`, the function that gives a value its time."""
+"""The option `time=`: a function from a value to its time."""
 
 READS: Final = Instance(Source, "reads a source")
-"""The check of what is read from outside of a pipeline."""
+"""The check for a source that is read from outside a pipeline."""
 
 Natural: TypeAlias = Annotated[int, Count()]
 Positive: TypeAlias = Annotated[int, Count(1)]

@@ -1,19 +1,19 @@
 """Factories: a module is written once, as a function, and called to compose a blueprint.
 
-Two phases stay apart. Calling a factory checks the arguments and keeps them, so that a blueprint can be looked at,
-compared, pickled and used again; only a run calls the function itself with them, which says what the run works with.
-The function's signature is all there is to say: it gives the module its name, its arguments, its options (those that
-are by keyword, and not as by default) and its checks, which stand beside the types of its parameters:
+There are two phases. Calling a factory checks the arguments and stores them, so a blueprint can be inspected, compared,
+pickled and reused. Only a run calls the function itself with them, and receives the work from it. The function's
+signature defines everything else: the module's name, its arguments, its options (keyword-only arguments that differ
+from their defaults), and its checks, which are written beside the parameter types:
 
     count: Annotated[int, Count(1)] | None = None
 
-Every callable in `Annotated` is a check: it is called with the `Call` and the argument, unless that is the default, and
-gives the argument that is kept, or refuses it. `*parts` and `**parts` are checked as one
-tuple, one dict. A check may have a method `below(module, argument)`, too: modules that come right below this one.
+Every callable in `Annotated` is a check. It is called with the `Call` and the argument, unless that is the default, and
+returns the argument to store, or refuses it. `*parts` are checked as one tuple, `**parts` as one dict. A check may also
+have a method `below(module, argument)`, which returns modules to insert directly below this one.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from types import UnionType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin
@@ -24,6 +24,7 @@ from pullstream.blueprint.advice import nearest
 from pullstream.blueprint.modules import Blueprint, Module
 from pullstream.blueprint.site import Site
 from pullstream.errors import CompositionError
+from pullstream.signature import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,51 +33,71 @@ Check: TypeAlias = Callable[["Call", Any], Any]
 
 @attrs.define
 class Call:
-    """A call of a factory, as its checks see it."""
+    """A call of a factory, as seen by its checks."""
 
     module: str
     _given: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     _defaults: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     name: str = ""
-    """The argument that is checked."""
+    """The name of the argument being checked."""
 
     def __getitem__(self, name: str) -> Any:
-        """An argument, also one that was left out."""
+        """Return an argument, or its default if it was left out."""
         return self._given[name] if name in self._given else self._defaults[name]
 
     def about(self, name: str) -> "Call":
-        """The same, for a check that is to call its argument by another name."""
+        """Return the same call for a check that refers to its argument by another name."""
         return Call(self.module, self._given, self._defaults, name)
 
     def refuse(self, text: str) -> CompositionError:
-        """The error that says what is wrong, where; to be raised."""
+        """Make the error that says what is wrong, and where; raise it."""
         place = self.module if self.module.endswith(")") else f"{self.module}()"
         return CompositionError(f"{place} at {Site.here()} {text}")
 
 
 @attrs.frozen
+class Example:
+    """An example text that messages show for `**more`, such as `n=agg.count()`; as a check, it accepts anything."""
+
+    text: str
+
+    def __call__(self, _: Call, value: Any) -> Any:
+        """Return the argument unchanged."""
+        return value
+
+
+@attrs.frozen
 class Made:
-    """The maker of what a run works with: the function that was decorated, found where its factory is."""
+    """A maker of a run's work: it finds the decorated function through its factory."""
 
     factory: Any
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Make what a run works with, new for each run."""
+        """Make a run's work, new for each run."""
         return self.factory.opening(*args, **options)
 
 
 class Form:
-    """The parameters of a factory, and how arguments are checked.
+    """The parameters of a factory, and the checks of its arguments.
 
-    What it costs to know that is paid at the first call, and not when a hundred factories are imported.
+    It is prepared at the first call, so that importing a hundred factories stays cheap.
     """
 
-    def __init__(self, function: Callable[..., Any], supplied: int, checks: Mapping[str, tuple[Any, ...]]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        supplied: int,
+        checks: Mapping[str, tuple[Any, ...]],
+        *,
+        above: bool = False,
+    ) -> None:
         self.function = function
         self.name = function.__name__
         self._supplied = supplied
-        """The number of arguments that a run adds in front."""
+        """The number of arguments that a run passes before the module's own."""
         self._checks = checks
+        self._above = above
+        """Whether it makes a module that gets values from the module above it."""
         self._ready = False
 
     def _prepare(self) -> None:
@@ -89,15 +110,16 @@ class Form:
         several = {self._rest, self._others}
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self._required = {p.name for p in parameters if p.default is p.empty and p.name not in several}
-        # The last option's module comes first: what `on_error` brings is right below what it is about.
+        # The last option's module comes first: `on_error` inserts its module directly below the one it handles.
         self._below: list[tuple[str, Any]] = [
             (name, check) for name, checks in self._checks.items() for check in checks if hasattr(check, "below")
         ][::-1]
         self._together: Callable[[Call], None] | None = getattr(self.function, "together", None)
+        self._parameters = tuple(p.name for p in parameters if p.name not in several)
         self._ready = True
 
     def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by name, checked; without those that are as by default."""
+        """Return the checked arguments by name, without those that equal their defaults."""
         if not self._ready:
             self._prepare()
         given = self._bound(args, kwargs)
@@ -135,28 +157,57 @@ class Form:
         return given
 
     def _refusal(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CompositionError:
-        """The refusal of arguments that a function does not take, as Python itself words it."""
-        signature = inspect.signature(self.function)
-        names = [*signature.parameters]
-        try:
-            signature.bind(*[None] * self._supplied, *args, **kwargs)
-        except TypeError as exc:
-            hint = next((nearest(name, names[self._supplied :]) for name in kwargs if name not in names), "")
-            first = ("ctx",) if self._supplied == 1 else ("upstream", "ctx")[: self._supplied]
-            if not hint and self._supplied and "ctx" not in names and "context" not in names:
-                hint = (
-                    f"; a run calls it with {' and '.join(first)} in front of its own arguments, and so it must take "
-                    f"them: async def {self.name}({', '.join([*first, *names])})"
-                )
-            return CompositionError(f"{self.name}() at {Site.here()}: {exc}{hint}")
-        # Python 3.13 overlooks one that is missing where its name may be a keyword of `**more`.
-        missing = next(name for name in names[self._supplied + len(args) :] if name in self._required)
-        return CompositionError(
-            f"{self.name}() at {Site.here()}: {missing!r} parameter is positional only, and missing"
+        """Make the error for arguments that do not fit the parameters: what is wrong, and how to write the call."""
+        return CompositionError(f"{self.name}() at {Site.here()} {self._mistake(args, kwargs)}{self._lacks_context()}")
+
+    def _mistake(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        names = self._positional
+        if self._others is None and (unknown := next((name for name in kwargs if name not in self._keywords), None)):
+            hint = nearest(unknown, self._keywords)
+            return f"has no argument {unknown!r}{hint or '.'} Write {self.written()}"
+        if self._rest is None and len(args) > len(names):
+            number = f"{len(names)} argument{'s' * (len(names) != 1)}" if names else "no argument"
+            hint = self._values_above(args[len(names) :])
+            return f"takes {number} by position, and got {len(args)}. Write {self.written()}{hint}"
+        if twice := next((name for name in names[: len(args)] if name in kwargs and name in self._keywords), None):
+            return f"got {twice!r} twice, by position and by name; give it once"
+        missing = next(name for name in self._parameters if self._lacks(name, args, kwargs))
+        how = "" if missing in self._keywords else ", which is given by position"
+        return f"needs the argument {missing!r}{how}. Write {self.written()}"
+
+    def _lacks(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        given = name in self._positional[: len(args)] or (name in kwargs and name in self._keywords)
+        return name in self._required and not given
+
+    def written(self) -> str:
+        """Write the call, with the names of the arguments."""
+        parts = [name if name in self._required else f"{name}=..." for name in self._positional]
+        parts += [f"*{self._rest}"] * (self._rest is not None)
+        if self._others is not None:
+            checks = self._checks.get(self._others, ())
+            parts.append(next((check.text for check in checks if isinstance(check, Example)), "name=..."))
+        parts += [f"{name}=..." for name in self._options]
+        return f"{self.name}({', '.join(parts)})"
+
+    def _values_above(self, extra: tuple[Any, ...]) -> str:
+        """Return a hint if values were passed to a module that gets them from the module above it."""
+        if self._above and isinstance(extra[0], Iterable) and not isinstance(extra[0], (str, bytes)):
+            return ". Its values come from the module above it: pipe(values(...), " + f"{self.name}(...))"
+        return ""
+
+    def _lacks_context(self) -> str:
+        """Return a hint if the function does not accept the arguments of a run."""
+        first = [*inspect.signature(self.function).parameters]
+        if not self._supplied or "ctx" in first or "context" in first:
+            return ""
+        given = ("ctx",) if self._supplied == 1 else ("upstream", "ctx")
+        return (
+            f". A run calls it with {' and '.join(given)} before its own arguments, so it must accept them: "
+            f"async def {self.name}({', '.join([*given, *first])})"
         )
 
     def shown(self, given: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
-        """The arguments and the options as one would write them."""
+        """Return the arguments and the options as a user writes them."""
         options = tuple([(name, given[name]) for name in self._options if name in given])
         if self._others is not None:
             options += tuple(given[self._others].items())
@@ -168,7 +219,7 @@ class Form:
         return (*[given[name] if name in given else self._defaults[name] for name in names[:count]], *rest), options
 
     def below(self, module: Module, given: Mapping[str, Any]) -> tuple[Module, ...]:
-        """The modules that come with `module`."""
+        """Return the modules to insert below `module`."""
         found: tuple[Module, ...] = ()
         for name, check in self._below:
             if name in given:
@@ -177,7 +228,7 @@ class Form:
 
 
 def _same(value: Any, default: Any) -> bool:
-    # Others may compare in ways of their own.
+    # Other types may define `==` in surprising ways.
     return value is default or (value.__class__ is default.__class__ and value.__class__ in _PLAIN and value == default)
 
 
@@ -192,12 +243,13 @@ def factory(
     *,
     gives: Any = None,
 ) -> Any:
-    """The factory of a module, which is called as `function` is, and looks like it.
+    """Make the factory of a module; it has the signature and looks of `function`.
 
-    A run calls `opening` with the arguments, in front of which it adds as many as are `supplied`. `gives` is what the
-    factory is shown to give, where that is not what the function does.
+    A run calls `opening` with the arguments, after `supplied` arguments of its own. `gives` is the return type to show,
+    if it differs from the function's own.
     """
-    form = Form(function, supplied, _checks(function, supplied))
+    above = blueprint.kind in {"transformer", "sink"}
+    form = Form(function, supplied, _checks(function, supplied), above=above)
 
     def compose(*args: Any, **kwargs: Any) -> Any:
         given = form.given(args, kwargs)
@@ -210,7 +262,7 @@ def factory(
 
 
 def checked(function: F, /) -> F:
-    """Decorate a function that composes by itself: its arguments are checked as those of a module are."""
+    """Decorate a function that composes by itself: its arguments are checked like a module's."""
     form = Form(function, 0, _checks(function, 0))
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -221,7 +273,7 @@ def checked(function: F, /) -> F:
 
 
 def together(check: Callable[[Call], None]) -> Callable[[F], F]:
-    """Decorate a module's function: its arguments are also checked as a whole, after each by itself."""
+    """Decorate a module's function: its arguments are also checked together, after each one alone."""
 
     def decorate(function: F) -> F:
         vars(function)["together"] = check
@@ -231,7 +283,7 @@ def together(check: Callable[[Call], None]) -> Callable[[F], F]:
 
 
 def _checks(function: Callable[..., Any], supplied: int) -> dict[str, tuple[Any, ...]]:
-    """The checks of the parameters, which are then annotated by their types alone: those are for people to read."""
+    """Return the checks of the parameters, and reduce their annotations to the plain types, for readers of `help`."""
     if supplied or inspect.isclass(function):
         parameters = [*inspect.signature(function).parameters.values()][supplied:]
         annotations = {parameter.name: parameter.annotation for parameter in parameters}
@@ -247,7 +299,7 @@ def _checks(function: Callable[..., Any], supplied: int) -> dict[str, tuple[Any,
 
 
 def _apart(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The type of a parameter, and its checks; those of a type that may be None instead let None pass."""
+    """Split an annotation into the plain type and its checks; checks of an optional type let None pass."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return annotation.__origin__, tuple(check for check in annotation.__metadata__ if callable(check))
@@ -267,30 +319,33 @@ class _UnlessNone:
 
 
 def read_annotation(annotation: Any, function: Callable[..., Any]) -> Any:
-    """An annotation that may be kept as text, as by `from __future__ import annotations`.
+    """Evaluate an annotation that is stored as text, as with `from __future__ import annotations`.
 
-    One that can be read by type checkers alone stays text; there is no check in it.
+    Text that only type checkers can evaluate stays text; it contains no check.
     """
     if not isinstance(annotation, str):
         return annotation
     made = inspect.unwrap(function.__init__ if inspect.isclass(function) else function)
     try:
         return eval(annotation, getattr(made, "__globals__", {}))  # noqa: S307 - the program's own text
-    except Exception:  # noqa: BLE001 - a name that is imported for type checkers, say
+    except Exception:  # noqa: BLE001 - for example, a name imported only for type checkers
         return annotation
 
 
 def _like(
     made: Callable[..., Any], function: Callable[..., Any], supplied: int, gives: Any = None
 ) -> Callable[..., Any]:
-    """Give `made` the name, the text, the source and the parameters of what was decorated."""
+    """Copy the name, docstring, source and parameters of the decorated function to `made`."""
     vars(made)["__wrapped__"] = function
     if supplied or inspect.isclass(function):
         signature = inspect.signature(function)
         parameters = [*signature.parameters.values()][supplied:]
         own = [each.replace(annotation=_apart(each.annotation)[0]) for each in parameters]
         returns = signature.return_annotation if gives is None else gives
-        vars(made)["__signature__"] = signature.replace(parameters=own, return_annotation=returns)
+        signature = signature.replace(parameters=own, return_annotation=returns)
+        vars(made)["__signature__"] = Signature.short(signature)
+    else:
+        vars(made)["__signature__"] = Signature.of(function)
     made.__name__ = function.__name__
     made.__qualname__ = function.__qualname__
     made.__doc__ = function.__doc__

@@ -1,6 +1,6 @@
-"""Modules and what is composed of them: a tuple of modules that can be inspected, compared, drawn, fused and pickled.
+"""Modules and blueprints: tuples of modules that can be inspected, compared, drawn, fused and pickled.
 
-A blueprint can be opened any number of times; composing concatenates the tuples. Nothing is acquired here.
+A blueprint can be opened any number of times. Composing concatenates the tuples and acquires nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,10 +23,10 @@ R_co = TypeVar("R_co", covariant=True)
 
 @attrs.frozen
 class Module:
-    """A module of a blueprint: what makes it, and with which arguments.
+    """A module of a blueprint: the function that makes its work, and the arguments.
 
-    `make(*args)` is called by each run: it gives a kernel (source, transformer), a stateless stage (transformer) or
-    the body of a sink, and acquires nothing.
+    Each run calls `make(*args)`, which returns a kernel (source, transformer), a stateless stage (transformer) or the
+    body of a sink, and acquires nothing.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Module:
     site: Site = attrs.field(factory=Site.here, eq=False, repr=False, kw_only=True)
     label: str | None = attrs.field(default=None, kw_only=True)
     follows: bool = attrs.field(default=False, kw_only=True)
-    """Whether nobody wrote it: it came with the module in front of it, by whose arguments it is shown."""
+    """Whether it was inserted for the module in front of it, whose arguments show it; the user did not write it."""
 
     def __str__(self) -> str:
         shown = [shown_argument(arg) for arg in self.args]
@@ -45,17 +45,17 @@ class Module:
         return text if self.label is None else f"{text}.named({self.label!r})"
 
     def made(self) -> Any:
-        """Make what a run works with, new for each run."""
+        """Make a run's work, new for each run."""
         args = [cast("OneShot[Any]", arg).take(self) if isinstance(arg, OneShot) else arg for arg in self.args]
         return self.make(*args, **dict(self.options))
 
 
 class OfOneRun:
-    """An argument that belongs to one run, or to one at a time: who only looks at a pipeline leaves it alone."""
+    """An argument that belongs to one run, or to one run at a time; inspecting a pipeline does not touch it."""
 
 
 class OneShot(OfOneRun, Generic[T]):
-    """An argument that can be used once: the second open is refused by name, and so is pickling."""
+    """An argument that can be used once: a second opening is refused with the module's name, and so is pickling."""
 
     def __init__(self, value: T) -> None:
         self._value: T | None = value
@@ -63,21 +63,21 @@ class OneShot(OfOneRun, Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """The argument, to be looked at; None when it has been taken."""
+        """The argument, for inspection; None once it has been taken."""
         return self._value
 
     def take(self, module: Module) -> T:
-        """The argument itself, the first time."""
+        """Return the argument; only the first call may do so."""
         if self._value is None:
             raise ReuseError(
-                f"{module.name}({self._shown}), composed at {module.site}, was opened a second time, but what it was "
-                f"given can be read only once: give it a collection, or compose it anew for each run",
+                f"{module.name}({self._shown}), composed at {module.site}, was opened a second time, but its argument "
+                f"can be read only once: give it a collection, or compose it again for each run",
             )
         value, self._value = self._value, None
         return value
 
     def same(self, other: "OneShot[Any]") -> bool:
-        """Whether both are over one thing."""
+        """Whether both hold the same object."""
         return self is other or (self._value is not None and self._value is other.value)
 
     def __repr__(self) -> str:
@@ -89,13 +89,13 @@ class OneShot(OfOneRun, Generic[T]):
 
 @attrs.frozen
 class Blueprint:
-    """A composition of modules, as `pipe()` gives it; see `Source`, `Transformer`, `Sink` and `pullstream.Pipeline`."""
+    """A composition of modules, made by `pipe()`; see `Source`, `Transformer`, `Sink` and `pullstream.Pipeline`."""
 
     modules: tuple[Module, ...]
     kind: ClassVar[str]
 
     def named(self, label: str) -> Self:
-        """The same blueprint whose last module goes by `label` in `at=`, in explanations and in errors.
+        """Return the same blueprint with its last module called `label` in `at=`, explanations and errors.
 
         >>> import pullstream as ps
         >>> ps.map(str.upper).named("shout")
@@ -109,31 +109,33 @@ class Blueprint:
         return shown[0] if len(shown) == 1 else f"pipe({', '.join(shown)})"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """Show it in a notebook: as its picture, and as text where there are none."""
+        """Show the blueprint in a notebook: as a picture, or as text where pictures are not possible."""
         del include, exclude
         shown = {"text/plain": repr(self)}
-        # To show something is no time to complain of it: a run will.
+        # Displaying must not fail; a run will report the error.
         with suppress(Exception):
-            # By its name, and not before it is wanted: it knows of runs, and nothing here does.
+            # Imported here, because it depends on runs, and nothing else in this package does.
             shown["image/svg+xml"] = import_module("pullstream.trace").draw(self).svg
         return shown
 
     def __iter__(self) -> Iterator[NoReturn]:
-        raise TypeError(f"a blueprint is not iterated, it is run: {self._how_to_run()}")
+        raise TypeError(f"a blueprint cannot be iterated; run it: {self._how_to_run()}")
 
     def _how_to_run(self) -> str:
-        return f"{self!r} is a {self.kind}, and ps.run takes a pipeline, from a source to a sink"
+        return f"{self!r} is a {self.kind}, and ps.run needs a complete pipeline, from a source to a sink"
 
 
 def refuse_sharing(blueprint: Blueprint) -> None:
-    """Refuse, before a run, that two modules of it take from one iterator: each would have what the other lacks."""
+    """Refuse a blueprint in which two modules read from one iterator: each would miss the other's values."""
     shots: list[tuple[Module, OneShot[Any]]] = []
 
     def look(module: Module, value: object) -> None:
+        if not isinstance(value, (Blueprint, OneShot, tuple)):
+            return
         if isinstance(value, Blueprint):
             for inner in value.modules:
                 if inner.follows:
-                    # What it was given stands with the module in front of it, too.
+                    # Its arguments are also stored in the module in front of it.
                     continue
                 for given in (*inner.args, *(option for _, option in inner.options)):
                     look(inner, given)
@@ -142,15 +144,17 @@ def refuse_sharing(blueprint: Blueprint) -> None:
             for other, taken in shots:
                 if taken.same(shot):
                     raise ReuseError(
-                        f"{module}, composed at {module.site}, and {other}, composed at {other.site}, would take from "
-                        f"the same thing, which can be read only once: give each a collection, or read it in one "
-                        f"place and share that with tee() or fork()"
+                        f"{module}, composed at {module.site}, and {other}, composed at {other.site}, would read from "
+                        f"the same object, which can be read only once: give each a collection, or read it in one "
+                        f"place and share the stream with tee() or fork()"
                     )
             shots.append((module, shot))
-        elif isinstance(value, tuple) and value and isinstance(value[0], Blueprint):
-            # Other sequences are what streams are made of, and may be long.
-            for part in cast("tuple[object, ...]", value):
-                look(module, part)
+        else:
+            parts = cast("tuple[object, ...]", value)
+            # Other sequences are data, and may be long.
+            if parts and isinstance(parts[0], Blueprint):
+                for part in parts:
+                    look(module, part)
 
     look(blueprint.modules[0], blueprint)
 
@@ -164,7 +168,7 @@ class Source(Blueprint, Generic[T_co]):
     @override
     def _how_to_run(self) -> str:
         return (
-            f"ps.run(ps.pipe({self!r}, ps.collect())); and a source's values are read one by one with "
+            f"ps.run(ps.pipe({self!r}, ps.collect())); or read its values one by one with "
             f"`for value in ps.iterate({self!r})`"
         )
 

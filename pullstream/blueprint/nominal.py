@@ -1,4 +1,4 @@
-"""Types of modules as they are: the classes, and `Callable`. Which type checker is shown them, `parts` decides."""
+"""Module types as classes and `Callable`. `parts` decides which type checkers see these."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias

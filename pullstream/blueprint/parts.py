@@ -1,10 +1,9 @@
-"""The types of a pipe's parts in signatures: of modules that others are given, of functions, of modules that fit any.
+"""The types of a pipe's parts in signatures: modules given to modules, functions, and modules that fit any values.
 
-There are two ways to write them. Most type checkers follow the classes, and carry a type variable that is solved from
-one argument of a call into the next, a lambda's parameters among them. mypy does not, and is shown protocols instead:
-`MYPY` is true to mypy, whatever is assigned to it. To pyright and ty, and when it runs, the second import is what
-holds. pyrefly takes both for one union, and tries it in the order of the names: `Onward` before `Transformer` is no
-accident.
+They are written in two ways. Most type checkers work with the classes, and carry a type variable solved from one
+argument of a call into the next, even into a lambda's parameters. mypy does not, so it sees protocols instead: `MYPY`
+is true to mypy, whatever its assigned value. pyright, ty and the running program use the second import. pyrefly takes
+both as one union and tries it in the order of the names, so `Onward` must sort before `Transformer`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,17 +1,17 @@
-"""The arguments of modules, as they are shown."""
+"""The text form of modules' arguments."""
 
 
 def shown_callable(value: object) -> str:
-    """The name a reader would know a callable by."""
+    """Return the name by which a reader knows a callable."""
     name = getattr(value, "__qualname__", None)
     return name.rpartition("<locals>.")[2] if isinstance(name, str) else repr(value)
 
 
 def shown_argument(value: object) -> str:
-    """An argument, shortened."""
+    """Return the text of an argument, shortened."""
     return shortened(shown_callable(value) if callable(value) else repr(value), 40)
 
 
 def shortened(text: str, longest: int = 200) -> str:
-    """A text, of which no more is shown than fits."""
+    """Shorten a text to at most `longest` characters."""
     return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -12,7 +12,7 @@ from pullstream.frames import is_ours
 
 @attrs.frozen
 class Site:
-    """The line of the user's program that composed a module; error messages name it."""
+    """The line of the user's program that composed a module, for error messages."""
 
     filename: str
     line: int
@@ -22,7 +22,7 @@ class Site:
 
     @classmethod
     def here(cls) -> Self:
-        """The innermost line outside the toolkit."""
+        """Return the innermost line outside the toolkit."""
         frame: FrameType = inspect.currentframe()  # type: ignore[assignment]  # CPython always has one
         while frame.f_back is not None and _passes_on(str(frame.f_globals.get("__name__", _GENERATED))):
             frame = frame.f_back
@@ -30,10 +30,10 @@ class Site:
 
 
 _GENERATED = "pullstream"
-"""Code that is of no module was made here."""
+"""The module name assumed for code without one, which the toolkit has generated."""
 
 
 @cache
 def _passes_on(module: str) -> bool:
-    # pyspark calls what it was given, as in `df.transform(...)`.
+    # pyspark calls user functions, as in `df.transform(...)`.
     return is_ours(module) or module.partition(".")[0] == "pyspark"

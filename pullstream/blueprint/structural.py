@@ -1,10 +1,10 @@
-"""Types of modules by what they make of a source, for type checkers alone; which one is shown them, `parts` decides.
+"""Module types as protocols, for mypy; `parts` decides which type checkers see these.
 
-mypy solves the type variables of one call, such as a `pipe(...)`, from each argument by itself: what is known from one
-is not carried into the call that is the next, and `collect()` is a `Sink[Never, list[Never]]` by then. Only a type that
-is generic when it arrives, a function with type variables of its own, is solved together with its neighbours. So a part
-of a pipe is here anything with a method from a source to a source, or from a source to a result; and that of a module
-whose types nothing fixes before it stands in its pipe is generic. What it is known to take, `_takes` says.
+mypy solves the type variables of a call, such as `pipe(...)`, from each argument separately. It does not carry what it
+learns from one argument into the next, so it has already typed `collect()` as `Sink[Never, list[Never]]`. Only a type
+that is still generic when it arrives (a function with its own type variables) is solved together with its neighbours.
+So here a part of a pipe is anything with a method from a source to a source, or from a source to a result. For a module
+whose types nothing fixes before it is in its pipe, that method is generic. `_takes` states the known input type.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
@@ -45,19 +45,19 @@ class Into(Protocol[A_contra, R_co]):
 
 
 class Gathering(Generic[A_contra]):
-    """A sink that gives a list of what it takes; no module, for mypy needs none. See `Gathers`."""
+    """A sink that returns its values as a list; not a module, because mypy needs none. See `Gathers`."""
 
 
 class Gathers(Generic[A_contra]):
-    """A sink that gives a list of what it takes.
+    """A sink that returns its values as a list.
 
-    ty solves the variables of a call from each argument by itself first, and keeps to what it has of a list: that of
-    `collect()`, of Any. So `pipe` is shown the values alone, and makes the list.
+    ty first solves a call's variables from each argument separately, and then keeps its solution for a list: for
+    `collect()`, a list of Any. So `pipe` sees only the values and makes the list type itself.
     """
 
 
 class Function(Protocol[A_contra, B_co]):
-    """A function of a value. A lambda is then one of `Any`: in a `Callable[[A], B]` mypy takes A for a type."""
+    """A function of a value. A lambda is then one of `Any`; in a `Callable[[A], B]` mypy keeps A as a type."""
 
     def __call__(self, value: A_contra, /) -> B_co:
         """Call it."""
@@ -72,19 +72,19 @@ class Function2(Protocol[A_contra, B_contra, B_co]):
         ...
 
 
-# Each has a descriptor, because what that gives has new type variables each time: a method's are the same ones for all
-# the modules of a pipe, which would then have to be of one type.
+# Each type has a descriptor, because a descriptor returns new type variables each time. A method's type variables would
+# be shared by all modules of a pipe, which would then need one common type.
 
 
 class _Anything:
-    """A type for `Takes`, of a module that takes whatever comes."""
+    """A type for `Takes` of a module that accepts any values."""
 
 
 class Takes(Generic[A]):
-    """The type of what a module takes that is generic otherwise: whose function is of something else is refused.
+    """The input type of an otherwise generic module, so that a function of another type is refused.
 
-    Of a lambda nothing is known, and `Any` is `_Anything` as well: a pipe's type variable that something of `Any` is
-    put into is `Any` itself, to mypy, and all that its neighbours say is lost.
+    For a lambda nothing is known, and `Any` counts as `_Anything`: if mypy puts an `Any` into a pipe's type variable,
+    the variable becomes `Any` and everything its neighbours say is lost.
     """
 
     @overload
@@ -99,7 +99,7 @@ class _OfSame(Protocol):
 
 
 class Same(Transformer[A, A]):
-    """A transformer that gives the values that it takes."""
+    """A transformer that emits the values it receives."""
 
     _takes: Takes[A]
     _gives: _OfSame
@@ -110,7 +110,7 @@ class _OfSameOrFailed(Protocol):
 
 
 class SameOrFailed(Transformer[A, B], Generic[A, B]):
-    """A transformer that gives the values that it takes, or their failures."""
+    """A transformer that emits the values it receives, or their failures."""
 
     _takes: Takes[A]
     _gives: _OfSameOrFailed
@@ -121,7 +121,7 @@ class _OfLists(Protocol):
 
 
 class Lists(Transformer[A, list[A]]):
-    """A transformer that gives values in lists."""
+    """A transformer that emits values in lists."""
 
     _takes: Takes[_Anything]
     _gives: _OfLists
@@ -132,7 +132,7 @@ class _OfTimedValues(Protocol):
 
 
 class TimedValues(Transformer[A, tuple[Any, A]]):
-    """A transformer that gives each value with its time."""
+    """A transformer that emits each value with its time."""
 
     _takes: Takes[_Anything]
     _gives: _OfTimedValues
@@ -143,7 +143,7 @@ class _OfWithCounts(Protocol):
 
 
 class WithCounts(Transformer[A, tuple[A, int]]):
-    """A transformer that gives each value with a number."""
+    """A transformer that emits each value with a number."""
 
     _takes: Takes[_Anything]
     _gives: _OfWithCounts
@@ -156,7 +156,7 @@ class _OfFlattened(Protocol):
 
 
 class Flattened(Transformer[Source[A] | Iterable[A], A]):
-    """A transformer that gives the values of its values."""
+    """A transformer that emits the values of its values."""
 
     _takes: Takes[_Anything]
     _gives: _OfFlattened
@@ -167,7 +167,7 @@ class _OfCollected(Protocol):
 
 
 class Collected(Gathers[A], Sink[A, list[A]]):
-    """A sink that keeps all values."""
+    """A sink that collects all values."""
 
     _takes: Takes[_Anything]
     _results: _OfCollected
@@ -178,7 +178,7 @@ class _OfCollectedTimed(Protocol):
 
 
 class CollectedTimed(Sink[A, list[tuple[Any, A]]]):
-    """A sink that keeps all values, each with its time."""
+    """A sink that collects all values, each with its time."""
 
     _takes: Takes[_Anything]
     _results: _OfCollectedTimed
@@ -189,7 +189,7 @@ class _OfEmptied(Protocol):
 
 
 class Emptied(Sink[A, None]):
-    """A sink that keeps nothing."""
+    """A sink that collects nothing."""
 
     _takes: Takes[_Anything]
     _results: _OfEmptied
@@ -200,7 +200,7 @@ class _OfOneOr(Protocol[D_co]):
 
 
 class OneOr(Sink[A, R], Generic[A, R, D]):
-    """A sink that gives one value, or something else."""
+    """A sink that returns one value, or something else."""
 
     _takes: Takes[A]
     _results: _OfOneOr[D]

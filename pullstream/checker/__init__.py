@@ -1,6 +1,6 @@
-"""The checker: proves, while a pipeline runs, that its modules keep the rules of an edge (R1 to R12).
+"""The checker: verifies, while a pipeline runs, that its modules keep the rules of an edge (R1 to R12).
 
-At one edge, by hand: `watch(reader)`. On a whole run: `run(pipeline, check=True)`, or `check="strict"`.
+To watch one edge by hand: `watch(reader)`. To check a whole run: `run(pipeline, check=True)`, or `check="strict"`.
 """
 
 from pullstream.checker.pipeline import Checker
@@ -21,3 +21,7 @@ __all__ = [
     "module_diagram",
     "watch",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

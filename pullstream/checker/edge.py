@@ -1,4 +1,4 @@
-"""An edge under watch: its requests and answers, step by step through the table of the protocol."""
+"""A watched edge: its requests and answers are verified step by step with the table of the protocol."""
 
 import operator
 from collections.abc import Callable
@@ -25,13 +25,13 @@ UNKNOWN: Final = _Unknown()
 OPEN: Final = State.OPEN
 ASK: Final = Act.ASK
 VALUE: Final = Act.VALUE
-# What a run does most, asks and values on an open edge, takes no look into the table: it stays open.
+# Asks and values on an open edge, the most frequent events, skip the table: the edge stays open.
 assert TRANSITIONS[OPEN, Event.ASK] is TRANSITIONS[OPEN, Event.VALUE] is OPEN
 
 
 @attrs.frozen
 class Partner:
-    """A module at an end of an edge."""
+    """The module at one end of an edge."""
 
     name: str
     site: Site | None = None
@@ -39,7 +39,7 @@ class Partner:
 
 @attrs.frozen
 class _Shared:
-    """The list that was answered, the one that was handed over for it, and what was in both."""
+    """The list that was answered, the copy that was handed over instead, and the original content of both."""
 
     givers: list[Any]
     receivers: list[Any]
@@ -53,28 +53,28 @@ class _Shared:
 
 
 def _differ(values: list[Any], kept: tuple[Any, ...]) -> bool:
-    # By identity: what values are equal to is code of theirs.
+    # By identity, because `==` would run the values' own code.
     return len(values) != len(kept) or not all(map(operator.is_, values, kept))
 
 
 class Watching(Protocol):
-    """The listener that an edge reports to; at a single edge, there is none."""
+    """The listener that an edge reports to; a single edge has none."""
 
     def broken(self, violation: Violation) -> None:
-        """A rule was broken; it is about to be raised."""
+        """Record a violation that is about to be raised."""
 
     def began(self, edge: "WatchedEdge") -> None:
-        """The edge has its first request."""
+        """Note that the edge has its first request."""
 
     def ended(self, edge: "WatchedEdge", how: Event) -> None:
-        """The edge is over: an answer said so, or a termination was confirmed."""
+        """Note that the edge is over: an answer ended it, or a termination was confirmed."""
 
 
 class WatchedEdge:
-    """A watched edge: all that passes between the module above and the module below, verified as it passes.
+    """A watched edge: verifies everything that passes between the modules above and below.
 
-    The methods are called by whoever stands on the edge (a `WatchedReader`, a `WatchedLane`): `ask` and `terminate`
-    when a request is sent, the others when it is answered.
+    A `WatchedReader` or `WatchedLane` on the edge calls its methods: `ask` and `terminate` when a request is sent, the
+    others when it is answered.
     """
 
     def __init__(
@@ -94,17 +94,17 @@ class WatchedEdge:
         self.over = False
         self.requests = 0
         self.reason: BaseException | None = None
-        """The reason of the first termination from below."""
+        """The reason of the first termination from downstream."""
         self.terminated = False
         self.terminated_at = -1
-        """The moment of the first termination, as `latest_at` is that of the latest request."""
+        """The moment of the first termination; `latest_at` is the moment of the latest request."""
         self.latest_at = -1
         self.asked = False
         self.refusal: BaseException | None = None
-        """The exception that the confirmation raised, if a release failed."""
+        """The exception raised by the confirmation, if a release failed."""
         self.ending: Done | BaseException | _Unknown = UNKNOWN
         self.before: frozenset[int] = frozenset()
-        """The asks that were outstanding when the first termination was sent."""
+        """The asks outstanding when the first termination was sent."""
         self.clock = clock or count().__next__
         self.watching = watching
         self._asks: dict[int, tuple[int, int]] = {}
@@ -119,18 +119,18 @@ class WatchedEdge:
         return f"{self.above.name} => {self.below.name}"
 
     def lane(self) -> int:
-        """The number of a new lane."""
+        """Return the number of a new lane."""
         self._lanes += 1
         return self._lanes - 1
 
     # ---- requests
 
     def ask(self, lane: int, limit: int) -> int:
-        """A lane asks; gives the number of the request."""
+        """Verify and record an ask of a lane; return the number of the request."""
         self.asked = True
         number = self._request(ASK, lane, limit)
         if lane in self._shared and self._shared[lane].receivers_changed():
-            self._blame_below(SHARING, "it has changed a batch that it was given: what it makes of one is a new list")
+            self._blame_below(SHARING, "it has changed a batch that it received: it must make a new list instead")
         asks = self._asks
         if asks and any(lane == asking for asking, _ in asks.values()):
             self._blame_below("R4", "this lane has an ask outstanding: take a lane() for each task")
@@ -142,7 +142,7 @@ class WatchedEdge:
         return number
 
     def terminate(self, lane: int, reason: BaseException | None, *, waits: bool = True) -> int:
-        """A lane aborts or errors; gives the number of the request."""
+        """Verify and record a termination by a lane; return the number of the request."""
         if waits:
             what = Act.ABORT if reason is None else Act.ERROR
         else:
@@ -165,7 +165,7 @@ class WatchedEdge:
         return number
 
     def ack(self, lane: int) -> None:
-        """A lane acknowledges without asking."""
+        """Record that a lane acknowledges without asking."""
         self.record.note((self.clock(), Act.ACK, self.requests, lane, None))
 
     def _request(self, what: Act, lane: int, about: object) -> int:
@@ -178,18 +178,18 @@ class WatchedEdge:
 
     def _polite(self, lane: int) -> None:
         if self.terminated:
-            self._blame_below("R9", "it has sent a termination before, and this is one request more")
+            self._blame_below("R9", "it sends another request after its termination")
         if lane in self._told:
-            self._blame_below("R9", "this lane was told before that the stream is over")
+            self._blame_below("R9", "it asks on a lane that was already answered with the end of the stream")
 
     # ---- answers to asks
 
     def answered(self, number: int, answer: Any, *, many: bool = False) -> None:
-        """An ask is answered; one for `many` times may be so with a `TimedBatch`."""
+        """Verify the answer to an ask; with `many`, it may be a `TimedBatch`."""
         lane, limit = self._asks.pop(number)
         if lane in self._shared and self._shared.pop(lane).givers_changed():
             self.record.note((self.clock(), VALUE, number, lane, answer))
-            self._blame_above(SHARING, "it has changed a batch after it had answered it: each answer is a new list")
+            self._blame_above(SHARING, "it has changed a batch after answering it: each answer must be a new list")
         if isinstance(answer, Batch):
             self._value(number, lane, limit, cast("Batch[Any]", answer), many=many)
         elif answer is DONE:
@@ -198,10 +198,10 @@ class WatchedEdge:
             self._terminal(number, DONE)
         else:
             self.record.note((self.clock(), Act.VALUE, number, lane, answer))
-            self._blame_above("R2", f"an answer is a Batch or DONE, and this is {answer!r}")
+            self._blame_above("R2", f"an answer must be a Batch or DONE, and this is {answer!r}")
 
     def hand_over(self, lane: int, batch: "Batch[Any]") -> "Batch[Any]":
-        """The batch to be handed over: with a list of its own, so that it is seen who changes which."""
+        """Return the batch to hand over, with its own copy of the list, which shows which side changes its list."""
         values: Any = batch.values
         if type(values) is not list:
             return batch
@@ -210,12 +210,12 @@ class WatchedEdge:
         return TimedBatch(batch.times, given) if isinstance(batch, TimedBatch) else Batch(batch.time, given)
 
     def unanswered(self, number: int) -> None:
-        """An ask that went a step of the way has no answer yet; whoever asked will ask again."""
+        """Forget an ask that advanced one step and has no answer yet; the lane will ask again."""
         del self._asks[number]
 
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]", *, many: bool) -> None:
         count = len(batch.values)
-        # Of a large batch only what would be shown is kept.
+        # Of a large batch, keep only what would be shown.
         summary = batch if count <= SAMPLE else (shown_time(batch), count, tuple(batch.values[:SAMPLE]))
         self.record.note((self.clock(), VALUE, number, lane, summary))
         if not 1 <= count <= limit:
@@ -236,19 +236,19 @@ class WatchedEdge:
         if not many:
             self._blame_above("R2", f"ask {number} was for values of one time, and was answered with a TimedBatch")
         if len(batch.times) != len(batch.values):
-            what = f"it has {len(batch.times)} times for {len(batch.values)} values: each value has one"
+            what = f"it has {len(batch.times)} times for {len(batch.values)} values: it needs one time per value"
             self._blame_above("R2", what)
         if any(time is None for time in batch.times):
             self._blame_above("R2", "one of its times is None, which is no time")
 
     def raised(self, number: int, exc: BaseException) -> None:
-        """An ask raised: the stream failed, or the ask was cancelled."""
+        """Verify an ask that raised: the stream failed, or the ask was cancelled."""
         lane, limit = self._asks.pop(number)
         if without_cancelled(exc) is None:
             self._cancelled(number, lane)
         else:
             self.record.note((self.clock(), Act.FAILURE, number, lane, exc))
-            if limit >= 1 and not isinstance(exc, Violation):  # else the ask was refused, which is no answer
+            if limit >= 1 and not isinstance(exc, Violation):  # otherwise the ask was refused, and has no answer
                 self._told.add(lane)
                 self._terminal(number, exc)
 
@@ -264,7 +264,7 @@ class WatchedEdge:
             self._released(Event.ABORT)
 
     def _terminal(self, number: int, ending: Done | BaseException) -> None:
-        """An ask was answered done, or with the failure."""
+        """Verify a terminal answer: done, or the failure."""
         if self.ending is UNKNOWN:
             self.ending = ending
         elif self.ending is not ending:
@@ -281,8 +281,8 @@ class WatchedEdge:
             self.before = frozenset(self._asks)
         if self.state is not State.CLOSING or self._terminations or self.before & self._asks.keys():
             return
-        # An end from above is over when it is told, unless a cancellation that nobody has seen yet is behind it; an
-        # indication, which is not confirmed, when an ask that came after it is answered.
+        # An end from upstream is over when it is answered, unless a cancellation that is not noted yet caused it. An
+        # indication is not confirmed: it is over when an ask sent after it is answered.
         if not self.terminated or number not in self.before:
             self._released(self._how)
 
@@ -298,27 +298,27 @@ class WatchedEdge:
     # ---- answers to terminations
 
     def confirmed(self, number: int, answer: Any) -> None:
-        """A termination is confirmed."""
+        """Verify the confirmation of a termination."""
         lane = self._terminations.pop(number)
         self.record.note((self.clock(), Act.DONE if answer is DONE else Act.VALUE, number, lane, answer))
         if answer is not DONE:
-            self._blame_above("R8", f"a termination is confirmed with DONE, not with {answer!r}")
+            self._blame_above("R8", f"a termination must be confirmed with DONE, not with {answer!r}")
         self._over(lane)
 
     def refused(self, number: int, exc: BaseException) -> None:
-        """A termination raised: a release failed, or the wait for it was cancelled."""
+        """Verify a termination that raised: a release failed, or the wait for it was cancelled."""
         lane = self._terminations.pop(number)
         if without_cancelled(exc) is None:
             self.record.note((self.clock(), Act.CANCELLED, number, lane, None))
             return
         self.record.note((self.clock(), Act.FAILURE, number, lane, exc))
         if exc is self.reason:
-            self._blame_above("R8", "the reason that was sent came back, instead of a confirmation")
+            self._blame_above("R8", "it returned the reason that was sent, instead of a confirmation")
         self.refusal = exc
         self._over(lane, timed_out=isinstance(exc, ReleaseTimeout))
 
     def let_go(self, trouble: BaseException | None = None) -> None:
-        """A termination that nobody waits for has been carried out, if with trouble."""
+        """Note that a termination that nothing waits for was carried out, perhaps with an exception."""
         self.refusal = trouble
         if self.state is State.CLOSING:
             self._released(self._how)
@@ -332,10 +332,10 @@ class WatchedEdge:
             self._released(self._how)
 
     def settled(self) -> None:
-        """Check, as nothing more will happen here, that every request has been answered.
+        """Check that every request has been answered; nothing more may happen here.
 
         Raises:
-            Violation: one has not been (R1).
+            Violation: a request was not answered (R1).
         """
         unanswered = sorted((*self._asks, *self._terminations))
         if unanswered:
@@ -360,7 +360,7 @@ class WatchedEdge:
         self.violated(rule, self.below, what)
 
     def violated(self, rule: str, by: Partner, what: str, drawn: str | None = None) -> NoReturn:
-        """Report that a rule was broken here."""
+        """Raise a violation on this edge."""
         violation = Violation(rule, by.name, by.site, what, self.events, drawn or self.diagram())
         if self.watching is not None:
             self.watching.broken(violation)
@@ -368,11 +368,11 @@ class WatchedEdge:
 
     @property
     def events(self) -> "list[Seen]":
-        """The events so far: the first and the last."""
+        """The events so far: the first and the last ones."""
         return self.record.events
 
     def diagram(self) -> str:
-        """The events, in the specification's notation."""
+        """Draw the events in the specification's notation."""
         return diagram(self.events, gap=self.record.gap)
 
 

@@ -1,4 +1,4 @@
-"""Watching a whole run: every edge, and what ties the edges of a module to each other."""
+"""Checking a whole run: every edge, and how the edges of each module depend on each other."""
 
 from collections.abc import Collection, Sequence
 from itertools import count
@@ -25,7 +25,7 @@ from pullstream.timely import Antichain
 T_co = TypeVar("T_co", covariant=True)
 
 KEPT: Final = 100
-"""The number of edges a checker can draw afterwards; streams that modules open while they run come and go."""
+"""The most edges that a checker keeps for drawing, because modules may open any number of streams."""
 
 
 class RunEdge(WatchedEdge):
@@ -35,11 +35,11 @@ class RunEdge(WatchedEdge):
     resource: Resource
     consumer: Location
     dismissed = False
-    """Whether the edge below has sent a termination: what code of its module's still sends is not sent (R9)."""
+    """Whether the edge downstream has sent a termination; later requests of its module's code are not sent on (R9)."""
 
 
 class WatchedLane(Lane[T_co]):
-    """A lane that verifies what passes; a run that is checked makes these instead."""
+    """A lane that verifies everything that passes; used in checked runs."""
 
     __slots__ = ("_closed", "_front", "_index", "_time", "record")
 
@@ -83,7 +83,7 @@ class WatchedLane(Lane[T_co]):
         return answer if answer is DONE else edge.hand_over(self._index, answer)
 
     async def _ask_unsent(self, limit: int) -> Batch[T_co] | Done:
-        """The edge below has sent a termination, and code of its has not noticed yet: its ask goes nowhere (R9)."""
+        """Answer an ask after the consumer's termination; it is not sent upstream (R9)."""
         answer = await super().ask(limit)
         if answer is not DONE:
             self.record.violated("R5", self.record.above, "a value came after the termination")
@@ -103,15 +103,16 @@ class WatchedLane(Lane[T_co]):
         self._verify_open(batch.times)
 
     def _verify_open(self, times: Sequence[Any]) -> None:
-        # As of the ask: to look now might see a hold dropped whose batch is not counted yet.
+        # As of the ask: reading it now might miss a dropped hold whose batch is not counted yet.
         front, self._front = self._front, None
         for time in times:
             if front is not None and not front.less_equal(time):
                 self.record.violated("R12", self.record.above, f"it answered at {time!r}, which was complete before")
 
     def _frontier(self) -> "Antichain[Any]":
-        """The times that may still come; what this ask acknowledges may have completed one."""
-        self.live = False
+        """Return the times that may still arrive, after acknowledging as this ask does, which may complete times."""
+        if self.live:
+            self.acknowledge()
         counts, place = self._counts, self.port.place
         counts.phase.observe(place)
         counts.propagate()
@@ -146,7 +147,7 @@ class WatchedLane(Lane[T_co]):
         return answer
 
     async def _terminate_unsent(self, reason: BaseException | None) -> Done:
-        """Wait for the confirmation of what the module, or its kernel, has sent before: both have ended it (R9)."""
+        """Wait for a termination that the module or its kernel has already sent; both have ended the edge (R9)."""
         if self.over:
             return DONE
         try:
@@ -207,9 +208,9 @@ class WatchedLane(Lane[T_co]):
 
 
 class Checker:
-    """Watches the edges of one run; `run(..., check=True)` makes one, or is given it to ask it for diagrams.
+    """Checks the edges of one run; made by `run(..., check=True)`, or passed as `check=` to draw diagrams afterwards.
 
-    With `strict`, requesters must be polite (R9), but for those named in `lenient`.
+    With `strict`, consumers must also follow R9, except modules named in `lenient`.
     """
 
     def __init__(self, *, strict: bool = False, lenient: Collection[str] = ()) -> None:
@@ -225,7 +226,7 @@ class Checker:
     # ---- for the run
 
     def lane(self, edge: "Edge[Any]", port: Port) -> WatchedLane[Any]:
-        """A first lane of an edge."""
+        """Make the first lane of an edge."""
         for other in edge.ends:
             if isinstance(other, WatchedLane):
                 return WatchedLane(edge, port, other.record)
@@ -246,7 +247,7 @@ class Checker:
         return WatchedLane(edge, port, record)
 
     def verdict(self) -> Violation | None:
-        """The first violation; to be asked when the run is over, as it verifies that every edge and resource is."""
+        """Return the first violation. Call it when the run is over: it verifies that all edges and resources are."""
         if not self.violations:
             try:
                 for edge in self._open:
@@ -261,11 +262,11 @@ class Checker:
     # ---- for people
 
     def diagram(self, module: str) -> str:
-        """The events of the edge below `module`, by its name, in the specification's notation."""
+        """Draw the events of the edge below the module named `module`, in the specification's notation."""
         return self._below(module).diagram()
 
     def both_sides(self, module: str) -> str:
-        """The events on both sides of a module, by its name, with the specification's marks D, TI, U and TO."""
+        """Draw the events on both sides of a module, with the specification's marks D, TI, U and TO."""
         edge = self._below(module)
         inputs = [lane.record for lane in edge.machine.inputs if isinstance(lane, WatchedLane)]
         return module_diagram(edge.events, [event for above in inputs for event in above.events])
@@ -275,33 +276,33 @@ class Checker:
             if module in edge.machine.location.names:
                 return edge
         known = ", ".join(repr(name) for edge in self._edges for name in edge.machine.location.names)
-        raise LookupError(f"no module of this run is named {module!r}: it has {known or 'not begun'}")
+        raise LookupError(f"no module of this run is named {module!r}; its modules: {known or 'none yet'}")
 
     def last_diagram(self) -> str:
-        """The events of the edge above the sink: the last that was made."""
+        """Draw the events of the edge above the sink, the last one made."""
         return self._edges[-1].diagram() if self._edges else ""
 
     # ---- for the edges
 
     def broken(self, violation: Violation) -> None:
-        """A rule was broken: the run is to end, even if somebody swallows what is raised."""
+        """Record a violation, which ends the run even if a module swallows the exception."""
         self.violations.append(violation)
         self.tripped.set()
 
     def began(self, edge: WatchedEdge) -> None:
-        """The edge has its first request."""
+        """Note that the edge has its first request."""
         assert isinstance(edge, RunEdge)
         self._open[edge] = None
         verify_beginning(edge, self._above.get(edge.consumer))
 
     def ended(self, edge: WatchedEdge, how: Event) -> None:
-        """The edge is over: so must be what is above the module that ended it, and all that the module had."""
+        """Verify, when an edge is over, that its module's inputs are over and its resources released."""
         assert isinstance(edge, RunEdge)
         self._open.pop(edge, None)
         inputs = [lane.record for lane in edge.machine.inputs if isinstance(lane, WatchedLane)]
-        verify_end(edge, inputs, how, edge.resource.failed)
+        verify_end(edge, inputs, how, edge.resource.failed, edge.machine.untold)
         if not isinstance(edge.refusal, ReleaseTimeout):
-            # That says already that something was not released.
+            # A ReleaseTimeout already reports the resource.
             edge.resource.ended()
 
 
@@ -310,13 +311,13 @@ def _partner(location: Location) -> Partner:
 
 
 Check: TypeAlias = bool | Literal["strict"] | Checker
-"""The values of `check=`."""
+"""The values of the option `check=`."""
 
 
 def checker_for(check: Check) -> Checker | None:
-    """The checker that `check=` asks for."""
+    """Return the checker for an option `check=`."""
     if isinstance(check, Checker):
         return check
     if check not in (True, False, "strict"):
-        raise ValueError(f"check is True, False or 'strict', and was {check!r}")
+        raise ValueError(f"check must be True, False or 'strict', not {check!r}")
     return Checker(strict=check == "strict") if check else None

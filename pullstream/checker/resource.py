@@ -1,4 +1,4 @@
-"""Resources of modules, acquired and released, counted (R10)."""
+"""Resources of modules: acquisitions and releases, counted (R10)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from pullstream.errors import ReleaseTimeout
 
 
 class Resource:
-    """The resources of the module above an edge."""
+    """The resources of the module upstream of an edge."""
 
     def __init__(self, edge: WatchedEdge) -> None:
         self._edge = edge
@@ -18,40 +18,40 @@ class Resource:
         self.released = 0
 
     def watch(self, edge: "Edge[Any]") -> None:
-        """Count what the module takes and lets go of."""
+        """Count the module's acquisitions and releases."""
         module, kind = edge.module, type(edge.module)
 
         async def acquire(module: Any) -> None:
             if not self._edge.asked:
-                self._violated("acquired what it needs before it was asked for a value")
+                self._violated("acquired its resources before it was asked for a value")
             if self.acquired:
-                self._violated("acquired what it needs a second time")
+                self._violated("acquired its resources a second time")
             await kind.acquire(module)
             self.acquired += 1
 
         async def release(module: Any) -> None:
             self.released += 1
             if self.released > self.acquired:
-                self._violated("released what it does not have")
+                self._violated("released resources it does not have")
             try:
                 await kind.release(module)
             except BaseException as exc:
                 self._trouble = exc
                 raise
 
-        # By a class of its own, so that what the module calls itself is counted too, and none of its attributes is set.
+        # With a subclass, so that the module's own calls are counted too, and none of its attributes is replaced.
         namespace = {"__slots__": (), "__module__": kind.__module__, "acquire": acquire, "release": release}
         module.__class__ = type(kind.__name__, (kind,), namespace)
         edge.acquire, edge.release = method_of(module, "acquire"), method_of(module, "release")
 
     def failed(self, failure: object) -> bool:
-        """Whether it is the release that failed, and with what."""
+        """Whether a failure is the failure of the module's release."""
         return isinstance(failure, ReleaseTimeout) or (failure is not None and failure is self._trouble)
 
     def ended(self) -> None:
-        """The edge is over: everything is released."""
+        """Verify, when the edge is over, that everything is released."""
         if self.acquired > self.released:
-            self._violated("ended before it had released what it acquired")
+            self._violated("ended before releasing the resources it had acquired")
 
     def _violated(self, what: str) -> None:
         self._edge.violated("R10", self._edge.above, f"it {what}")

@@ -1,4 +1,4 @@
-"""The rules of an edge, as errors and documentation cite them, and what is raised when one is broken."""
+"""The rules of an edge, as cited by errors and documentation, and the error for breaking one."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -28,21 +28,21 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
 """The rules' sentences, by their numbers."""
 
 SHARING: Final = "sharing"
-"""The name of what no rule of a single edge says: a batch belongs to nobody once it was answered."""
+"""The name of a rule that is not about one edge: an answered batch belongs to no module."""
 
-_SHARED: Final = "a batch that was answered is not changed any more, neither by who gave it nor by who was given it"
+_SHARED: Final = "a batch that was answered must not be changed, neither by its producer nor by its consumer"
 
 
 def sentence(rule: str) -> str:
-    """The sentence of a rule, by its number, or of `SHARING`."""
+    """Return the sentence of a rule, by its number, or of `SHARING`."""
     return _SHARED if rule == SHARING else RULES[rule]
 
 
 class Violation(ProtocolError):
-    """A rule was broken. The message says which, by whom, how, and what had happened on the edge until then.
+    """A broken rule. The message names the rule and the module, and draws the events on the edge until then.
 
-    `rule` is its number ("R5"; or "sharing"), `module` the name of who broke it and `site` the line that composed it;
-    `events` are those of the edge so far, of which the last is the offence.
+    `rule` is its number ("R5"; or "sharing"), `module` the name of the module that broke it and `site` the line that
+    composed it. `events` are the edge's events so far; the last one is the offence.
     """
 
     def __init__(  # noqa: PLR0917 - made in one place

@@ -1,4 +1,4 @@
-"""Ties between the edges of one module: how one ends follows from how the others do (R6, R7, R8)."""
+"""Dependencies between a module's edges: how one edge ends follows from how the others end (R6, R7, R8)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,31 +10,38 @@ from pullstream.protocol import DONE, Event
 
 
 def verify_beginning(edge: WatchedEdge, output: WatchedEdge | None) -> None:
-    """`edge` has its first request: if that is an ask, the module below it must have been asked as well."""
+    """Verify at the first request of `edge`: if it is an ask, the module below must have been asked before."""
     if edge.asked and output is not None and not output.requests:
-        edge.violated("R2", edge.below, "it began to ask before anybody had asked it")
+        edge.violated("R2", edge.below, "it asked before it was asked itself")
 
 
 def verify_end(
-    edge: WatchedEdge, inputs: Iterable[WatchedEdge], how: Event, let_go_failed: Callable[[object], bool]
+    edge: WatchedEdge,
+    inputs: Iterable[WatchedEdge],
+    how: Event,
+    let_go_failed: Callable[[object], bool],
+    untold: BaseException | None = None,
 ) -> None:
-    """`edge` is over: so must be what is above the module that ended it, and told the same reason.
+    """Verify when `edge` is over: the inputs of its module must be over, ended with the same reason.
 
-    `let_go_failed` tells whether a failure is that of the module's own release.
+    `let_go_failed` tells whether a failure comes from the module's own release. `untold` is a failure of the module
+    that a termination from downstream replaced: the inputs may have received either.
     """
     inputs = list(inputs)
-    # A release that failed came after upstream, all of it, was told (R8).
+    # A failed release comes after all upstream edges were notified (R8).
     refused = how is Event.FAIL and any(edge.ending is other.refusal for other in inputs)
     if any(edge.ending is other.ending for other in inputs):
-        rule = "R6"  # whatever it was, it was passed on
+        rule = "R6"  # the ending was passed on
     else:
         rule = {Event.END: "R7", Event.FAIL: "R8"}.get(how, "R6")
     for other in inputs:
         if other.requests and not other.over:
-            what = f"it is over below, and its upstream, {other.above.name}, is not"
+            what = f"it has ended, but its upstream, {other.above.name}, has not"
+        elif untold is not None and other.reason is untold:
+            continue
         elif other.terminated_at > edge.latest_at and not (refused or _same_reason(edge, other, how, let_go_failed)):
             reason = {Event.END: None, Event.FAIL: edge.ending}.get(how, edge.reason)
-            what = f"its upstream was sent {_sent(other.reason)}, and not {_sent(reason)}"
+            what = f"its upstream was sent {_sent(other.reason)} instead of {_sent(reason)}"
         else:
             continue
         edge.violated(rule, edge.above, what, module_diagram(edge.events, other.events))
@@ -53,21 +60,21 @@ def _sent(reason: object) -> str:
 
 
 class Tie:
-    """Both edges of a transformer that is watched by hand."""
+    """The two edges of a transformer that is watched by hand."""
 
     def __init__(self, above: WatchedEdge, below: WatchedEdge) -> None:
         self._input = above
         self._output = below
 
     def broken(self, violation: Violation) -> None:
-        """Raised where it is found, and nobody else is to hear of it."""
+        """Do nothing: the violation is raised where it is found."""
 
     def began(self, edge: Any) -> None:
-        """An edge has its first request."""
+        """Note that an edge has its first request."""
         if edge is self._input:
             verify_beginning(edge, self._output)
 
     def ended(self, edge: Any, how: Event) -> None:
-        """An edge is over."""
+        """Note that an edge is over."""
         if edge is self._output:
             verify_end(edge, [self._input], how, lambda _: False)

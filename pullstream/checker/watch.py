@@ -1,4 +1,4 @@
-"""Watching one edge: a reader around any reader."""
+"""Watching one edge: a reader that wraps any reader."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class WatchedReader(Reader[T_co]):
-    """A reader that passes everything on, and verifies it. Made by `watch`."""
+    """A reader that passes everything on and verifies it. Made by `watch`."""
 
     def __init__(self, reader: Reader[T_co], edge: WatchedEdge, above: "WatchedReader[Any] | None" = None) -> None:
         self._reader = reader
@@ -25,22 +25,22 @@ class WatchedReader(Reader[T_co]):
 
     @property
     def events(self) -> list[Seen]:
-        """The events on the edge so far, on all its lanes: the first and the last."""
+        """The events on the edge so far, on all its lanes: the first and the last ones."""
         return self._edge.events
 
     def diagram(self) -> str:
-        """The events in the specification's notation; those of the edge above, too, if that is watched."""
+        """Draw the events in the specification's notation, with those of the edge above if it is watched, too."""
         return self._edge.diagram() if self._above is None else module_diagram(self.events, self._above.events)
 
     def tie(self, output: WatchedEdge) -> None:
-        """Say that the module below this edge answers on `output`."""
+        """Declare that the module below this edge answers on `output`."""
         tie = Tie(self._edge, output)
         self._edge.below = output.above
         self._edge.watching = output.watching = tie
         output.clock = self._edge.clock
 
     def settled(self) -> None:
-        """Say that nothing more will happen.
+        """Declare that nothing more will happen.
 
         Raises:
             Violation: a request was never answered (R1).
@@ -114,12 +114,13 @@ def watch(
     strict: bool = False,
     above: WatchedReader[Any] | None = None,
 ) -> WatchedReader[T_co]:
-    """Watch one edge, by hand: ask the reader this gives instead of `reader`, which may be anybody's.
+    """Watch one edge by hand: ask the returned reader instead of `reader`, which may be any reader.
 
-    >>> import trio, pullstream as ps
+    >>> import pullstream as ps
+    >>> from pullstream import checker
     >>> @ps.sink
     ... async def two(upstream, ctx):
-    ...     reader = ps.checker.watch(upstream)
+    ...     reader = checker.watch(upstream)
     ...     await reader.ask()
     ...     await reader.ask()
     ...     await reader.abort()
@@ -129,13 +130,13 @@ def watch(
     -> D: ask2(Ans2) -> U: Ans2=value('b')
     -> D: abort3(Ans3) -> U: Ans3=done
 
-    It verifies what an edge alone shows: R1 to R5 and R8's confirmation; with `strict` also that the requester is
-    polite (R9). If `reader` is a transformer's, and asks the watched reader `above`, what ties its two edges is
-    verified as well: R2, R6, R7 and R8; then the diagram shows both. `run(..., check=True)` verifies the rest, too.
-    `name` is what errors call the module above.
+    It verifies what one edge alone shows: R1 to R5 and the confirmation of R8; with `strict`, also that the consumer
+    follows R9. If `reader` belongs to a transformer that asks the watched reader `above`, the relation of its two edges
+    is verified as well (R2, R6, R7 and R8), and the diagram shows both. `run(..., check=True)` verifies the rest, too.
+    Errors call the module above `name`.
 
     Raises:
-        Violation: at the call at which a rule is broken.
+        Violation: raised by the call that breaks a rule.
     """
     here = Site.here()
     edge = WatchedEdge(Partner(name), Partner("the requester", here), strict=strict)

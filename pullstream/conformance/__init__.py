@@ -1,4 +1,4 @@
-"""The conformance kit: any module, run against reference partners in every way a partner may behave.
+"""The conformance kit: runs any module against reference partners in every way a partner may behave.
 
 In a test, `conformance(my_module).check()`; from a shell, `python -m pullstream check package.module:name`.
 """
@@ -10,3 +10,7 @@ from pullstream.conformance.report import ConformanceError, Finding, Report
 from pullstream.conformance.subject import Subject
 
 __all__ = ["READY", "Cell", "ConformanceError", "Finding", "Report", "Subject", "conformance"]
+
+
+def __dir__() -> list[str]:
+    return __all__

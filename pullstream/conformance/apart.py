@@ -1,4 +1,4 @@
-"""A process for each module under test: what spins, blocks or ends the program takes nobody else with it."""
+"""A process for each module under test, so that a module that spins, blocks or exits affects nothing else."""
 
 import faulthandler
 import multiprocessing
@@ -32,12 +32,12 @@ _NOBODYS: Final = tuple(
         *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     )
 )
-"""Folders of which no file is that of an author of modules."""
+"""Folders that contain no author's files: the toolkit's and the libraries'."""
 
 
 @attrs.frozen
 class CutShort:
-    """The end of a process that did not come to its own: `spin`, or `crash`."""
+    """The premature end of a process: `spin` or `crash`."""
 
     rule: str
     message: str
@@ -45,24 +45,24 @@ class CutShort:
 
 
 def can_be_apart() -> bool:
-    """Whether this system can run a function of any kind in a process of its own."""
+    """Whether this system can run any function in a separate process."""
     return "fork" in multiprocessing.get_all_start_methods()
 
 
 def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float) -> CutShort | None:
-    """Run `work` in a process of its own, and call `hear` with everything that it sends.
+    """Run `work` in a separate process, and call `hear` with everything that it sends.
 
-    It is ended when it has sent nothing for `limit` seconds.
+    The process is ended when it has sent nothing for `limit` seconds.
 
     Raises:
-        BaseException: what `work` has raised.
+        BaseException: the exception that `work` raised.
     """
     context: Any = multiprocessing.get_context("fork")
     mine, its = cast("tuple[Connection, Connection]", context.Pipe(duplex=False))
     with tempfile.TemporaryFile("w+") as dump:
         process = context.Process(target=_inside, args=(work, its, dump, 2 * limit + 1))
         with warnings.catch_warnings():
-            # Of threads that were started before: the copy has none of them, and uses none of their locks.
+            # The warning is about threads of this process: the copy has none of them and uses none of their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         its.close()
@@ -80,30 +80,30 @@ def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: 
     faulthandler.register(signal.SIGUSR1, file=dump, all_threads=False)
 
     def send(message: object) -> None:
-        # Should nobody be there any more to end it.
+        # In case the parent is gone and cannot end this process.
         faulthandler.dump_traceback_later(backstop, exit=True, file=dump)
         its.send(("sent", message))
 
     try:
         work(send)
         its.send(("end", None))
-    except BaseException as exc:  # noqa: BLE001 - raised by whoever has started it
+    except BaseException as exc:  # noqa: BLE001 - raised in the parent
         its.send(("raised", _told(exc)))
     finally:
         its.close()
         sys.stdout.flush()
-        # What the module has left behind (threads, children) is not waited for.
+        # Do not wait for threads and children that the module has left behind.
         os._exit(0)
 
 
 def _told(exc: BaseException) -> BaseException:
-    """An exception as it can be sent: with the line of an author's, for its traceback stays here."""
+    """Make an exception that can be sent; its traceback stays here, so a note names the author's line."""
     place = place_of(exc)
     if place is not None:
         exc.add_note(f"raised at {place}")
     try:
         loads(dumps(exc))  # noqa: S301 - our own
-    except Exception:  # noqa: BLE001 - its class may be anything
+    except Exception:  # noqa: BLE001 - pickling runs code of its class
         sent = PullstreamError(f"{type(exc).__name__}: {exc}")
         for note in getattr(exc, "__notes__", ()):
             sent.add_note(note)
@@ -118,7 +118,7 @@ def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: fl
         except EOFError:
             process.join()
             return CutShort(
-                "crash", f"its process ended in the middle of it, with the exit code {process.exitcode}", None
+                "crash", f"its process ended in the middle of a cell with exit code {process.exitcode}", None
             )
         if kind == "end":
             return None
@@ -129,25 +129,25 @@ def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: fl
     process.join(0.5)
     dump.seek(0)
     frames = [(file, line, name) for file, line, name in _FRAME.findall(dump.read()) if is_authors(file)]
-    where = f", and is in {frames[0][2]}, at the line {frames[0][1]}" if frames else ""
+    where = f"; it is in {frames[0][2]}, line {frames[0][1]}" if frames else ""
     place = shown_place(frames[0][0], int(frames[0][1])) if frames else None
-    return CutShort("spin", f"it has not come to an end in {limit:.0f} seconds of real time{where}", place)
+    return CutShort("spin", f"it has not finished within {limit:.0f} seconds of real time{where}", place)
 
 
 def is_authors(filename: str) -> bool:
-    """Whether a file may be that of an author of modules: not the toolkit's, nor of a library."""
+    """Whether a file may belong to the module's author: not to the toolkit or a library."""
     return not filename.startswith((*_NOBODYS, "<"))
 
 
 def shown_place(filename: str, line: int) -> str:
-    """A line of a file, for people: relative to where they are, if it is below."""
+    """Return a file and line for display: relative to the working directory if it is below."""
     path = Path(filename)
     here = Path.cwd()
     return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{line}"
 
 
 def place_of(exc: BaseException) -> str | None:
-    """The innermost line of an author's own at which an exception, or what it came of, was raised."""
+    """Return the innermost line of the author's code at which an exception, or its cause, was raised."""
     for each in chain(exc):
         found: str | None = None
         traceback = users_frames(each.__traceback__)

@@ -1,4 +1,4 @@
-"""The bench of a module under test in one cell, and its ledgers."""
+"""The test bench of a module in one cell, with ledgers of what its partners saw."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from pullstream.errors import CompositionError, PullstreamError
 
 
 class CheckFailed(Exception):
-    """A check that failed, with advice for this very case."""
+    """A failed check, with advice for this particular case."""
 
     def __init__(self, rule: str, message: str, advice: str = "", *, exact: bool = False) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class CheckFailed(Exception):
 
 
 def expect(condition: object, rule: str, message: str, advice: str = "", *, exact: bool = False) -> None:
-    """Fail with the rule unless the condition holds."""
+    """Raise CheckFailed with the rule unless the condition holds."""
     if not condition:
         raise CheckFailed(rule, message, advice, exact=exact)
 
@@ -35,7 +35,7 @@ def expect(condition: object, rule: str, message: str, advice: str = "", *, exac
 class Outcome:
     """The outcome of a module in a cell.
 
-    A `doubt` is what would be wrong, were it not that the stream came to its own end just then.
+    A `doubt` is a possible fault, unless the stream happened to end at that very moment.
     """
 
     values: list[Any]
@@ -44,7 +44,7 @@ class Outcome:
 
 
 class Bench:
-    """The parts of a module in one cell: reference sources, a resource and a callable, all with ledgers."""
+    """The partners of a module in one cell: reference sources, a resource and a callable, all with ledgers."""
 
     def __init__(self, subject: Subject, cell: Cell) -> None:
         self.subject = subject
@@ -58,9 +58,9 @@ class Bench:
         self._numbers: Sequence[int] = sorted(numbers) if subject.ascending else numbers
         self.ledgers: list[Usage] = []
         self.under_way: list[Any] = []
-        """The times of the calls that have begun, and not come to their end."""
+        """The times of the calls that have begun and not ended."""
         self.completed: list[Any] = []
-        """The times of which it was told, by whoever waits for them, that they are complete."""
+        """The times that were reported complete to their waiters."""
         self._late: str | None = None
         self._kept: list[str] = []
         arguments: list[Any] = []
@@ -74,7 +74,7 @@ class Bench:
         self.made = _placed(subject.make(*arguments), subject.site)
 
     def source(self) -> Source[Any]:
-        """A reference source; the first is the one that fails, if the cell says so."""
+        """Make a reference source; the first one fails if the cell says so."""
         number = len(self.ledgers)
         fails = self.cell.ending == "failure" and not number
         self.ledgers.append(Usage())
@@ -83,7 +83,7 @@ class Bench:
         return reference_source(self.ledgers[-1], self.cell, failure, values, self._look)
 
     def value(self, place: int, source: int = 0) -> Any:
-        """The value that comes in a place of a source."""
+        """Return the value at one position of a source."""
         number = self._numbers[place] if place < len(self._numbers) else place
         number += APART * source
         return number if self.subject.values is None else self.subject.values(number)
@@ -97,10 +97,10 @@ class Bench:
     async def _call(self, value: Any) -> Any:
         times = [self.cell.time(place) for place in range(self.cell.values) if self.value(place) == value]
         if len(set(times)) > 1:
-            # Of equal values at different times nobody can tell which of them this is.
+            # For equal values at different times, the time of this one is not known.
             times = []
         if times and times[0] in self.completed:
-            self._late = f"began to work on {value!r} when its time, {times[0]}, had been told to be complete"
+            self._late = f"began to work on {value!r} when its time, {times[0]}, had been reported complete"
         self.under_way += times
         await trio.sleep(0.1 * DELAY)
         for time in times:
@@ -111,16 +111,16 @@ class Bench:
 
     @property
     def given(self) -> int:
-        """The number of values that its sources gave."""
+        """The number of values that its sources emitted."""
         return sum(ledger.given for ledger in self.ledgers)
 
     @property
     def opened(self) -> int:
-        """The number of resources that were opened."""
+        """The number of resources opened."""
         return self.resource.opened + sum(ledger.opened for ledger in self.ledgers)
 
     def is_balanced(self, when: str) -> None:
-        """Whether all that was opened was opened once and is closed."""
+        """Check that everything opened was opened once and is closed."""
         for ledger in (self.resource, *self.ledgers):
             expect(
                 ledger.balanced or (self.reopens and ledger.opened == ledger.closed),
@@ -129,48 +129,48 @@ class Bench:
             )
 
     def may_fail(self, failure: BaseException, subject: Subject) -> None:
-        """A module that nothing has failed may fail by itself, if that is what it is for, but not of a broken rule."""
+        """Raise unless an undisturbed module may fail with this error: never for a broken rule."""
         if isinstance(failure, PullstreamError):
             raise failure
         if failure in (self.failure, self.raised) or subject.absorbs or subject.timing:
             return
         raise CheckFailed(
-            "failure", f"it failed by itself when nothing disturbed it: {failure!r}", _way_out(failure, subject)
+            "failure", f"it failed by itself though nothing disturbed it: {failure!r}", _way_out(failure, subject)
         ) from failure
 
     def was_told(self, *reasons: BaseException | None) -> None:
-        """Whether every source that was open was told once, and one of the reasons (R6)."""
+        """Check that every open source was notified of the end once, with one of the reasons (R6)."""
         for ledger in self.ledgers:
             if ledger.opened and not ledger.ended:
                 count = len(ledger.reasons)
-                expect(count, "R6", "a source was not told that it is not wanted any more")
-                expect(count == 1, "R6", f"a source was told {count} times how the stream ended: {ledger.reasons}")
+                expect(count, "R6", "a source was not notified of the end")
+                expect(count == 1, "R6", f"a source was notified of the end {count} times: {ledger.reasons}")
                 told = ledger.reasons[0]
                 expect(
                     any(told is reason for reason in reasons),
                     "R6",
-                    f"a source was told {told!r}, and not {' or '.join(map(repr, reasons))}",
+                    f"a source was given the reason {told!r}, not {' or '.join(map(repr, reasons))}",
                 )
 
     def told_complete(self, time: Any) -> None:
-        """Note that whoever waits for a time was told that it is complete: nothing of it is still to be done."""
+        """Note that a waiter was notified that a time is complete: no work at it may be left."""
         self.completed.append(time)
         if any(begun <= time for begun in self.under_way):
-            self._late = self._late or f"was still working on a value at {time} when {time} was told to be complete"
+            self._late = self._late or f"was still working on a value at {time} when {time} was reported complete"
 
     def is_timely(self) -> None:
-        """Check that times were neither complete before what belongs to them was done, nor held for ever."""
+        """Check that no time completed before its work was done, and that none is held forever."""
         expect(self._late is None, "early", f"it {self._late}")
         if not (self.subject.keeps or self.subject.timing):
             expect(not self._kept, "holding", "; ".join(self._kept))
 
     def _look(self, sidecar: Sidecar) -> None:
-        """See what is still held of times that are complete, when everything that was begun has come to its end."""
-        # Of one that gives other times than came nobody knows here which of them are over.
+        """Record times that are still held though they are complete upstream and all work has ended."""
+        # For modules that change times, it is not known here which times are over.
         for location in (here for here in sidecar.locations if here.ports and not here.summaries):
             for time in location.held:
                 if not any(sidecar.arriving(port).less_equal(time) for port in location.ports):
-                    self._kept.append(f"{location.name} still holds {time!r}, at which nothing can come to it any more")
+                    self._kept.append(f"{location.name} still holds {time!r}, at which it can receive nothing any more")
 
 
 def _times(count: int) -> str:
@@ -179,13 +179,13 @@ def _times(count: int) -> str:
 
 def _way_out(failure: BaseException, subject: Subject) -> str:
     if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
-        return "what goes in are the numbers 0 to 5; if it wants other values, values=lambda n: ... makes them"
+        return "its input is the numbers 0 to 5; if it needs other values, make them with values=lambda n: ..."
     return ""
 
 
 def _placed(made: Blueprint, site: Site | None) -> Blueprint:
     if not isinstance(made, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
-        raise CompositionError(f"what is tested is a source, a transformer or a sink, and this is {made!r}")
+        raise CompositionError(f"the kit tests a source, a transformer or a sink, and got {made!r}")
     if site is None:
         return made
     return attrs.evolve(made, modules=tuple(attrs.evolve(module, site=site) for module in made.modules))

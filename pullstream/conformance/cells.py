@@ -1,4 +1,4 @@
-"""The ways in which partners may behave: each combination is a cell of the grid."""
+"""The ways in which partners may behave; each combination is a cell of the grid."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -12,20 +12,20 @@ from more_itertools import interleave_longest
 VALUES: Final = (0, 1, 2, 3, 4, 5)
 
 NUMBERS: Final = (1, 3, 0, 2, 5, 4)
-"""The numbers that come, in no order, unless a subject asks for one: what only looks at the last finds no largest."""
+"""The input numbers; unordered (unless a subject asks for order), so the last one is not the largest."""
 
 ALIKE: Final = (1, 1, 3, 1, 3)
-"""The numbers that come where some are equal: one right after the other, and not, at one time, and at several."""
+"""Input numbers with equal ones: adjacent and apart, at one time and at several."""
 
 APART: Final = 100
-"""The difference between the numbers of one source and of the next."""
+"""The difference between the numbers of one source and the next."""
 
 LONG: Final = 100.0
-"""Seconds for which nothing happens before a quiet end: whatever was begun has come to its end by then."""
+"""Seconds without events before a quiet end; by then all work has ended."""
 LIMITS: Final = (1, 2, 1000)
 
 DELAY: Final = 1.0
-"""Seconds that a delayed source takes for an answer, and an async callable a tenth of it. The time is virtual."""
+"""Seconds that a delayed source takes per answer; an async callable takes a tenth. The time is virtual."""
 
 Ending = Literal["done", "failure"]
 Many = Literal["", "in-order", "out-of-order", "interleaved", "one-by-one"]
@@ -41,17 +41,17 @@ FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
 class Cell:
     """A way in which the partners of a module may behave.
 
-    From above come `values` values, then `ending`, immediately or `delayed`, at one time, or each at a time of its own
-    (`timed`), or at times of which an answer has `many`, in order or not; interleaved, two of them are open at once.
-    Before a `quiet` end nothing comes for long. Some values are equal where they are `alike`. From below
-    come asks for at most `limit` values; a `whole` one takes an answer of many times as it is. After `position` asks
-    the end comes, in one of several ways, `way`: nothing special (`end`), an abort, an error, or the cancellation of an
-    ask; with `raise` it is the module's callable that raises, at that value.
+    Upstream emits `values` values and then the `ending`, immediately or `delayed`. They are at one time, each at its
+    own time (`timed`), or several times per answer (`many`): in order, out of order, or `interleaved`, with two times
+    open at once. Before a `quiet` end nothing arrives for long. With `alike`, some values are equal. Downstream asks
+    for at most `limit` values; with `whole`, it takes multi-time answers as they are. After `position` asks the end
+    comes in one of several ways, `way`: normally (`end`), by an abort, an error, or the cancellation of an ask; with
+    `raise`, the module's callable raises at that value.
 
-    A termination comes in turn or, with `moment`, so many seconds after an ask on another lane that is outstanding;
-    it waits for its confirmation, or is an indication; it comes once, or `again` while the first is under way.
+    A termination comes between asks or, with `moment`, that many seconds after an ask on another lane. It waits for its
+    confirmation, or is an indication. It comes once, or `again` while the first is in progress.
 
-    `seed` is that of trio's scheduler, which runs the tasks of a step in any order: the same cell runs the same way.
+    `seed` is for trio's scheduler, which runs the tasks of a step in random order, so that a cell always runs the same.
     """
 
     values: int = 3
@@ -71,31 +71,31 @@ class Cell:
     alike: bool = False
 
     def time(self, value: int) -> int:
-        """The time of the value that comes in a place."""
+        """Return the time of the value at a position."""
         if self.many in ("interleaved", "one-by-one"):
             # 0 1 0 1 2 3: two values at each of two times that are open at once.
             return value % 2 + 2 * (value // 4)
         if self.many:
-            # The first alone, then two at a time: an answer of two values has two times.
+            # The first alone, then in pairs: an answer of two values has two times.
             time = (value + 1) // 2
             return time if self.many == "in-order" else time ^ 1
         return value if self.timed else 0
 
     def places(self) -> list[int]:
-        """The places of the values, in the order in which they come: `one-by-one`, one time after another."""
+        """Return the positions of the values in order of arrival; with `one-by-one`, one time after another."""
         places = list(range(self.values))
         return sorted(places, key=self.time) if self.many == "one-by-one" else places
 
     @property
     def effort(self) -> tuple[object, ...]:
-        """A measure of how much there is to understand: of cells that fail the simplest is told first."""
+        """A measure of complexity: the simplest failing cell is reported first."""
         above = (bool(self.many), self.timed, self.delayed, self.quiet, self.alike, self.ending != "done")
         special = (self.way != "end", *above)
         ways = (self.again, not self.waits, self.moment is not None, self.whole)
         return (sum(special), *special, *ways, self.limit, self.values, self.position, self.seed)
 
     def __str__(self) -> str:
-        """The differences from the simplest cell, as `Cell.parse` reads it."""
+        """Return the differences from the simplest cell, in the form that `Cell.parse` reads."""
         fields = attrs.fields(type(self))
         shown = [(field.name, getattr(self, field.name), field.default) for field in fields]
         return " ".join(
@@ -104,21 +104,23 @@ class Cell:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """The kind of what happens, whatever the number of values, and how they are asked for."""
+        """The kind of events in the cell, without the number of values and the way they are asked for."""
         return self.way, self.many, self.timed, self.delayed, self.quiet, self.alike, self.ending
 
     @classmethod
     def parse(cls, text: str) -> "Self":
-        """The cell that a text says, as `str` gives it: `values=4 limit=1 way=abort`.
+        """Return the cell for a text as given by `str`: `values=4 limit=1 way=abort`.
 
         Raises:
-            ValueError: it says something else.
+            ValueError: the text is not a cell.
         """
         given: dict[str, Any] = {}
         for word in text.replace(",", " ").split():
             name, equals, value = word.partition("=")
             if not equals or name not in _READ:
-                raise ValueError(f"a cell is said by name=value, of {', '.join(_READ)}, and {word!r} is none")
+                raise ValueError(
+                    f"a cell consists of name=value pairs with the names {', '.join(_READ)}, and got {word!r}"
+                )
             given[name] = _READ[name](value)
         return cls(**given)
 
@@ -126,7 +128,7 @@ class Cell:
 def _one_of(*choices: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in choices:
-            raise ValueError(f"{text!r} is none of {', '.join(filter(None, choices))}")
+            raise ValueError(f"{text!r} is not one of {', '.join(filter(None, choices))}")
         return text
 
     return read
@@ -156,7 +158,7 @@ _READ: Final[dict[str, Callable[[str], object]]] = {
 
 
 def supplies(*, fed: bool) -> Iterator[Cell]:
-    """The behaviours from above; a source has nothing above it."""
+    """Yield the behaviours of upstream; a source has no upstream."""
     if not fed:
         yield from (Cell(limit=limit, whole=whole) for limit, whole in product(LIMITS, (False, True)))
         return
@@ -169,13 +171,13 @@ def supplies(*, fed: bool) -> Iterator[Cell]:
 
 
 def _quiet() -> Iterator[Cell]:
-    """Cells with a quiet end, before which everything that was begun comes to its end."""
+    """Yield cells with a quiet end, before which all work ends."""
     for values, limit in product((2, 3, 5), LIMITS):
         yield Cell(values, timed=True, limit=limit, quiet=True)
 
 
 def _alike() -> Iterator[Cell]:
-    """Cells in which some values are equal. Nothing else happens in them: the value that raises is told by itself."""
+    """Yield cells with equal values. They have no other events, because the value that raises is found by equality."""
     for values, timed, limit in product((2, 5), (False, True), LIMITS):
         yield Cell(values, timed=timed, limit=limit, alike=True)
     for many, whole in product(MANY, (False, True)):
@@ -184,19 +186,19 @@ def _alike() -> Iterator[Cell]:
 
 @cache
 def grid(*, sink: bool, fed: bool, around: bool, differ: bool = False) -> Sequence[Cell]:
-    """All cells of a module of this kind; with `differ` none in which two values are equal."""
+    """Return all cells for a kind of module; with `differ`, none with equal values."""
     cells = _sink_cells(around=around) if sink else _stream_cells(fed=fed, around=around)
     return (*cells, *(_alike() if fed and not differ else ()))
 
 
 def _stream_cells(*, fed: bool, around: bool) -> Iterator[Cell]:
-    """The grid of a source or a transformer, without the cells that differ in nothing a module could notice."""
+    """Yield the cells of a source or transformer, except those that a module could not distinguish."""
     yield from _quiet() if fed else ()
     for supply in supplies(fed=fed):
         yield supply
         for position in range(supply.values + 2):
             if supply.ending == "done" or position >= supply.values:
-                # What is further up than a termination is never reached.
+                # Events upstream of a termination are never reached.
                 at = attrs.evolve(supply, position=position)
                 yield from _terminations(at, fed=fed)
                 if around and position <= supply.values:
@@ -204,13 +206,13 @@ def _stream_cells(*, fed: bool, around: bool) -> Iterator[Cell]:
 
 
 def _terminations(at: Cell, *, fed: bool) -> Iterator[Cell]:
-    """The ways in which a requester may end a stream at one position."""
+    """Yield the ways in which a consumer may end a stream at one position."""
     moments: tuple[float, ...] = (0.0,)
     if at.delayed:
         moments = (0.05 * DELAY, 1.05 * DELAY)
     elif not fed:
         moments = (0.0, 0.05 * DELAY, 1.05 * DELAY)
-    # How a termination is sent has nothing to do with how many values were asked for before.
+    # How a termination is sent does not depend on how many values were asked for.
     sent = ((True, False), (False, False), (True, True), (False, True)) if at.limit == 1 else ((True, False),)
     for way, moment, (waits, again) in product(TERMINATIONS, (None, *moments), sent):
         yield attrs.evolve(at, way=way, moment=moment, waits=waits, again=again)
@@ -218,7 +220,7 @@ def _terminations(at: Cell, *, fed: bool) -> Iterator[Cell]:
 
 
 def _sink_cells(*, around: bool) -> Iterator[Cell]:
-    """The grid of a sink, which has nothing below it: it is aborted, or cancelled, from outside."""
+    """Yield the cells of a sink, which has no consumer: it is aborted or cancelled from outside."""
     yield from _quiet()
     for supply in supplies(fed=True):
         yield supply
@@ -230,11 +232,11 @@ def _sink_cells(*, around: bool) -> Iterator[Cell]:
 
 
 def sample(cells: Sequence[Cell], number: int, seed: int = 0) -> list[Cell]:
-    """A sample of the cells, as many of each kind as there are; by chance, but always the same for a seed.
+    """Return a random sample with equally many cells of each kind; always the same for a seed.
 
-    Those that no other cell stands for are in every sample: quiet ends, times that are open at once, and equal values.
+    Rare cells are in every sample: quiet ends, times that are open at once, and equal values.
     """
-    chance = Random(number + 1000 * seed)  # noqa: S311 - nothing secret
+    chance = Random(number + 1000 * seed)  # noqa: S311 - not for security
     rows: dict[object, list[Cell]] = {}
     for cell in cells:
         rare = "quiet" if cell.quiet else "alike" if cell.alike else cell.many if cell.way == "end" else ""

@@ -1,4 +1,4 @@
-"""The command `check`: modules, put through the conformance kit."""
+"""The command `check`: run modules through the conformance kit."""
 
 import argparse
 import shlex
@@ -17,60 +17,60 @@ from pullstream.conformance.subject import Subject
 from pullstream.errors import PullstreamError
 
 SHOWN = 3
-"""The number of findings that are told."""
+"""The number of findings to print."""
 
 EXPECTED: Final = (LookupError, TypeError, ValueError, SyntaxError, PullstreamError)
-"""Exceptions that say what cannot be tested; any other is the author's, and says where it was raised."""
+"""Exceptions that say what cannot be tested; others come from the author's code, and a note says where."""
 
 NOT_SAID: Final = frozenset({"name", "make", "site"})
-"""The fields of a subject that no option says."""
+"""The fields of a subject without an option."""
 
 HELP: Final = {
-    "around": "it takes a function of one value, which it calls with every value",
+    "around": "it takes a function of one value, and calls it with every value",
     "calls": "it takes an async function of one value",
-    "resource": "it takes a context manager, which it enters at the first ask and leaves in every ending",
-    "inputs": "it takes so many sources",
-    "values": "what goes in, as a function of a number: 'lambda n: {\"id\": n}'",
-    "ordered": "values come in order (or --no-ordered: as they are ready)",
-    "batches": "it looks at batches",
-    "timing": "it looks at the clock",
-    "flushes": "it keeps values back, and gives them at the end",
+    "resource": "it takes a context manager, enters it at the first ask and leaves it in every ending",
+    "inputs": "the number of sources it takes",
+    "values": "the input values, as a function of a number: 'lambda n: {\"id\": n}'",
+    "ordered": "values come in order (--no-ordered: as they are ready)",
+    "batches": "its output depends on batches",
+    "timing": "its output depends on the clock",
+    "flushes": "it keeps values back and emits them at the end",
     "grows": "it asks for more than it was asked for",
-    "absorbs": "it deals with failures itself, or is there to fail",
+    "absorbs": "it handles failures itself, or its purpose is to fail",
     "endless": "it does not end by itself",
-    "reopens": "it opens its sources, or its resource, more than once",
+    "reopens": "it opens its sources or its resource more than once",
     "keeps": "it keeps times open, as a window does",
-    "silent": "it gives no values",
-    "per_time": "what it gives at a time comes of the values of that time alone",
-    "ascending": "what goes in has to be in order",
-    "differ": "what goes in has to differ, each value from all others",
+    "silent": "it emits no values",
+    "per_time": "its output at a time depends only on the values at that time",
+    "ascending": "its input must be in order",
+    "differ": "its input values must all differ",
 }
 
 
 def add_check(commands: Any) -> None:
-    """Add the command to those of a parser."""
+    """Add the command to a parser."""
     check = commands.add_parser(
         "check",
-        help="run modules against partners that behave in every way partners may",
-        description="Run modules against reference partners in every way partners may behave; print what was found, "
-        "the simplest case first. Exit codes: 0 nothing was found, 1 something was, 2 it cannot be tested, or no value "
-        "came out. The time is virtual, and threads do not know of it: of modules that use them, hangs are found that "
-        "are none.",
+        help="run modules against partners that behave in every way a partner may",
+        description="Run modules against reference partners in every way a partner may behave, and print the findings, "
+        "the simplest case first. Exit codes: 0 no findings, 1 findings, 2 it cannot be tested, or no value "
+        "came out. The time is virtual, and threads do not follow it: for modules that use threads, some hangs "
+        "are false.",
     )
     check.add_argument(
         "names",
         nargs="*",
         metavar="package.module:name",
         help="a blueprint, a function that makes one, or a Subject; also file.py:name, and with arguments: "
-        "'own:every(3, last=True)'; or the name of a ready-made module; without any, all ready-made modules",
+        "'own:every(3, last=True)'; or the name of a ready-made module; without names, all ready-made modules",
     )
-    check.add_argument("--cells", type=int, default=200, help="cells of each module, chosen by chance (200)")
-    check.add_argument("--seeds", type=int, help="orders in which tasks run, of each cell (1; of several inputs 3)")
+    check.add_argument("--cells", type=int, default=200, help="cells per module, chosen at random (200)")
+    check.add_argument("--seeds", type=int, help="task orders per cell (1; with several inputs 3)")
     check.add_argument("--seed", type=int, default=0, help="another choice of cells (0)")
-    check.add_argument("--full", action="store_true", help="all cells: thousands of each module")
-    check.add_argument("--limit", type=float, default=20.0, help="seconds that a cell may take (20; 0 waits for ever)")
-    check.add_argument("--replay", metavar="CELL", help="one cell, as a finding says it: 'values=3 limit=1'")
-    expected = check.add_argument_group("what the module takes, and what may be expected of it")
+    check.add_argument("--full", action="store_true", help="all cells: thousands per module")
+    check.add_argument("--limit", type=float, default=20.0, help="seconds that a cell may take (20; 0: no limit)")
+    check.add_argument("--replay", metavar="CELL", help="run one cell, as printed in a finding: 'values=3 limit=1'")
+    expected = check.add_argument_group("the module's arguments, and what to expect of it")
     for field in attrs.fields(Subject):
         if field.name not in NOT_SAID:
             option, text = f"--{field.name.replace('_', '-')}", HELP[field.name]
@@ -83,11 +83,11 @@ def add_check(commands: Any) -> None:
 
 
 def check_modules(given: argparse.Namespace) -> int:
-    """Run the command; gives the exit code: 1 for findings, 2 for what cannot be, or was not, tested."""
+    """Run the command; return the exit code: 1 for findings, 2 if a module cannot be, or was not, tested."""
     sys.path.insert(0, "")
     said = {name: getattr(given, name) for name in HELP if getattr(given, name) is not None}
     try:
-        # The name is read once, so that a wrong one is told at once; the modules are imported where they are run.
+        # Resolve the names first, so that a wrong one is reported at once; the modules are imported where they run.
         subjects = [found for name in given.names for found in _subjects(name)] or list(READY)
         report = conformance(
             *subjects,
@@ -111,30 +111,30 @@ def check_modules(given: argparse.Namespace) -> int:
 
 
 def _subjects(name: str) -> list[Any]:
-    """The subjects that a name of the command line stands for: its own, or ready-made ones."""
+    """Return the subjects for a name on the command line: an author's own, or ready-made ones."""
     if ":" in name:
         return [name]
     ready = [subject for subject in READY if subject.name == name or subject.name.startswith((f"{name} ", f"{name},"))]
     if ready:
         return ready
     near = get_close_matches(name, [subject.name for subject in READY], 3)
-    meant = f" Ready-made modules of a name like it: {', '.join(near)}." if near else ""
+    meant = f" Ready-made modules with a similar name: {', '.join(near)}." if near else ""
     raise LookupError(
-        f"{name!r} is no ready-made module. To check one of your own name it as well as where it is, {name}:NAME; "
-        f"without a name all ready-made ones are checked.{meant}"
+        f"{name!r} is not a ready-made module. To check a module of your own, write where it is and its name, "
+        f"{name}:NAME; without a name, all ready-made modules are checked.{meant}"
     )
 
 
 def _function(text: str) -> Callable[[int], object]:
     try:
-        function: Any = eval(text, {})  # noqa: S307 - of whoever has the shell
+        function: Any = eval(text, {})  # noqa: S307 - the user's own command line
     except Exception as exc:
         raise TypeError(
-            f"--values takes an expression of Python, a function of a number such as 'lambda n: str(n)', and not "
+            f"--values takes an expression of Python, a function of a number such as 'lambda n: str(n)', not "
             f"{text}: {exc}"
         ) from exc
     if not callable(function):
-        raise TypeError(f"--values is a function of a number, such as 'lambda n: str(n)', and not {text}")
+        raise TypeError(f"--values takes a function of a number, such as 'lambda n: str(n)', not {text}")
     return function
 
 
@@ -152,7 +152,7 @@ def _told(report: Report, said: dict[str, Any]) -> str:
 
 
 def _as_options(text: str) -> str:
-    """The expectations that a text names, as they are said in a shell."""
+    """Rewrite the expectations named in a text as command-line options."""
     for name in HELP:
         dashed = name.replace("_", "-")
         text = text.replace(f"{name}=True", f"--{dashed}").replace(f"{name}=False", f"--no-{dashed}")
@@ -160,7 +160,7 @@ def _as_options(text: str) -> str:
 
 
 def _again(name: str, said: dict[str, Any], cell: Cell) -> str:
-    """The command that runs one cell again."""
+    """Return the command that runs one cell again."""
     options: list[str] = []
     for option, value in said.items():
         dashed = option.replace("_", "-")

@@ -1,4 +1,4 @@
-"""Cells of sinks: below a reference source, run to the end or ended from outside."""
+"""Driving sinks through cells: connected to a reference source, run to the end or ended from outside."""
 
 from contextlib import suppress
 from typing import Any, Final
@@ -18,7 +18,7 @@ MOMENT: Final = 0.05 * DELAY
 
 
 class SinkDriver:
-    """Takes a sink through one cell."""
+    """Drives a sink through one cell."""
 
     def __init__(self, subject: Subject, cell: Cell) -> None:
         self.subject = subject
@@ -28,7 +28,7 @@ class SinkDriver:
         self.pipeline: Pipeline[Any] = pipe(self.bench.source(), self.bench.made)  # type: ignore[call-overload]
 
     async def drive(self) -> Outcome:
-        """Take it through, and check it."""
+        """Run the cell and check the outcome."""
         result, ending = await self._run()
         self.bench.is_balanced("after the run")
         self.bench.is_timely()
@@ -38,7 +38,7 @@ class SinkDriver:
             bench.was_told(None)
         elif bench.struck and not self.subject.absorbs:
             expect(ending is bench.raised, "R8", f"its callable raised, and the run's end was {ending!r}")
-            # What works in tasks of its own has an ask cancelled, and so aborted, by the one that raises.
+            # If the module works in tasks, the task that raises cancels the others' asks, which aborts upstream.
             bench.was_told(bench.raised, *[None] * self.subject.calls)
         elif failed and not self.subject.absorbs:
             expect(ending is bench.failure, "R6", f"its upstream failed, and the run's end was {ending!r}")
@@ -47,7 +47,7 @@ class SinkDriver:
         return Outcome([result], ending)
 
     async def _watched(self, running: Running[Any]) -> Any:
-        """The result, while somebody waits for each of the times, and sees what was done when it was complete."""
+        """Return the result, while tasks wait for each time and check the work done when it is complete."""
 
         async def until(time: int) -> None:
             with suppress(Exception):

@@ -1,4 +1,4 @@
-"""Cells of sources and transformers: between reference partners, taken through their lives and checked."""
+"""Driving sources and transformers through cells: between reference partners, from start to end."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,11 +16,11 @@ from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Done, Reader
 
 MOST: Final = 40
-"""The number of answers that are taken of a stream that may be endless."""
+"""The most answers taken from a stream that may be endless."""
 
 
 class StreamDriver:
-    """Takes a source or a transformer through one cell."""
+    """Drives a source or a transformer through one cell."""
 
     def __init__(self, subject: Subject, cell: Cell) -> None:
         self.subject = subject
@@ -35,12 +35,12 @@ class StreamDriver:
         self.source: Source[Any] = pipe(self.bench.source(), made) if isinstance(made, Transformer) else made  # type: ignore[assignment]
 
     async def drive(self) -> Outcome:
-        """Take it through, and check it."""
-        async with edge_below(self.source, self.checker) as reader:
+        """Run the cell and check the outcome."""
+        async with edge_below(self.source, self.checker, self.cell.limit) as reader:
             expect(self.bench.opened == 0, "R10", "something was opened before the first ask")
             await self._ways[self.cell.way](self, reader)
             if self.ending is not None:
-                self.bench.is_balanced("when the end was told")
+                self.bench.is_balanced("when the end was answered")
                 await self._is_over(reader)
         self.bench.is_balanced("after the run")
         self.bench.is_timely()
@@ -92,26 +92,26 @@ class StreamDriver:
         reason = self.reason if self.cell.way == "error" else None
         before, asked = self.ending, self.cell.position > 0 or self.cell.moment is not None
         waiting = await self._send(reader, reason)
-        expect(asked or not self.bench.opened, "R6", "what was never opened was opened to be aborted")
+        expect(asked or not self.bench.opened, "R6", "a module that was never asked was opened in order to be aborted")
         if before is not None:
             self._ended_by_itself()
             return
         if self.ending is None or waiting:
             expected = DONE if reason is None else reason
             if self.ending not in (None, expected):
-                self.doubt = f"the outstanding ask was answered {self.ending!r}, and not {expected!r}"
+                self.doubt = f"the outstanding ask was answered with {self.ending!r}, not {expected!r}"
             if self.ending is None or self.ending is expected:
                 self.ending = expected
                 self.bench.was_told(reason, *self._other_reasons())
 
     def _other_reasons(self) -> list[BaseException | None]:
-        """Reasons that one input may have been told already: another failed, or it is not needed."""
+        """Return reasons that one input may already have been given: another failed, or is not needed."""
         if len(self.bench.ledgers) < 2:
             return []
         return [None, self.bench.failure] if any(ledger.failed for ledger in self.bench.ledgers) else [None]
 
     async def _send(self, reader: Reader[Any], reason: BaseException | None) -> bool:
-        """Send the termination as the cell says; True if an ask was outstanding."""
+        """Send the termination as the cell says; return whether an ask was outstanding."""
         events: list[str] = []
         sent: list[int] = []
 
@@ -156,7 +156,7 @@ class StreamDriver:
         with trio.move_on_after(self.cell.moment or 0.0) as scope:
             await self._step(reader)
         if scope.cancelled_caught:
-            expect(self.ending is None, "R1", "a cancelled ask is answered by its cancellation")
+            expect(self.ending is None, "R1", "a cancelled ask was answered")
             self.ending = DONE
             self.bench.was_told(None)
         elif self.ending is None:
@@ -174,7 +174,7 @@ class StreamDriver:
     # ---- what must hold
 
     async def _is_over(self, reader: Reader[Any]) -> None:
-        """Check that every further request is answered at once, in the same way, for ever (R3)."""
+        """Check that every further request is answered at once, in the same way, forever (R3)."""
         asked = [list(ledger.asked) for ledger in self.bench.ledgers]
         now = trio.current_time()
         for lane in (reader, reader, reader.lane()):
@@ -186,7 +186,7 @@ class StreamDriver:
             expect(again is self.ending, "R3", f"the stream's end was {self.ending!r}, and now it is {again!r}")
             for confirmed in (await lane.abort(), await lane.error(Unwanted("too late"))):
                 expect(confirmed is DONE, "R8", f"a termination was confirmed with {confirmed!r}")
-        expect(trio.current_time() == now, "R3", "a stream that is over took its time to say so")
+        expect(trio.current_time() == now, "R3", "a stream that had ended did not answer at once")
         expect(asked == [ledger.asked for ledger in self.bench.ledgers], "R2", "its upstream was asked after the end")
 
     def _demand(self) -> None:
@@ -196,12 +196,12 @@ class StreamDriver:
                 most <= self.cell.limit or self.subject.grows,
                 "R2",
                 f"it was asked for {self.cell.limit}, and asked its upstream for {most}",
-                "ask for no more than you were asked for, or say that it is meant, with grows=True",
+                "ask for no more than you were asked for; if it is intended, say so with grows=True",
                 exact=True,
             )
 
 
 async def _begun() -> None:
-    """Let a task that was just started begin: those of one step run in any order, so it takes two."""
+    """Let a started task begin. Two checkpoints, because the tasks of one step run in any order."""
     await trio.lowlevel.checkpoint()
     await trio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""Running the grid: every cell of every subject, each subject in a process of its own."""
+"""Running the grid: every cell of every subject, each subject in its own process."""
 
 import inspect
 from collections import Counter
@@ -26,18 +26,18 @@ from pullstream.frames import is_ours
 from pullstream.logger import LOG
 
 SAMPLE: Final = 200
-"""The number of cells of a module that are run unless more are asked for."""
+"""The default number of cells per module."""
 
 LIMIT: Final = 20.0
-"""Seconds of real time that a cell may take; most take a few thousandths of one."""
+"""Seconds of real time that a cell may take; most take a few milliseconds."""
 
 ORDERS: Final = 3
-"""The number of orders of tasks for modules that have several inputs."""
+"""The number of task orders for modules with several inputs."""
 
 
 @attrs.frozen
 class Plan:
-    """The part of the grid that is run of each subject."""
+    """The part of the grid to run for each subject."""
 
     cells: int | None
     seeds: int | None
@@ -45,7 +45,7 @@ class Plan:
     replay: Cell | None
 
     def of(self, trial: Trial) -> list[Cell]:
-        """The cells of a subject, the simplest first."""
+        """Return the cells of a subject, the simplest first."""
         if self.replay is not None:
             return [self.replay]
         chosen: Sequence[Cell] = trial.cells
@@ -66,11 +66,11 @@ def conformance(
     progress: Callable[[str], object] | None = None,
     **expectations: Any,
 ) -> Report:
-    """Run modules against reference partners in every way partners may behave, the checker on both faces.
+    """Run modules against reference partners in every way a partner may behave, with the checker on both sides.
 
     A module is a blueprint, a function that makes one, a `Subject`, or the name of one of these, as
-    `package.module:name`, `file.py:name` or `file.py:name(argument)`, which is imported where it is run. In a test, one
-    line:
+    `package.module:name`, `file.py:name` or `file.py:name(argument)`, which is imported where it runs. One line in a
+    test:
 
     >>> import pullstream as ps
     >>> from pullstream.conformance import conformance
@@ -79,29 +79,28 @@ def conformance(
     take(2)        40       0  ok
     in all         40       0  ok
 
-    `cells` is how many cells of each module are run, as many of every way to end, chosen by chance but always the same
-    (another `seed` chooses others); None runs all of them, some thousands. Each is run with so many `seeds` of trio's
-    scheduler, which runs the tasks of a step in any order: one or, for a module of several inputs, three. `replay` is
-    one cell, as a finding says it, and nothing else is run. `expectations` are those of a `Subject`: a function of a
-    function, say, is `around=True`; what keeps values back until a time is complete says `flushes=True`, what depends
-    on batches `batches=True`; what goes in are numbers, or what `values=` makes of them.
+    `cells` is how many cells of each module to run, equally many for every way to end, chosen at random but always the
+    same (another `seed` chooses others). None runs all, some thousands. Each cell runs with `seeds` seeds of trio's
+    scheduler, which runs the tasks of a step in random order: by default one, or three for a module with several
+    inputs. `replay` runs only one cell, as printed in a finding. `expectations` are those of a `Subject`: for example
+    `around=True` for a module that takes a function, `flushes=True` if it keeps values back until a time is complete,
+    `batches=True` if its output depends on batches. The input values are numbers, or the results of `values=` for them.
 
-    The clock is virtual: nothing is waited for. Threads do not know of it: of modules that use them (map_thread,
-    trio.to_thread, files) hangs and ReleaseTimeouts are found that are none. Every module is run in a process of its
-    own, a copy of this one: one that spins, blocks or ends the program is found, after `limit` seconds of real time in
-    one cell, and what it changes it changes there. With `limit=None`, and where the
-    system cannot copy a process, it is run in this one, and waited for. `progress` is called with the name of every
-    module when its turn comes.
+    The clock is virtual, so nothing waits. Threads do not follow it: for modules that use threads (map_thread,
+    trio.to_thread, files), some hangs and ReleaseTimeouts are false. Every module runs in its own process, a copy of
+    this one, so changes to global state stay there, and a module that spins, blocks or exits is found, after `limit`
+    seconds of real time in one cell. With `limit=None`, and on systems that cannot copy a process, it runs in this
+    process without a limit. `progress` is called with the name of each module before it runs.
 
     Raises:
-        CompositionError: what was given is none of these.
-        LookupError: there is nothing of that name.
+        CompositionError: an argument is none of these.
+        LookupError: a name was not found.
         PullstreamError: called inside trio; in an async test, call it in a thread.
     """
     site = Site.here()
     subjects = [module if isinstance(module, str) else _subject(module, site, expectations) for module in modules]
     if running_program() is not None:
-        raise PullstreamError("conformance() starts a trio program of its own, and this is one: use a plain function")
+        raise PullstreamError("conformance() starts a trio program, and one is running here: use a plain function")
     plan = Plan(cells, seeds, seed, Cell.parse(replay) if isinstance(replay, str) else replay)
     counts: Counter[str] = Counter()
     findings: list[Finding] = []
@@ -120,13 +119,13 @@ def conformance(
 
 @attrs.frozen
 class _Tried:
-    """A cell that is run to tell by it what another one has shown; it takes its time, and does not count."""
+    """A cell that is run to explain another one: it takes time and is not counted."""
 
     cell: Cell
 
 
 class _Judging:
-    """One subject: its cells, here or in a process of its own, and what was found."""
+    """The trial of one subject: its cells, here or in a separate process, and the findings."""
 
     def __init__(self, subject: Subject | str, plan: Plan, expectations: dict[str, Any]) -> None:
         self._subject = subject
@@ -138,7 +137,7 @@ class _Judging:
         self.count = 0
 
     def run(self, limit: float | None) -> list[Finding]:
-        """Run it; what was found, the simplest first."""
+        """Run the cells and return the findings, the simplest first."""
         if limit is None or not can_be_apart():
             self._work(self._hear)
             return self._found
@@ -185,7 +184,7 @@ class _Judging:
 
 @contextmanager
 def _each_once() -> Generator[None]:
-    """Let a warning of the toolkit's be told once, and not in each of hundreds of cells."""
+    """Log each of the toolkit's warnings once, not in each of hundreds of cells."""
     told: set[str] = set()
 
     def is_new(record: LogRecord) -> bool:
@@ -202,20 +201,20 @@ def _each_once() -> Generator[None]:
 
 
 def _site(make: Any, site: Site) -> Site:
-    """The line of a function that makes a module: where it is defined, or the kit is called, if it is the toolkit's."""
+    """Return the line where a module's function is defined; for the toolkit's own, the line that calls the kit."""
     ready = is_ours(getattr(inspect.unwrap(make), "__module__", None))
     return site if ready else defined(make) or site
 
 
 def _again(module: Any, expectations: dict[str, Any], cell: Cell) -> str:
-    """The call that runs one cell of a module again."""
+    """Return the call that runs one cell of a module again."""
     called = f"Subject({module.name!r}, ...)" if isinstance(module, Subject) else _named(module)
     said = [f"{name}={'...' if callable(value) else repr(value)}" for name, value in expectations.items()]
     return f"conformance({', '.join([called, *said, f'replay={str(cell)!r}'])})"
 
 
 def _named(module: Any) -> str:
-    """A module as it is written in a call of the kit."""
+    """Return a module's text in a call of the kit."""
     name: str = getattr(module, "__name__", None) or repr(module)
     return "lambda: ..." if name == "<lambda>" else name
 

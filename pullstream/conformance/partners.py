@@ -1,4 +1,4 @@
-"""The reference partners: a source that keeps a ledger, and a sink that hands its reader out."""
+"""The reference partners: a source with a ledger, and a sink that hands out its reader."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -26,16 +26,16 @@ class SourceFailed(Exception):
 
 
 class CallableRaised(Exception):
-    """The exception that the callable of a module raises."""
+    """The exception raised by the callable of a module."""
 
 
 class Unwanted(Exception):
-    """The reason of the reference sink."""
+    """The reason given by the reference sink."""
 
 
 @attrs.define(eq=False)
 class Usage:
-    """Counts of what happened at a source, or to a resource, which can be entered, synchronously or not."""
+    """A ledger of a source, or of a resource, which is a context manager, sync or async."""
 
     opened: int = 0
     closed: int = 0
@@ -47,7 +47,7 @@ class Usage:
 
     @property
     def balanced(self) -> bool:
-        """Whether what was opened is closed, and both happened at most once."""
+        """Whether everything opened is closed, and was opened at most once."""
         return self.opened == self.closed <= 1
 
     def __enter__(self) -> Self:
@@ -71,7 +71,7 @@ class Usage:
 
 
 class ReferenceSource(Kernel[Any]):
-    """Gives 0, 1, ... or what a function makes of them, as a cell says."""
+    """Emits 0, 1, ..., or a function's results for them, as the cell says."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ReferenceSource(Kernel[Any]):
         self._places = cell.places()
         self._given = 0
         self._let_go = 0
-        """The number of values whose times it holds no more: of those that are not in order it holds each."""
+        """The number of values whose times are released; times out of order are held one by one."""
         if cell.many in ("out-of-order", "interleaved"):
             self.traits = Traits(follows=True, trusted=True)
 
@@ -115,7 +115,7 @@ class ReferenceSource(Kernel[Any]):
         if places:
             times = list(map(cell.time, places))
             if self.traits.follows:
-                # But for the last, as one does whose times are in order.
+                # Except the last one, as in a source whose times are in order.
                 for place in self._places[self._let_go : self._given - 1]:
                     self.location.drop(cell.time(place))
                 self._let_go = self._given - 1
@@ -148,16 +148,19 @@ SINK: Final = "reference_sink"
 
 @sink
 async def reference_sink(upstream: Reader[Any], ctx: Context, given: trio.MemorySendChannel[Reader[Any]]) -> None:
-    """Hands its reader out, and does nothing until it is closed."""
+    """Hand out the reader, and do nothing until the run ends."""
     del ctx
     await given.send(upstream)
     await trio.sleep_forever()
 
 
 @asynccontextmanager
-async def edge_below(subject: Source[Any], checker: Checker) -> AsyncGenerator[Reader[Any]]:
-    """The edge below a source, in a run of its own, to be asked by hand."""
+async def edge_below(subject: Source[Any], checker: Checker, limit: int) -> AsyncGenerator[Reader[Any]]:
+    """Open the edge below a source in its own run, to be asked by hand.
+
+    No module asks for more than the run's `limit`, not even modules with their own pace.
+    """
     send, receive = trio.open_memory_channel[Reader[Any]](1)
-    async with pipe(subject, reference_sink(send)).open(check=checker) as running:
+    async with pipe(subject, reference_sink(send)).open(limit=limit, check=checker) as running:
         yield await receive.receive()
         await running.abort()

@@ -1,7 +1,7 @@
-"""The conformance kit for pytest: a fixture and a marker, there in every run of pytest once the package is installed.
+"""The conformance kit for pytest: a fixture and a marker, available in every pytest run once the package is installed.
 
-It stands at the top of an installed environment, as `_pullstream_pytest`: in the package it would bring all of the
-package, and trio, into test runs that have nothing to do with them.
+In an installed environment it is the top-level module `_pullstream_pytest`. Inside the package, it would import the
+whole package, and trio, into unrelated test runs.
 """
 
 from typing import Any, Protocol
@@ -10,15 +10,15 @@ import pytest
 
 
 class Check(Protocol):
-    """The kit, given modules: raises `ConformanceError` with the first findings, or gives the report."""
+    """The kit as a function of modules: it raises `ConformanceError` with the first findings, or returns the report."""
 
     def __call__(self, *modules: Any, **settings: Any) -> Any:
-        """Run modules against partners of every kind; settings and expectations are those of the kit."""
+        """Run modules against all kinds of partners; settings and expectations are those of the kit."""
         ...
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers", "conformance(**settings): settings of the fixture `conformance`, such as cells=500 or seed=7"
     )
@@ -26,8 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def conformance(request: pytest.FixtureRequest) -> Check:
-    """The conformance kit, as a function of modules: it raises what it finds."""
-    from pullstream.conformance import conformance as kit  # noqa: PLC0415 - only for tests that want it
+    """Return the conformance kit as a function of modules that raises its findings."""
+    from pullstream.conformance import conformance as kit  # noqa: PLC0415 - only for tests that use it
 
     marks = reversed(list(request.node.iter_markers("conformance")))
     usual = {name: setting for mark in marks for name, setting in mark.kwargs.items()}

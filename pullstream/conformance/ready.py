@@ -1,9 +1,10 @@
-"""The ready-made modules with their parameters, as subjects of the conformance kit: a line each.
+"""The ready-made modules with their parameters, as subjects of the conformance kit: one per line.
 
-`python -m pullstream check` and the tests run every row, over values 0, 1, ... See `Subject` for what a row may say.
+`python -m pullstream check` and the tests run every row, with the values 0, 1, ... See `Subject` for the fields of a
+row.
 """
 
-# Rows are lambdas, whose parameters have no types: what is strict elsewhere would make a page of every line.
+# Rows are lambdas, whose parameters have no types: strict checks would report every line.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportOperatorIssue=false
 # mypy: disable-error-code="var-annotated, operator"
 
@@ -12,7 +13,6 @@ import operator
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from io import StringIO
 from typing import Any, Final, Literal, cast
 
 import trio
@@ -25,7 +25,7 @@ Function = Callable[[Any], Any]
 
 
 def calling(function: Function) -> Callable[[Any], Awaitable[Any]]:
-    """The same function, after a moment of (virtual) time."""
+    """Make an async function that calls the function after a moment of (virtual) time."""
 
     async def call(value: Any) -> Any:
         await trio.sleep(0.1)
@@ -35,7 +35,7 @@ def calling(function: Function) -> Callable[[Any], Awaitable[Any]]:
 
 
 def passing(function: Function) -> Callable[[Any], bool]:
-    """A test that calls the function, and passes every value."""
+    """Make a test that calls the function and passes every value."""
 
     def test(value: Any) -> bool:
         function(value)
@@ -45,32 +45,32 @@ def passing(function: Function) -> Callable[[Any], bool]:
 
 
 def twice(function: Function) -> Callable[[Any], list[Any]]:
-    """A function that gives every result two times."""
+    """Make a function that returns every result twice."""
     return lambda value: [function(value)] * 2
 
 
 def streamed(function: Function) -> Callable[[Any], ps.Source[Any]]:
-    """A function that gives every result in a stream of its own."""
+    """Make a function that returns every result as a stream."""
     return lambda value: ps.values([function(value)])
 
 
 def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
-    """A function of lists that calls the function with every value."""
+    """Make a function of lists that calls the function with every value."""
     return lambda values: [function(value) for value in values]
 
 
 def counted(key: Function, on_error: Literal["fail", "skip"] = "fail") -> ps.Transformer[Any, Any]:
-    """Counts of the values of each key."""
+    """Count the values of each key."""
     return ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=key, on_error=on_error)
 
 
 def untimed(transformer: ps.Transformer[Any, Any]) -> ps.Transformer[Any, Any]:
-    """A transformer that takes an input with one time."""
-    return ps.pipe(ps.restamp(lambda _: 0), transformer)
+    """Give a transformer an input with a single time."""
+    return ps.pipe(ps.map_time(lambda _: 0), transformer)
 
 
 def rounds(function: Function, number: int) -> Function:
-    """A body for a loop: every value goes round so often, and is then given to the function."""
+    """Make the body of a loop in which every value goes round `number` times, and then to the function."""
 
     def body(value: Any) -> Any:
         if not isinstance(value, ps.Again):
@@ -82,32 +82,32 @@ def rounds(function: Function, number: int) -> Function:
 
 
 def two_lines(value: object) -> Any:
-    """Text that ends in the middle of a line."""
+    """Return text that ends in the middle of a line."""
     return f"{value}\n\n{value}"
 
 
 def bytes_of(value: int) -> Any:
-    """Characters of two bytes, more of them for larger values."""
+    """Return two-byte characters, more of them for larger values."""
     return "é".encode() * value
 
 
 def shown_results(function: Function) -> ps.Transformer[Any, str]:
-    """The results of values, as text: errors are equal to themselves alone."""
+    """Map values to results as text, because errors are equal only to themselves."""
     return ps.pipe(ps.map(function, on_error="result"), ps.map(str))
 
 
 def timed_failures(function: Function) -> ps.Transformer[Any, Any]:
-    """A function of a time and a value, which may fail."""
+    """Apply a function, which may fail, to values with their times."""
     return ps.timed(lambda _, value: function(value), on_error="skip")
 
 
 def failing_calls(function: Function) -> ps.Transformer[Any, Any]:
-    """Calls of which some may fail."""
+    """Make calls of which some may fail."""
     return ps.map_async(calling(function), 2, on_error="skip")
 
 
 async def moments(resource: AbstractContextManager[object]) -> AsyncIterator[int]:
-    """Values that take a moment each."""
+    """Yield values that take a moment each."""
     with resource:
         for n in range(5):
             await trio.sleep(0.1)
@@ -115,9 +115,9 @@ async def moments(resource: AbstractContextManager[object]) -> AsyncIterator[int
 
 
 def called_back(resource: AbstractContextManager[object]) -> ps.Source[int]:
-    """A callback for each value, and then the end."""
+    """Emit each value through a callback, and then the end."""
 
-    def register(emit: ps.Emit[int]) -> Callable[[], object]:
+    def register(emit: ps.types.Emit[int]) -> Callable[[], object]:
         resource.__enter__()
         for n in range(5):
             emit(n)
@@ -127,21 +127,21 @@ def called_back(resource: AbstractContextManager[object]) -> ps.Source[int]:
     return ps.from_callback(register)
 
 
-def lent() -> list[ps.Transformer[Any, Any]]:
-    """Two borrowers, of which one leaves early."""
+def workers() -> list[ps.Transformer[Any, Any]]:
+    """Return two workers; the second leaves early."""
     return [ps.map_async(calling(lambda value: value), 1), ps.take(1)]
 
 
 def resolved(kind: Any, module: Any) -> Any:
-    """A place whose module is known before the run."""
+    """Return a deferred module that is resolved before the run."""
     handle = cast("Any", ps.deferred(kind))
     handle.resolve(module)
     return handle
 
 
 def pushed() -> ps.Source[int]:
-    """A handle that was filled and ended before the run."""
-    source: ps.Pushable[int] = ps.pushable(5)
+    """Return a handle that was filled and ended before the run."""
+    source: ps.types.Pushable[int] = ps.pushable(5)
     for n in range(5):
         source.push_nowait(n, time=n // 2)
     source.end()
@@ -149,7 +149,7 @@ def pushed() -> ps.Source[int]:
 
 
 def received() -> ps.Source[int]:
-    """A channel that was filled and closed before the run."""
+    """Return a source from a channel that was filled and closed before the run."""
     send, receive = trio.open_memory_channel[int](5)
     for n in range(5):
         send.send_nowait(n)
@@ -159,7 +159,7 @@ def received() -> ps.Source[int]:
 
 @ps.source
 async def opened(ctx: ps.Context, count: int, resource: AbstractContextManager[object]) -> AsyncIterator[int]:
-    """A source with a resource, which takes its time; an inner stream of other modules."""
+    """Yield numbers slowly, with a resource open; used as an inner stream."""
     del ctx
     with resource:
         for n in range(count):
@@ -168,12 +168,12 @@ async def opened(ctx: ps.Context, count: int, resource: AbstractContextManager[o
 
 
 def inner(resource: AbstractContextManager[object]) -> ps.Transformer[int, ps.Source[int]]:
-    """Sources of none, one and two values in place of numbers."""
+    """Map numbers to sources of zero, one or two values."""
     return ps.map(lambda n: opened(n % 3, resource))
 
 
 def late() -> ps.Source[int]:
-    """A source whose values come after all others."""
+    """Return a source whose values are later than all others."""
     return ps.values([7, 8], time=lambda _: 99)
 
 
@@ -181,14 +181,12 @@ SOURCES: Final = (
     Subject("values", lambda: ps.values(range(5))),
     Subject("values, each at its time", lambda: ps.values(range(5), time=lambda n: n)),
     Subject("values of a generator", lambda: ps.values(n for n in range(5))),
-    Subject("keys", lambda: ps.keys(dict.fromkeys(range(5)))),
     Subject("once", lambda: ps.once(None)),
     Subject("repeat", lambda: ps.repeat(None, 5)),
     Subject("unfold", lambda: ps.unfold(0, lambda n: (n, n + 1) if n < 5 else None)),
     Subject("empty", ps.empty, silent=True),
     Subject("fail", lambda: ps.fail(ValueError("as asked for")), absorbs=True, silent=True),
-    Subject("count", ps.count, endless=True),
-    Subject("infinite", lambda: ps.infinite(lambda: 1), endless=True),
+    Subject("integers", ps.integers, endless=True),
     Subject("interval", lambda: ps.interval(0.1), endless=True),
     Subject("from_async_iterable", lambda resource: ps.from_async_iterable(moments(resource)), resource=True),
     Subject("from_awaitable", lambda: ps.from_awaitable(partial(calling(int), 3))),
@@ -198,9 +196,9 @@ SOURCES: Final = (
     Subject("deferred source", lambda: resolved("source", ps.values(range(5)))),
     Subject("retry", lambda source: ps.retry(source, 2, delay=0.1), inputs=1, absorbs=True, reopens=True),
     Subject("retry, nothing again", lambda source: ps.retry(source, 2, skip_delivered=True), inputs=1, reopens=True),
-    Subject("live", lambda: ps.live(range(3), ps.values(range(3, 5)))),
-    Subject("live, after a mark", lambda: ps.live(range(3), ps.values([3, 4]), capacity=1, sync=ps.Batch(0, "--"))),
-    Subject("live, of two", lambda old, new: ps.live(old, new, capacity=2), inputs=2, grows=True, keeps=True),
+    Subject("catch_up", lambda: ps.catch_up(range(3), ps.values(range(3, 5)))),
+    Subject("live, after a mark", lambda: ps.catch_up(range(3), ps.values([3, 4]), capacity=1, sync=ps.Batch(0, "--"))),
+    Subject("live, of two", lambda old, new: ps.catch_up(old, new, capacity=2), inputs=2, grows=True, keeps=True),
 )
 
 TRANSFORMERS: Final = (
@@ -219,7 +217,7 @@ TRANSFORMERS: Final = (
     Subject("prefetch 3", lambda: ps.prefetch(3), grows=True),
     Subject("in_flight", lambda function: ps.in_flight(ps.map_async(calling(function), 3), 2), around=True),
     Subject("timeout", lambda: ps.timeout(1e6)),
-    Subject("rate", lambda: ps.rate(2, per=0.1)),
+    Subject("rate_limit", lambda: ps.rate_limit(2, per=0.1)),
     Subject("throttle", lambda: ps.throttle(0.1), timing=True, grows=True),
     Subject("debounce", lambda: ps.debounce(0.1), timing=True, grows=True),
     Subject("sample", lambda: ps.sample(0.1), timing=True, grows=True),
@@ -238,7 +236,7 @@ TRANSFORMERS: Final = (
     Subject("reduce_by_time", lambda f: ps.reduce_by_time(ps.agg.sum(f)), around=True, flushes=True),
     Subject("count_by_key", ps.count_by_key, around=True, flushes=True),
     Subject("aggregate", lambda f: ps.aggregate(key=f, n=ps.agg.count()), around=True, flushes=True),
-    Subject("distinct", ps.distinct, around=True),
+    Subject("unique_by_time", ps.unique_by_time, around=True),
     Subject("sort_by_time", ps.sort_by_time, around=True, flushes=True),
     Subject("accumulate", lambda f: ps.accumulate(ps.agg.sum(f)), around=True, flushes=True),
     Subject("accumulate, by key", lambda f: ps.accumulate(ps.agg.count(), key=f), around=True, flushes=True),
@@ -247,12 +245,14 @@ TRANSFORMERS: Final = (
         "stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop")), around=True
     ),
     Subject("stamp, what is late aside", lambda: untimed(ps.stamp(lambda n: -n, lateness=1, late=ps.drain()))),
-    Subject("epochs of 2", lambda: untimed(ps.epochs(2))),
-    Subject("epochs of 2, within times", lambda: ps.epochs(2, nest=True)),
-    Subject("epochs by a test", lambda f: ps.epochs(begin=lambda n: f(n) % 20 == 0, nest=True), around=True),
-    Subject("epochs by key", lambda f: ps.epochs(key=lambda n: f(n) // 20, nest=True), around=True),
-    Subject("epochs by the clock", lambda: untimed(ps.epochs(seconds=1.5)), timing=True),
-    Subject("restamp", lambda: ps.restamp(lambda n: n // 2)),
+    Subject("stamp_epochs of 2", lambda: untimed(ps.stamp_epochs(2))),
+    Subject("stamp_epochs of 2, within times", lambda: ps.stamp_epochs(2, nest=True)),
+    Subject(
+        "stamp_epochs by a test", lambda f: ps.stamp_epochs(begin=lambda n: f(n) % 20 == 0, nest=True), around=True
+    ),
+    Subject("stamp_epochs by key", lambda f: ps.stamp_epochs(key=lambda n: f(n) // 20, nest=True), around=True),
+    Subject("stamp_epochs by the clock", lambda: untimed(ps.stamp_epochs(seconds=1.5)), timing=True),
+    Subject("map_time", lambda: ps.map_time(lambda n: n // 2)),
     Subject("delay", lambda: ps.delay(3)),
     Subject("timed", lambda function: ps.timed(lambda _, n: function(n)), around=True),
     Subject("map, failures left out", lambda f: ps.map(f, on_error="skip"), around=True, absorbs=True),
@@ -265,7 +265,7 @@ TRANSFORMERS: Final = (
     Subject("unique", ps.unique, around=True),
     Subject("unique, with a capacity", lambda function: ps.unique(function, capacity=1), around=True),
     Subject(
-        "non_unique", lambda function: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.non_unique(function)), around=True
+        "duplicates", lambda function: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.duplicates(function)), around=True
     ),
     Subject("scan", lambda function: ps.scan(lambda total, n: total + function(n), 0), around=True),
     Subject("take by a test", lambda function: ps.take(passing(function)), around=True),
@@ -277,10 +277,10 @@ TRANSFORMERS: Final = (
     Subject("skip by a test, up to 2", lambda: ps.skip(lambda n: n < 2)),
     Subject("batch 2", lambda: ps.batch(2)),
     Subject("batch by the clock", lambda: ps.batch(3, seconds=1.5), timing=True),
-    Subject("window 2", lambda: ps.window(2), flushes=True),
-    Subject("window 3, sliding", lambda: ps.window(3, 1), flushes=True),
-    Subject("window by the clock", lambda: ps.window(seconds=1.5), timing=True, flushes=True),
-    Subject("window by the clock, sliding", lambda: ps.window(seconds=3, every=1), timing=True, flushes=True),
+    Subject("windowed 2", lambda: ps.windowed(2, 2), flushes=True),
+    Subject("windowed 3, sliding", lambda: ps.windowed(3, 1), flushes=True),
+    Subject("windowed by the clock", lambda: ps.windowed(seconds=1.5), timing=True, flushes=True),
+    Subject("windowed by the clock, sliding", lambda: ps.windowed(seconds=3, every=1), timing=True, flushes=True),
     Subject("tumbling", lambda: ps.tumbling(2), flushes=True),
     Subject("tumbling, by key", lambda key: ps.tumbling(2, ps.agg.count(), key=key), around=True, flushes=True),
     Subject("tumbling, eager", lambda f: ps.tumbling(2, ps.agg.sum(f), eager=True), around=True, flushes=True),
@@ -296,7 +296,7 @@ TRANSFORMERS: Final = (
     Subject("decode", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=3), ps.decode(errors="ignore")), flushes=True),
     Subject("map_async, failures left out", failing_calls, around=True, absorbs=True),
     Subject("reduce_by_key, failures left out", lambda f: counted(f, on_error="skip"), around=True, absorbs=True),
-    Subject("distinct, failures left out", lambda f: ps.distinct(f, on_error="skip"), around=True, absorbs=True),
+    Subject("distinct, failures left out", lambda f: ps.unique_by_time(f, on_error="skip"), around=True, absorbs=True),
     Subject(
         "sort_by_time, failures left out", lambda f: ps.sort_by_time(f, on_error="skip"), around=True, absorbs=True
     ),
@@ -323,9 +323,9 @@ TRANSFORMERS: Final = (
     ),
     Subject("group_by", lambda f: ps.group_by(lambda n: n % 2, ps.map(f)), around=True, ordered=False),
     Subject("group_by, one at a time", lambda f: ps.group_by(f, ps.take(1), capacity=1), around=True, ordered=False),
-    Subject("lend", lambda f: ps.lend(ps.map_async(calling(f), 1), ps.map(f)), around=True, absorbs=True),
-    Subject("lend, as ready", lambda: ps.lend(*lent(), concurrency=2, ordered=False), ordered=False),
-    Subject("lending", lambda: ps.lending(*lent())),
+    Subject("worker_pool", lambda f: ps.worker_pool(ps.map_async(calling(f), 1), ps.map(f)), around=True, absorbs=True),
+    Subject("worker_pool, as ready", lambda: ps.worker_pool(*workers(), concurrency=2, ordered=False), ordered=False),
+    Subject("worker_pool, dynamic", lambda: ps.worker_pool(*workers(), dynamic=True)),
     Subject("deferred transformer", lambda function: resolved("transformer", ps.map(function)), around=True),
     Subject("catch, ends", lambda function: ps.pipe(ps.map(function), ps.catch()), around=True, absorbs=True),
     Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"])), around=True, absorbs=True),
@@ -345,33 +345,39 @@ TRANSFORMERS: Final = (
 
 
 def added(*sources: ps.Source[Any]) -> ps.Source[Any]:
-    """The sources in a `many` that is complete."""
-    many: ps.Many[Any] = ps.many()
+    """Put the sources into a capped `dynamic_merge`."""
+    many: ps.types.DynamicMerge[Any] = ps.dynamic_merge()
     many.add(*sources)
     many.cap()
     return many
 
 
 def parted(function: Function, capacity: int = 0) -> ps.Sink[Any, Any]:
-    """Values to one of two sinks, by whether what the function gives of them divides by twenty."""
+    """Send values to one of two sinks, depending on whether the function's result is divisible by twenty."""
     return ps.partition(lambda n: function(n) % 20, {0: ps.collect()}, other=ps.collect(), capacity=capacity)
 
 
 def alike(function: Function) -> Function:
-    """A key that the values of all sources have in common, which calls the function."""
+    """Make a key that calls the function and is the same for the values of all sources."""
     return lambda n: function(n) % (10 * APART)
 
 
 def joined(key: Function, left: ps.Source[Any], right: ps.Source[Any], **options: Any) -> ps.Source[Any]:
-    """Every other value of one source, and what matches it of the other."""
+    """Join every other value of one source with matching values of the other."""
     return ps.join(left, ps.pipe(right, ps.filter(lambda n: n % 2)), on=alike(key), **options)
 
 
 COMBINING: Final = (
     Subject("concat", ps.concat, inputs=2),
     Subject("merge", ps.merge, inputs=3, ordered=False),
-    Subject("merge_sorted", ps.merge_sorted, inputs=3),
-    Subject("merge_sorted, by key", lambda key, *sources: ps.merge_sorted(*sources, key=key), around=True, inputs=2),
+    Subject("merge_sorted", ps.merge_sorted, ascending=True, inputs=3),
+    Subject(
+        "merge_sorted, by key",
+        lambda key, *sources: ps.merge_sorted(*sources, key=key),
+        around=True,
+        ascending=True,
+        inputs=2,
+    ),
     Subject("zip", ps.zip, inputs=2),
     Subject("zip, strict", lambda *sources: ps.zip(*sources, mode="strict"), inputs=2),
     Subject("zip, padded", lambda *sources: ps.zip(*sources, mode="padded"), inputs=2),
@@ -388,20 +394,21 @@ COMBINING: Final = (
         "merge_sorted, failures left out",
         lambda key, *sources: ps.merge_sorted(*sources, key=key, on_error="skip"),
         around=True,
+        ascending=True,
         absorbs=True,
         inputs=2,
     ),
     Subject("join, left", lambda key, *both: joined(key, *both, how="left"), around=True, inputs=2, ordered=False),
     Subject("join, near", lambda key, *both: joined(key, *both, within=1), around=True, inputs=2, ordered=False),
     Subject("combine_latest", ps.combine_latest, inputs=2, timing=True),
-    Subject("many", added, inputs=2, ordered=False),
+    Subject("dynamic_merge", added, inputs=2, ordered=False),
     Subject("fork", lambda f: ps.fork(ps.map(f), ps.filter(lambda _: False)), around=True, ordered=False),
     Subject("fork, with a capacity", lambda f: ps.fork(ps.map(f), ps.take(2), capacity=2), around=True, ordered=False),
 )
 
 
 def sent() -> ps.Sink[Any, None]:
-    """Into a channel with room for everything."""
+    """Send values into a channel with room for all of them."""
     send, receive = trio.open_memory_channel[Any](math.inf)
     return ps.pipe(ps.tap(lambda _: receive), ps.to_channel(send))
 
@@ -410,13 +417,13 @@ SINKS: Final = (
     Subject("collect", ps.collect),
     Subject("drain", ps.drain, around=True),
     Subject("reduce", lambda: ps.reduce(operator.add, 0)),
+    Subject("reduce, by a Fold", lambda: ps.reduce(ps.agg.top(2))),
     Subject("find", lambda: ps.find(lambda n: n == 2)),
     Subject("find, none", lambda function: ps.find(lambda n: function(n) is None), around=True),
     Subject("find, 3 at a time", lambda function: ps.find(lambda n: function(n) is None, limit=3), around=True),
     Subject("first", ps.first),
     Subject("last", ps.last),
     Subject("concat_values", lambda: ps.pipe(ps.map(str), ps.concat_values())),
-    Subject("log", lambda: ps.log(file=StringIO())),
     Subject("to_channel", sent),
     Subject("on_end", lambda: ps.on_end(lambda _: None)),
     Subject("deferred sink", lambda function: resolved("sink", ps.drain(function)), around=True),
@@ -429,24 +436,24 @@ SINKS: Final = (
 )
 
 READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
-"""Every ready-made module."""
+"""All ready-made modules."""
 
 _BY_THE_CLOCK: Final = "has no place in a run with a journal"
 _ACROSS_TIMES: Final = "pairs values of different times"
 _INSIDE: Final = "is inside another module"
 
 JOURNAL_REFUSES: Final = {
-    "epochs by the clock": _BY_THE_CLOCK,
+    "stamp_epochs by the clock": _BY_THE_CLOCK,
     "combine_latest": _BY_THE_CLOCK,
     "zip": _ACROSS_TIMES,
     "zip, strict": _ACROSS_TIMES,
     "zip, padded": _ACROSS_TIMES,
     "group_by, one at a time": _INSIDE,
-    "lend, as ready": _INSIDE,
-    "lending": _INSIDE,
+    "worker_pool, as ready": _INSIDE,
+    "worker_pool, dynamic": _INSIDE,
 }
-"""Rows that keep something from time to time unknown to a journal, and their refusals in a run with one.
+"""Rows that keep state across times without a journal, and why a run with a journal refuses them.
 
-`zip` is when it does; the last three because of the `take` inside them. All others keep nothing beyond a time, are
-given again what they are made of, or have a memory.
+`zip` is refused when it pairs such values; the last three because of the `take` inside them. All other rows keep
+nothing across times, receive their input again, or save their state.
 """

@@ -1,4 +1,4 @@
-"""Findings of a conformance run, and their report."""
+"""Findings of a conformance run, and the report of them."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -12,18 +12,17 @@ from pullstream.errors import PullstreamError
 
 
 class ConformanceError(PullstreamError, AssertionError):
-    """A module does not conform; the message shows the first findings, each with its cell."""
+    """A module does not conform; the message shows the first findings with their cells."""
 
 
 @attrs.frozen
 class Finding:
-    """A fault of a module, and the cell in which it did.
+    """A fault of a module, and the cell that shows it.
 
-    `rule` is the number of the rule that was broken, or the word for what is found beside the rules (`batching`,
-    `sharing`, `holding`, ...); `message` says what happened, with a drawing where there is one, and `scene` what its
-    partners did; `place` is the line of the module's own code, as `file:line`, where it is known. `advice` is for this
-    very case, `hint` for all of its kind, unless what was said for this one is `exact`; `meant` says which expectation
-    allows it, if one does.
+    `rule` is the number of the broken rule, or the word for another finding (`batching`, `sharing`, `holding`, ...).
+    `message` says what happened, with a diagram if there is one, and `scene` what the partners did. `place` is the line
+    of the author's code, as `file:line`, if known. `advice` is for this case, `hint` for all findings of the kind,
+    unless the advice is `exact`. `meant` names the expectation that allows the behaviour, if there is one.
     """
 
     subject: str
@@ -42,23 +41,23 @@ class Finding:
 
     @property
     def hint(self) -> str:
-        """The way to mend it."""
+        """The fix."""
         if self.exact:
-            return self.advice or "as it says"
+            return self.advice or "see the message"
         return f"{self.advice}; {HINTS[self.rule]}" if self.advice else HINTS[self.rule]
 
     @property
     def meant(self) -> str | None:
-        """The expectations of a `Subject` that allow it, if any do."""
+        """The expectations of a `Subject` that allow it, if there are any."""
         return MEANT.get(self.rule)
 
     def __str__(self) -> str:
         return self.told()
 
     def told(self, before: Collection[str] = (), spoken: Callable[[str], str] = str) -> str:
-        """The finding in words; how to mend it, unless that is among what was said before.
+        """Return the finding in words, with how to fix it unless `before` contains that.
 
-        `spoken` puts the names of expectations as they are said where it is read.
+        `spoken` rewrites the names of expectations for the reader.
         """
         where = "" if self.place is None else f", {self.place}"
         lines = [f"{self.subject}{where}", f"{self.rule}: {self.words}.", f"  {self.scene}"]
@@ -73,25 +72,25 @@ class Finding:
 
 @attrs.frozen
 class Report:
-    """A report of what was run, and what was found, the simplest case of each module first; `print` shows a table."""
+    """A report of the cells run, and the findings, the simplest of each module first; `print` shows a table."""
 
     cells: Counter[str]
     findings: Sequence[Finding]
     again: Callable[[Finding], str] = attrs.field(default=lambda finding: f"replay={str(finding.cell)!r}", eq=False)
-    """The way to run the cell of a finding again."""
+    """Returns how to run the cell of a finding again."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
     @property
     def vacuous(self) -> bool:
-        """Whether nothing was found but that a module gave no value in any cell: then it was not tested."""
+        """Whether the only findings are modules that emitted no value in any cell, and so were not tested."""
         return bool(self.findings) and all(finding.rule == "vacuous" for finding in self.findings)
 
     def first(self, number: int = 3) -> Sequence[Finding]:
-        """Some findings, the simplest of each module, and of each of its rules, before any other."""
+        """Return some findings: the simplest for each module and rule before any other."""
         ranks: dict[tuple[str, str], int] = {}
         found: list[tuple[int, int, Finding]] = []
         for place, finding in enumerate(self.findings):
@@ -101,7 +100,7 @@ class Report:
         return [finding for _, _, finding in sorted(found, key=lambda entry: entry[:2])[:number]]
 
     def shown(self, again: Callable[[Finding], str], number: int = 3, spoken: Callable[[str], str] = str) -> str:
-        """Some findings in words, each with how it is run again; what mends several is said once."""
+        """Return some findings in words, each with how to run it again; the same fix is printed once."""
         told: list[str] = []
         before: list[str] = []
         for finding in self.first(number):
@@ -110,12 +109,12 @@ class Report:
         return "\n\n".join(told)
 
     def check(self) -> Self:
-        """Raise if anything was found.
+        """Raise if there are findings.
 
         Raises:
-            ConformanceError: something was.
+            ConformanceError: there are findings.
         """
-        # What pytest shows is the line of the test.
+        # pytest then shows the line of the test.
         __tracebackhide__ = True
         if self.findings:
             shown = self.shown(self.again)

@@ -1,4 +1,4 @@
-"""Subjects of the conformance kit: a module, how to make it, and what may be expected of it."""
+"""Subjects of the conformance kit: a module, how to make it, and what to expect of it."""
 
 from collections.abc import Callable
 
@@ -9,15 +9,16 @@ from pullstream.blueprint import Blueprint, Site
 
 @attrs.frozen
 class Subject:
-    """A module under test. A row of `ready.READY` is one; `conformance(...)` makes one of what it is given.
+    """A module under test: a row of `ready.READY`, or made by `conformance(...)` from its arguments.
 
-    `make` is called anew for every cell, and gives a source, a transformer or a sink. What it is called with:
+    `make` is called for every cell, and returns a source, a transformer or a sink. It is called without arguments,
+    unless some of these are set:
 
-    - nothing, unless one of these is set;
-    - `around`: a function of one value, which it must call with every value (it gives ten times the value, or raises);
-    - `calls`: an async function of one value, which takes a moment (it gives what `around` gives);
+    - `around`: a function of one value, which it must call with every value (it returns ten times the value, or
+      raises);
+    - `calls`: an async function of one value, which takes a moment (it returns what `around` returns);
     - `resource`: a context manager to enter when it acquires and to leave when it releases (R10);
-    - `inputs`: so many reference sources, for a module that joins several; it then gives a source.
+    - `inputs`: this many reference sources, for a module that joins several; it then returns a source.
 
     >>> import pullstream as ps
     >>> Subject("take 2", lambda: ps.take(2))  # doctest: +ELLIPSIS
@@ -25,28 +26,27 @@ class Subject:
     >>> Subject("map", ps.map, around=True)  # doctest: +ELLIPSIS
     Subject(name='map', ...)
 
-    What may not be expected of everybody is said by name:
+    Exceptions to what the kit expects of every module:
 
-    - `ordered=False`: values come as they are ready, so only which values come is compared;
-    - `batches=True`: it looks at batches, so what comes depends on the limit;
-    - `timing=True`: it looks at the clock, so what comes depends on when values arrive;
-    - `flushes=True`: it keeps values back, and gives them at the end; a failure loses them;
-    - `grows=True`: it asks for more than it was asked for, or keeps on asking ahead;
-    - `absorbs=True`: it deals with failures itself (of its upstream, of its callable), wholly or in part, or is there
-      to fail;
+    - `ordered=False`: values come as they are ready, so only the set of values is compared;
+    - `batches=True`: its output depends on batches, and so on the limit;
+    - `timing=True`: its output depends on the clock, and so on when values arrive;
+    - `flushes=True`: it keeps values back and emits them at the end; a failure loses them;
+    - `grows=True`: it asks for more than it was asked for, or keeps asking ahead;
+    - `absorbs=True`: it handles some failures (of its upstream, of its callable) itself, or its purpose is to fail;
     - `endless=True`: it does not end by itself;
-    - `reopens=True`: it opens its sources, or its resource, more than once;
-    - `keeps=True`: it keeps times from completing for longer than their values come, as a window does;
-    - `silent=True`: it gives no values.
+    - `reopens=True`: it opens its sources or its resource more than once;
+    - `keeps=True`: it keeps times from completing for longer than their values arrive, as a window does;
+    - `silent=True`: it emits no values.
 
-    And what may be expected of few:
+    What the kit expects only on request:
 
-    - `per_time=True`: what it gives at a time comes of the values of that time alone, when it is complete.
+    - `per_time=True`: its output at a time depends only on the values at that time, and comes when that is complete.
 
-    What goes in are the numbers 0 to 5, in no order, with `ascending=True` in order; of a second source 100 to 105. In
-    some cells a number comes more than once, unless `differ=True` says that all have to differ. Where a module wants
-    other values, `values` is a function from such a number to the value: `values=lambda n: {"id": n, "name": f"name
-    {n}"}`. They should differ where the numbers do, and be equal, by `==`, where those are.
+    The input is the numbers 0 to 5, unordered, or in order with `ascending=True`; for a second source, 100 to 105. In
+    some cells a number comes more than once, unless `differ=True` requires all to differ. If a module needs other
+    values, `values` is a function from a number to a value: `values=lambda n: {"id": n, "name": f"name {n}"}`. Its
+    results should be equal (`==`) exactly where the numbers are.
     """
 
     name: str
@@ -70,4 +70,4 @@ class Subject:
     differ: bool = attrs.field(default=False, kw_only=True)
     values: Callable[[int], object] | None = attrs.field(default=None, kw_only=True, repr=False)
     site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
-    """The line that stands for the one that composed the module, which `make` does inside the kit."""
+    """The line to name as the one that composed the module, because `make` composes it inside the kit."""

@@ -1,4 +1,4 @@
-"""Modules under test by their names: `package.module:name`, `file.py:name`, `package.module:name(argument)`."""
+"""Modules under test, by name: `package.module:name`, `file.py:name`, `package.module:name(argument)`."""
 
 import ast
 import importlib
@@ -15,16 +15,16 @@ from pullstream.conformance.subject import Subject
 
 
 def subject_of(target: str) -> Subject:
-    """The subject that a name stands for: a blueprint, a function that makes one, or a Subject.
+    """Return the subject for a name: of a blueprint, a function that makes one, or a Subject.
 
-    A function may be called, `own:every(3, last=True)`: with these arguments, after those that the kit gives it.
+    A function may be written as a call, `own:every(3, last=True)`: these arguments come after those of the kit.
 
     Raises:
         LookupError: there is no such module or name, or it is something else.
     """
     where, colon, expression = target.partition(":")
     if not (colon and expression):
-        raise LookupError(f"{target!r} names no module of yours: that is package.module:name, or file.py:name")
+        raise LookupError(f"{target!r} names no module of yours: write package.module:name, or file.py:name")
     home = _imported(where)
     name, arguments = _call(target, expression, home)
     found: Any = home
@@ -68,11 +68,11 @@ Arguments = Callable[[], tuple[list[Any], dict[str, Any]]]
 
 
 def _call(target: str, expression: str, home: Any) -> tuple[str, Arguments | None]:
-    """The name in an expression, and a function that computes its arguments anew, if it is a call."""
+    """Return the name in an expression and, if it is a call, a function that computes its arguments anew."""
     try:
         call = ast.parse(expression, mode="eval").body
     except SyntaxError as exc:
-        raise LookupError(f"{target!r} is no name, and no call of one: {exc.msg}") from None
+        raise LookupError(f"{target!r} is neither a name nor a call of one: {exc.msg}") from None
     if not isinstance(call, ast.Call):
         return expression, None
     wanted = ast.Lambda(
@@ -81,7 +81,7 @@ def _call(target: str, expression: str, home: Any) -> tuple[str, Arguments | Non
     )
     code = compile(ast.fix_missing_locations(ast.Expression(wanted)), target, "eval")
     namespace: dict[str, Any] = {**vars(home), "_given": _arguments}
-    return ast.unparse(call.func), eval(code, namespace)  # noqa: S307 - of whoever has the shell
+    return ast.unparse(call.func), eval(code, namespace)  # noqa: S307 - the user's own command line
 
 
 def _arguments(*args: Any, **kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -97,7 +97,7 @@ def _with(make: Callable[..., Blueprint], arguments: Arguments) -> Callable[...,
 
 
 def defined(function: Any) -> Site | None:
-    """The line where a function is defined, for the kit composes what it makes, which tells nobody anything."""
+    """Return the line where a function is defined, because the line that composes its module is inside the kit."""
     function = inspect.unwrap(function)
     try:
         filename, (_, line) = inspect.getsourcefile(function), inspect.getsourcelines(function)

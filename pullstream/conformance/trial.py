@@ -1,4 +1,4 @@
-"""One subject, taken through its cells: each compared with what comes out undisturbed, and judged."""
+"""Running one subject through its cells: each outcome is compared with the undisturbed one, and judged."""
 
 import inspect
 import re
@@ -34,22 +34,22 @@ from pullstream.program.pipeline import Pipeline
 from pullstream.protocol import DONE
 
 PATIENCE: Final = 1000.0
-"""Virtual seconds after which a request that is not answered counts as a hang."""
+"""Virtual seconds after which an unanswered request counts as a hang."""
 
 SIMPLER: Final = 30
-"""The number of simpler cells that are run to see whether they show the same."""
+"""The most simpler cells to try for the same finding."""
 
 AGAIN: Final = 3
-"""The number of further orders of tasks in which a cell is run to see whether its outcome depends on that."""
+"""The number of further task orders in which a cell is run, to see whether its outcome depends on the order."""
 
 
-HAVE_TO_DIFFER: Final = "some of the values are equal here; if all that come have to differ, say so, with differ=True"
-"""Advice for what fails where equal values come."""
+HAVE_TO_DIFFER: Final = "some of the values are equal here; if all input values must differ, say so with differ=True"
+"""The advice for failures in cells with equal values."""
 
 
 @attrs.frozen
 class Trouble:
-    """A fault that was found in a cell."""
+    """A fault found in a cell."""
 
     rule: str
     message: str
@@ -59,31 +59,31 @@ class Trouble:
 
 
 class Trial:
-    """A subject, taken through its cells."""
+    """A subject and the running of its cells."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         _is_called_rightly(subject)
         made = self.made = Bench(subject, Cell()).made
         if isinstance(made, Pipeline):
-            raise CompositionError(f"{subject.name} is a whole pipeline: what is tested is one of its modules")
+            raise CompositionError(f"{subject.name} is a complete pipeline: the kit tests single modules")
         self.driver: type[StreamDriver | SinkDriver] = SinkDriver if isinstance(made, Sink) else StreamDriver
         self.fed = not isinstance(made, Source) or subject.inputs > 0
         around = subject.around or subject.calls
         self.cells = grid(sink=self.driver is SinkDriver, fed=self.fed, around=around, differ=subject.differ)
         self.gave = False
-        """Whether any value has come out, or gone into a sink."""
+        """Whether any value has come out, or has gone into a sink."""
         self._undisturbed: dict[Cell, Outcome | None] = {}
 
     async def run(self, cell: Cell) -> Finding | None:
-        """Run one cell; what was found in it, if anything."""
+        """Run one cell and return its finding, if any."""
         outcome, trouble = await self.drive(cell)
         if outcome is not None and not self.subject.timing:
             trouble = await self._compared(cell, outcome)
         return None if trouble is None else self.finding(cell, trouble)
 
     def finding(self, cell: Cell, trouble: Trouble) -> Finding:
-        """The finding of what is wrong in a cell, for people."""
+        """Make the finding for the trouble in a cell."""
         scene = in_words(cell, fed=self.fed, sink=self.driver is SinkDriver)
         site = self.subject.site
         place = trouble.place or (None if site is None else shown_place(site.filename, site.line))
@@ -94,9 +94,9 @@ class Trial:
         )
 
     async def simplest(self, found: Finding, trying: Callable[[Cell], object]) -> Finding:
-        """The simplest case of what was found in a cell: as it is, or with fewer values, or asked for one by one.
+        """Return the simplest case of a finding: with fewer values, or asked for one by one, if that shows the same.
 
-        `trying` is told of each cell that is run for that.
+        `trying` is called with each cell that is run for this.
         """
         kind = found.cell.kind
         simpler = [cell for cell in self.cells if cell.kind == kind and cell.effort < found.cell.effort]
@@ -108,14 +108,14 @@ class Trial:
         return found
 
     def vacuous(self) -> Finding | None:
-        """The finding that nothing has come out, or gone in, in any cell."""
+        """Return the finding that no value has come out, or gone in, in any cell."""
         if self.gave or self.subject.silent:
             return None
         what = "it took no value" if self.driver is SinkDriver else "no value came out of it"
         return self.finding(Cell(), Trouble("vacuous", f"{what} in any cell, so nothing was tested"))
 
     async def drive(self, cell: Cell) -> tuple[Outcome | None, Trouble | None]:
-        """Run one cell by itself: what came out, or what was found."""
+        """Run one cell alone; return its outcome, or its trouble."""
         _shuffle(cell.seed)
         driver = self.driver(self.subject, cell)
         before = _tasks()
@@ -129,7 +129,7 @@ class Trial:
                 trouble = Trouble("R10", f"it left behind {_named(left)}")
         except (KeyboardInterrupt, trio.Cancelled):
             raise
-        except BaseException as exc:  # noqa: BLE001 - whatever it is, it is a finding
+        except BaseException as exc:  # noqa: BLE001 - any exception is a finding
             trouble = _judged(exc, driver)
         if driver.checker.violations:
             violation = driver.checker.violations[0]
@@ -160,7 +160,7 @@ class Trial:
         return await self._explained(cell, outcome, message)
 
     async def _explained(self, cell: Cell, outcome: Outcome, message: str) -> Trouble:
-        """The cause of another outcome than the reference's: what is run again tells."""
+        """Find the cause of a different outcome than the reference's by running the cell again."""
         looks = [self._left_over, self._by_chance]
         for look in reversed(looks) if self.subject.inputs > 1 else looks:
             if (trouble := await look(cell, outcome)) is not None:
@@ -168,19 +168,19 @@ class Trial:
         if self.subject.inputs > 1 and cell.way == "end":
             return Trouble("order", f"{message}; it has {self.subject.inputs} inputs, and nothing else differs")
         if cell.many:
-            message += "; of an answer of many times each value is at its own, as if it had come alone"
+            message += "; in a multi-time answer each value is at its own time, as if it had come alone"
         return Trouble("batching", message)
 
     async def _left_over(self, cell: Cell, outcome: Outcome) -> Trouble | None:
-        """Whether the very same cell has another outcome once it was run before."""
+        """Return trouble if the same cell has another outcome when it is run again."""
         again, _ = await self.drive(cell)
         if again is None or again.values == outcome.values:
             return None
-        message = f"it gave {_shown(outcome)}, and {_shown(again)} when the same was run once more"
+        message = f"it gave {_shown(outcome)}, and {_shown(again)} when the same cell was run again"
         return Trouble("state", message)
 
     async def _by_chance(self, cell: Cell, outcome: Outcome) -> Trouble | None:
-        """Whether the cell has another outcome when tasks run in another order."""
+        """Return trouble if the cell has another outcome when tasks run in another order."""
         for seed in range(1, AGAIN + 1):
             again, _ = await self.drive(attrs.evolve(cell, seed=cell.seed + seed))
             if again is not None and again.values != outcome.values:
@@ -189,14 +189,14 @@ class Trial:
         return None
 
     async def _of_other_times(self, cell: Cell, outcome: Outcome) -> Trouble | None:
-        """Whether what came at a time is not what comes of the values of that time alone."""
+        """Return trouble if the output at a time depends on values at other times."""
         if not (self.subject.per_time and cell.many == "interleaved" and cell.way == "end" and cell.ending == "done"):
             return None
         other = await self._reference(attrs.evolve(cell, many="one-by-one"))
         if other is None or Counter(map(repr, outcome.values)) == Counter(map(repr, other.values)):
             return None
         values: list[tuple[Any, Any]] = outcome.values
-        message = f"it gave {_pairs(values)}, but {_pairs(other.values)} of the same values, one time after another"
+        message = f"it gave {_pairs(values)}, but {_pairs(other.values)} for the same values, one time after another"
         once, now = Counter(time for time, _ in other.values), Counter(time for time, _ in values)
         torn = [time for time in now if now[time] > once[time]]
         if torn:
@@ -204,7 +204,7 @@ class Trial:
         return Trouble("times", message)
 
     async def _reference(self, cell: Cell) -> Outcome | None:
-        """The outcome for the same values when they come at once and are asked for one by one, undisturbed."""
+        """Return the outcome for the same values, available at once and asked for one by one, undisturbed."""
         raising = cell.way == "raise"
         key = attrs.evolve(
             cell,
@@ -224,7 +224,7 @@ class Trial:
         return self._undisturbed[key]
 
     async def _lost(self, cell: Cell, outcome: Outcome) -> Trouble | None:
-        """The values before a failure that it has lost (R8)."""
+        """Return trouble if values before a failure were lost (R8)."""
         subject = self.subject
         if subject.flushes or subject.absorbs or subject.inputs or not subject.ordered or self.driver is SinkDriver:
             return None
@@ -239,9 +239,9 @@ class Trial:
             return None
         return Trouble(
             "R8",
-            f"what comes before a failure is delivered first: it gave {_pairs(outcome.values)} before it failed, and "
-            f"without the failure gives {_pairs(other.values)}",
-            advice="if it keeps values back, and gives them at the end or when their time is complete, say so, with "
+            f"values before a failure must be delivered first: it gave {_pairs(outcome.values)} before it failed, but "
+            f"{_pairs(other.values)} without the failure",
+            advice="if it keeps values back, and emits them at the end or when their time is complete, say so with "
             "flushes=True",
         )
 
@@ -251,7 +251,7 @@ class Trial:
 
     def _agrees(self, cell: Cell, outcome: Outcome, other: Outcome) -> bool:
         if self.driver is SinkDriver:
-            # Of two failures, one in a task of its own, either may be the first.
+            # Of two failures, one in a separate task, either may come first.
             two = self.subject.calls and cell.way == "raise" and cell.ending == "failure"
             disturbed = two or cell.way in ("abort", "cancel")
             return disturbed or (_same_ending(outcome, other) and outcome.values == other.values)
@@ -276,7 +276,7 @@ def _shown(outcome: Outcome) -> str:
 
 
 def _pairs(values: list[Any]) -> str:
-    """Values with their times or, where there is but one time, without."""
+    """Return values with their times, or without if all have the same time."""
     if values and all(isinstance(pair, tuple) and len(cast("tuple[Any, ...]", pair)) == 2 for pair in values):
         if len({repr(time) for time, _ in values}) == 1:
             return repr([value for _, value in values])
@@ -296,7 +296,7 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
         return Trouble("hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds", place)
     match = re.match(r"(R\d+): ", str(rest))
     if isinstance(rest, CapabilityError):
-        # What to do about it is the finding's to say, once.
+        # The finding itself gives the advice, once.
         return Trouble("R12", rest.fault, place, _right(rest.time, driver))
     if isinstance(rest, (ReleaseTimeout, StalledError)):
         return Trouble("R6" if isinstance(rest, ReleaseTimeout) else "hang", str(rest), place)
@@ -306,23 +306,23 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
 
 
 def _right(time: Any, driver: StreamDriver | SinkDriver) -> str:
-    """The cause of which a module has no right to a time: its partners know it."""
+    """Return why a module has no right to a time, as far as its partners know."""
     cell = driver.cell
     given = {cell.time(place) for place in range(cell.values)}
     if time is None or isinstance(driver, SinkDriver) or not given:
         return ""
     if time not in given:
-        return f"no batch ever came at {time!r}, nor at an earlier time: it had no right to it at all"
+        return f"no batch ever came at {time!r}, nor at an earlier time, so it never had a right to it"
     if any(answered == time for answered, _ in driver.values):
         return (
-            f"it has answered at {time!r} before, and that is complete by now: what belongs to it is answered while "
-            f"its Completed is handled, and nothing at it after that"
+            f"it has already answered at {time!r}, which is complete by now: answer everything at a time while "
+            f"its Completed is handled, and nothing after that"
         )
-    return f"it had a batch at {time!r}, and let it go, by asking for the next, without holding {time!r}"
+    return f"it had a batch at {time!r}, and released it by asking for the next one, without holding {time!r}"
 
 
 def _is_called_rightly(subject: Subject) -> None:
-    """Refuse a function that cannot be called with what it will be given, before it is."""
+    """Refuse a function that cannot be called with the kit's arguments, before calling it."""
     arguments = [
         *["a function"] * (subject.around + subject.calls),
         *["a resource"] * subject.resource,
@@ -332,16 +332,16 @@ def _is_called_rightly(subject: Subject) -> None:
         inspect.signature(subject.make).bind(*arguments)
     except TypeError as exc:
         raise CompositionError(
-            f"{subject.name} would be called with ({', '.join(arguments)}) to make a module: {exc}. around=True "
-            f"(--around in a shell) calls it with a function of one value, calls=True with an async one, resource=True "
-            f"with a resource, inputs=2 with two sources; other arguments are given in the name, 'own:name(3)'",
+            f"the kit would call {subject.name} with ({', '.join(arguments)}) to make a module: {exc}. around=True "
+            f"(--around in a shell) passes a function of one value, calls=True an async one, resource=True "
+            f"a resource, inputs=2 two sources; put other arguments into the name, 'own:name(3)'",
         ) from None
     except ValueError:
-        pass  # it has no signature that one could look at
+        pass  # it has no signature to check
 
 
 def _tasks() -> set[trio.lowlevel.Task]:
-    """All tasks that live."""
+    """Return all living tasks."""
     root = trio.lowlevel.current_root_task()
     found: set[trio.lowlevel.Task] = set()
     todo = [] if root is None else [root]
@@ -354,10 +354,10 @@ def _tasks() -> set[trio.lowlevel.Task]:
 
 def _named(tasks: set[trio.lowlevel.Task]) -> str:
     names = sorted(task.name.rpartition(".")[2] for task in tasks)
-    return f"a task, {names[0]}, that goes on" if len(names) == 1 else f"tasks that go on: {', '.join(names)}"
+    return f"a running task: {names[0]}" if len(names) == 1 else f"running tasks: {', '.join(names)}"
 
 
 def _shuffle(seed: int) -> None:
-    # Trio has no public way to make its order of tasks repeatable; without this one, a cell is not.
+    # Trio has no public way to make its task order repeatable; without this, a cell is not repeatable.
     with suppress(AttributeError):
         attrgetter("_core._run._r")(trio).seed(seed)

@@ -93,3 +93,13 @@ class AtHand(ABC):
     @abstractmethod
     def at_hand(self, limit: int) -> Batch[Any] | None:
         """The next answer, if it is at hand; else the module is asked to `produce` one."""
+
+
+class Inline:
+    """A module that its owner may run without an edge, as `group_by` runs one for each key (see `InlineRow`).
+
+    It is a `PassOn` or a `Notified` that overrides nothing but what is made of values and completions. It asks for the
+    completion of the times of its values alone, and holds and answers these and no others.
+    """
+
+    __slots__ = ()

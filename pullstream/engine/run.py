@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import trio
 
@@ -228,7 +228,11 @@ class Scope:
 
     def _check(self, location: Location) -> None:
         if self.loses:
-            raise JournalError(
-                f"{location}, keeps something from time to time, and is inside another module, where no journal saves "
-                f"it: put it into the pipeline itself, or keep results per time, as reduce_by_key does"
-            )
+            self.refuse_memory(str(location))
+
+    def refuse_memory(self, who: str) -> NoReturn:
+        """Refuse a module that keeps something from time to time where no journal can save it."""
+        raise JournalError(
+            f"{who}, keeps something from time to time, and is inside another module, where no journal saves it: put "
+            f"it into the pipeline itself, or keep results per time, as reduce_by_key does"
+        )

@@ -36,7 +36,7 @@ class Traits:
 
     >>> import attrs, pullstream as ps
     >>> from pullstream.timely import Delay
-    >>> class Shift(ps.Kernel[int]):
+    >>> class Shift(ps.authoring.Kernel[int]):
     ...     traits = PROMPT
     ...     def __init__(self, step):
     ...         self.step = step

@@ -1,1 +1,1 @@
-"""The history of an edge: what was asked and answered there, kept within bounds and drawn."""
+"""The history of an edge: its requests and answers, limited in size, and drawn."""

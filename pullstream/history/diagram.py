@@ -1,13 +1,13 @@
-r"""Drawing events in the specification's notation (001).
+r"""Diagrams of events in the specification's notation.
 
     D: ask1(Ans1) -> U: Ans1=value(0)
     -> D: ask2(Ans2)  -> U: Ans2=done
                      \-> D: abort3(Ans3) -> U: Ans3=done
 
-A line belongs to a request and what follows from it. A request that is sent while others are outstanding stands on a
-line of its own, behind a diagonal; what stands further right has happened later. When nothing is outstanding any more,
-the next line begins with an arrow. Beyond the specification, an ask for more than one value shows its limit, a batch
-how many values it has and its time, unless that is 0; a batch of many times shows each value at its own.
+A line contains a request and what follows from it. A request sent while others are outstanding gets a new line, behind
+a diagonal; further right means later. When nothing is outstanding, the next line begins with an arrow. In addition to
+the specification, an ask for more than one value shows its limit, and a batch shows its number of values and its time
+(unless 0); a multi-time batch shows the time of each value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ import attrs
 from pullstream.history.events import Act, Batched, Seen, Times
 
 WIDTH: Final = 104
-"""The column at which a row of concurrent events is broken."""
+"""The column at which a row of concurrent events is wrapped."""
 
 _SHORT = Repr()
 _SHORT.maxstring, _SHORT.maxother = 24, 32
@@ -28,7 +28,7 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 3
 
 @attrs.frozen
 class Face:
-    """A side of a module: how its events are marked."""
+    """A side of a module, with the marks of its events."""
 
     below: str
     above: str
@@ -41,7 +41,7 @@ OUTPUT: Final = Face("D", "TO")
 
 
 def diagram(events: Iterable[Seen], *, gap: int | None = None) -> str:
-    r"""Draw the events of one edge; after `gap` of them, some are left out.
+    r"""Draw the events of one edge; after the first `gap` events, some are missing.
 
     >>> from pullstream.history.events import Batched
     >>> ask, value = Seen(0, Act.ASK, 1, 0, 1), Seen(2, Act.VALUE, 1, 0, Batched(0, 1, ("a",)))
@@ -59,7 +59,7 @@ def diagram(events: Iterable[Seen], *, gap: int | None = None) -> str:
 
 
 def module_diagram(output: Sequence[Seen], inputs: Sequence[Seen]) -> str:
-    """Draw what happened on both sides of a transformer, with the specification's marks D, TI, U, TO."""
+    """Draw the events on both sides of a transformer, with the specification's marks D, TI, U, TO."""
     drawing = _Drawing()
     both = [(event, OUTPUT) for event in output] + [(event, INPUT) for event in inputs]
     for event, face in sorted(both, key=lambda pair: pair[0].order):
@@ -68,7 +68,7 @@ def module_diagram(output: Sequence[Seen], inputs: Sequence[Seen]) -> str:
 
 
 def shown(event: Seen, face: Face = EDGE) -> str:
-    """An event, in the specification's notation."""
+    """Return an event in the specification's notation."""
     name = f"{face.mark}{event.number}"
     match event.what:
         case Act.ASK:
@@ -115,7 +115,7 @@ Key = tuple[str, int]
 
 
 class _Drawing:
-    """Lines of a group of concurrent events, and the groups that are finished."""
+    """The lines of a group of concurrent events, and the finished groups."""
 
     def __init__(self) -> None:
         self._finished: list[str] = []
@@ -141,7 +141,7 @@ class _Drawing:
         self._last = (line, event, face)
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Add a line of text."""
         self._break()
         self._finished.append(text)
 
@@ -149,7 +149,7 @@ class _Drawing:
         return "\n".join((*self._finished, *self._lines))
 
     def _break(self) -> None:
-        # What happened one after the other goes on in one row.
+        # Sequential events continue in one row.
         going_on = dict.fromkeys(self._outstanding, 0) if len(self._lines) == 1 else {}
         self._finished += self._lines
         self._lines, self._line_of, self._last, self._right = [], going_on, None, 0
@@ -166,12 +166,12 @@ class _Drawing:
 
     def _answer(self, key: Key, text: str) -> int:
         if len(self._lines) == 1 and self._right + 4 + len(text) > WIDTH:
-            # One thing after the other: the row goes on in the next.
+            # Sequential events: the row continues on the next line.
             self._break()
             return self._new(f"-> {text}")
         line = self._line_of.get(key)
         if line is None:
-            # Its request is further up: in a row that was broken, or no longer kept.
+            # Its request is further up, in a wrapped row, or no longer kept.
             return self._new(f"{' ' * self._right}-> {text}")
         self._lines[line] = f"{self._lines[line]:<{self._right}} -> {text}"
         return line

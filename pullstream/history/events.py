@@ -1,4 +1,4 @@
-"""Events of an edge, kept within bounds: the first and the last."""
+"""Events of an edge, limited in number: the first and the last ones."""
 
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -12,11 +12,11 @@ from pullstream.protocol import Batch, TimedBatch
 FIRST: Final = 20
 LAST: Final = 200
 SAMPLE: Final = 3
-"""The number of values of a batch that are kept for show."""
+"""The number of values of a batch that are kept for display."""
 
 
 class Act(Enum):
-    """An act of a partner. Requests and indications come from below; answers from above."""
+    """An act of a module. Requests and indications come from downstream, answers from upstream."""
 
     ASK = "ask"
     ABORT = "abort"
@@ -36,18 +36,18 @@ class Act(Enum):
 REQUESTS: Final = frozenset(
     {Act.ASK, Act.ABORT, Act.ERROR, Act.DONE_INDICATION, Act.ERROR_INDICATION, Act.ACK},
 )
-"""The events that come from below."""
+"""The events that come from downstream."""
 
 
 class Times(tuple[Hashable, ...]):
-    """The times of the first values of a batch of many times."""
+    """The times of the first values of a multi-time batch."""
 
     __slots__ = ()
 
 
 @attrs.frozen
 class Batched:
-    """A summary of a batch: its time, or `Times`, how many values it had, and the first of them."""
+    """A summary of a batch: its time or `Times`, its number of values, and the first of them."""
 
     time: Hashable
     count: int
@@ -58,9 +58,9 @@ class Batched:
 class Seen:
     """An event of an edge.
 
-    `number` is the request's, from 1; an answer has the number of its request. `lane` tells lanes apart, from 0.
-    `about` is an ask's limit, a termination's reason, an answer's `Batched` or failure. `order` is when, among all
-    events of a run.
+    `number` is the request's number, from 1; an answer has the number of its request. `lane` numbers the lanes, from 0.
+    `about` is an ask's limit, a termination's reason, or an answer's `Batched` or failure. `order` is its position
+    among all events of a run.
     """
 
     order: int
@@ -71,14 +71,14 @@ class Seen:
 
     @property
     def requested(self) -> bool:
-        """Whether it came from below."""
+        """Whether it came from downstream."""
         return self.what in REQUESTS
 
 
 class EventLog:
-    """The first events of an edge and the last; what lies between is let go of.
+    """The first and the last events of an edge; those between are dropped.
 
-    `note` takes an event as a tuple, (order, what, number, lane, about): most are never looked at.
+    `note` takes an event as a tuple (order, what, number, lane, about), because most events are never displayed.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class EventLog:
 
     @property
     def gap(self) -> int | None:
-        """The number of events before those that were let go of, if any were."""
+        """The number of events before the dropped ones, if any were dropped."""
         return FIRST if len(self._last) == LAST else None
 
     @property
@@ -103,7 +103,7 @@ class EventLog:
 
 
 def shown_time(batch: Batch[Any]) -> Hashable:
-    """The time of a batch, for show; of one of many times those of the values that are kept."""
+    """Return the time of a batch for display; for a multi-time batch, the times of the values that are kept."""
     return Times(batch.times[:SAMPLE]) if isinstance(batch, TimedBatch) else batch.time
 
 
@@ -111,7 +111,7 @@ Noted = tuple[int, Act, int, int, Any]
 
 
 def seen(event: Noted) -> Seen:
-    """The event that was noted as a tuple."""
+    """Make the event that was noted as a tuple."""
     order, what, number, lane, about = event
     if what is Act.VALUE and isinstance(about, Batch):
         batch = cast("Batch[Any]", about)

@@ -29,3 +29,7 @@ __all__ = [
     "maintain",
     "upserts",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

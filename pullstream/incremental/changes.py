@@ -25,8 +25,8 @@ def following(location: object, last: Hashable, time: Hashable) -> Hashable:
     if less_equal(last, time):
         return time
     raise CapabilityError(
-        f"{location} carries a table from each time to the next, and {last!r} and {time!r} are in no order: restamp(f) "
-        f"to times that are",
+        f"{location} carries a table from each time to the next, and {last!r} and {time!r} are in no order: "
+        f"map_time(f) to times that are",
         time,
     )
 

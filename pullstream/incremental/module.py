@@ -23,7 +23,6 @@ class _Maintaining(Notified, Resumable):
     """Keeps the changes of a time until it is complete, and then has the program deal with all of them."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
-    takes_many = True
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -104,7 +103,7 @@ class _Maintaining(Notified, Resumable):
             if self.memory.saves:
                 raise JournalError(
                     f"{self.location}, keeps a state from time to time, and no journal can save it as of a time like "
-                    f"{time!r}, which has others beside it: restamp(f) to times that are in one order"
+                    f"{time!r}, which has others beside it: map_time(f) to times that are in one order"
                 )
             self._lattice = LatticeOrder()
         return self._made()

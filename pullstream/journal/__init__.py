@@ -4,11 +4,11 @@ The journal holds, for every sink, what is complete at its output (its effects i
 a time, as of then. It is one file (`log`), to which a record is added whenever frontiers have moved.
 
 **The rule.** A time from which everything that can be reached at every sink is complete in the journal is *done*, and
-is dropped where it appears: where times begin (at sources, and at what gives times of its own: `stamp`, `epochs`), at
-the inputs of modules that have a memory, and at the sinks'. A source that does nothing about it reads again from the
-beginning, and its old times are dropped by the kernel. What else is in the run is computed again, from whole times, so
-it need not be saved; and a sink may be given a time that it had taken only a part of, or all of a moment before the
-run was killed: its effects are idempotent by time.
+is dropped where it appears: where times begin (at sources, and at what gives times of its own: `stamp`,
+`stamp_epochs`), at the inputs of modules that have a memory, and at the sinks'. A source that does nothing about it
+reads again from the beginning, and its old times are dropped by the kernel. What else is in the run is computed again,
+from whole times, so it need not be saved; and a sink may be given a time that it had taken only a part of, or all of
+a moment before the run was killed: its effects are idempotent by time.
 
 **For authors of sources.** `self.location.done(time)` (in a generator `ctx.done(time)`) says whether a time is done, in
 an earlier run: skip what it would take to read it. Nothing is done without a journal. What a source decided once and

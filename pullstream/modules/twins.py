@@ -1,38 +1,21 @@
-"""Short names of what other modules do as well, for those who know them from pull-stream: a line each."""
+"""Short names for special cases of other modules, as pull-stream has them."""
 
-import random
-from collections.abc import Callable, Hashable, Mapping
-from typing import Annotated, Any, overload
+from collections.abc import Hashable
+from typing import Any
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Instance, Key, Positive, Source, Sync, Transformer, checked
+from pullstream.blueprint import Key, Positive, Source, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.nested.on_error import Handled, catches
 from pullstream.engine.parts.fused import Kind, Stage
-from pullstream.modules.sources.generate import unfold
 from pullstream.modules.sources.values import values
 from pullstream.modules.values.map import Test, filter
 from pullstream.modules.values.unique import seen_before, unique
 
 K = TypeVar("K")
 T = TypeVar("T")
-
-
-@checked
-def keys(
-    mapping: Annotated[Mapping[K, object], Instance(Mapping, "needs a mapping")],
-    *,
-    time: Function[K, Hashable] | None = None,
-) -> Source[K]:
-    """Give the keys that a mapping has: `values(tuple(mapping))`.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.keys({"a": 1, "b": 2}), ps.collect()))
-    ['a', 'b']
-    """
-    return values(tuple(mapping), time=time)
 
 
 def once(value: T, *, time: Function[T, Hashable] | None = None) -> Source[T]:
@@ -55,29 +38,6 @@ def empty() -> Source[Any]:
     return values(())
 
 
-@overload
-def infinite() -> Source[float]: ...
-@overload
-def infinite(function: Callable[[], T], *, time: Function[T, Hashable] | None = None) -> Source[T]: ...
-@checked
-def infinite(
-    function: Annotated[
-        Callable[[], Any], Sync("pipe(repeat(None), map_async(...)) awaits a function's results")
-    ] = random.random,
-    *,
-    time: Callable[[Any], Hashable] | None = None,
-) -> Source[Any]:
-    """Call a function for each value, for ever: `unfold(None, lambda _: (function(), None))`.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.infinite(lambda: "tick"), ps.take(2), ps.collect()))
-    ['tick', 'tick']
-
-    As there, there is no `on_error`.
-    """
-    return unfold(None, lambda _: (function(), None), time=time)
-
-
 @alike(filter)
 @transformer
 def filter_not(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
@@ -92,16 +52,16 @@ def filter_not(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, An
 
 @alike(unique)
 @transformer
-def non_unique(
+def duplicates(
     key: Key[Any, Hashable] | None = None,
     *,
     capacity: Positive | None = None,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Keep what `unique(key)` leaves out: the values whose key has come before.
+    """Keep the values whose key was seen before in the stream: the ones that `unique(key)` drops.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.non_unique(str.lower), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.duplicates(str.lower), ps.collect()))
     ['Tea']
     """
     test, memory = seen_before(key, capacity)

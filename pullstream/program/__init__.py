@@ -1,1 +1,1 @@
-"""Whole programs: composed of modules, opened, run and read."""
+"""Whole programs: composing, opening, running and reading pipelines."""

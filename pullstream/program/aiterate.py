@@ -1,4 +1,4 @@
-"""`aiterate`: the values of a source in an `async for` of the caller's own."""
+"""`aiterate`: read the values of a source in the caller's own `async for`."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,17 +10,18 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import READS, Call, Module, Sink, Site, Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.sidecar.minima import Minima
 from pullstream.program.pipe import pipe
 from pullstream.program.running import Running, trio_needed
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 
 T = TypeVar("T")
 
 
 class Reading(AsyncIterator[T], Generic[T]):
-    """A source being read by a block: by batches, or value by value."""
+    """A source that a block reads, by batches or value by value."""
 
     def __init__(self) -> None:
         self.running: Running[None]
@@ -28,18 +29,18 @@ class Reading(AsyncIterator[T], Generic[T]):
         self._ctx: Context
         self._task = trio.lowlevel.current_task()
         self._begun = False
-        self._pace = Pace()
+        self._pace = WaitingPace()
         self._rest: Iterator[T] = iter(())
         self._ready = trio.Event()
         self._left: Signal
         self._ended = False
 
     async def batch(self) -> Batch[T] | Done:
-        """Ask for the next batch; the one before is acknowledged."""
+        """Ask for the next batch and acknowledge the previous one."""
         if self._begun:
             await self._ctx.breathe()
         self._begun = True
-        batch = await self._reader.ask(min(self._ctx.limit, self._pace.next()))
+        batch = await self._reader.ask_many(min(self._ctx.limit, self._pace.next()))
         if batch is DONE:
             self._ended = True
         else:
@@ -53,11 +54,24 @@ class Reading(AsyncIterator[T], Generic[T]):
         batch = await self.batch()
         if batch is DONE:
             raise StopAsyncIteration
-        self._rest = iter(batch.values)
+        self._rest = self._run_by_run(batch) if isinstance(batch, TimedBatch) else iter(batch.values)
         return next(self._rest)
 
+    def _run_by_run(self, batch: TimedBatch[T]) -> Iterator[T]:
+        """Yield the values of a multi-time batch; a step to the next run acknowledges the runs before.
+
+        Without this, a block that waits for a time to complete would wait for values it has already read.
+        """
+        lane = cast("Lane[T]", self._reader)
+        minima, taken = Minima(batch.times), 0
+        for run in batch.runs():
+            if taken:
+                lane.ack_before(minima.at(taken))
+            yield from run.values
+            taken += len(run.values)
+
     async def hand_out(self, reader: Reader[T], ctx: Context) -> None:
-        """Serve as a sink's body, whose reader belongs to the block until that is left."""
+        """Act as a sink whose reader belongs to the block until the block is left."""
         self._reader, self._ctx = reader, ctx
         run = cast("Lane[T]", reader).edge.run
         self._left = run.signal()
@@ -65,7 +79,7 @@ class Reading(AsyncIterator[T], Generic[T]):
         self._ready.set()
         await self._left.wait()
         if not self._ended:
-            # What the block has not read must not look handled.
+            # Values the block has not read must not count as handled.
             ctx.abandon()
 
     async def begin(self) -> None:
@@ -73,7 +87,7 @@ class Reading(AsyncIterator[T], Generic[T]):
         await self._ready.wait()
 
     def leave(self) -> None:
-        """The block is left: what is upstream is aborted, unless it has ended."""
+        """Leave the block: abort upstream, unless it has ended."""
         self._rest = iter(())
         self._left.set()
 
@@ -82,7 +96,7 @@ class Reading(AsyncIterator[T], Generic[T]):
 async def reading(
     name: str, source: Source[T], site: Site, limit: int, release_timeout: float
 ) -> AsyncGenerator[Reading[T], None]:
-    """Open a source for the block to read."""
+    """Open a source for a block to read."""
     trio_needed()
     hands: Reading[T] = Reading()
 
@@ -100,24 +114,24 @@ async def reading(
 def aiterate(
     source: Source[T], *, limit: int = 4096, release_timeout: float = 5.0
 ) -> AbstractAsyncContextManager[AsyncIterator[T]]:
-    """Read a source in an `async for` of one's own, which may be left at any value.
+    """Read a source in your own `async for`, which may stop at any value.
 
     >>> import trio, pullstream as ps
     >>> async def main():
-    ...     async with ps.aiterate(ps.count()) as values:
+    ...     async with ps.aiterate(ps.integers()) as values:
     ...         async for value in values:
     ...             if value * value > 50:
     ...                 return value
     >>> trio.run(main)
     8
 
-    Leaving the block, by its end, `break`, `return`, an exception or a cancellation, aborts the stream and waits until
-    everything has been released. That is why there is a block: a bare `async for` has no end that anybody is told
-    of when it is left early, and would leave files open and tasks running until the garbage collector comes.
+    Leaving the block (at its end, by `break`, `return`, an exception or a cancellation) aborts the stream and waits
+    until everything is released. This is why there is a block: nothing is notified when a bare `async for` is left
+    early, so files would stay open and tasks keep running until the garbage collector runs.
 
-    Values are asked for as the loop goes on, one at a time, and more as long as the loop deals with them in a few
-    milliseconds; `limit` and `release_timeout` are those of
-    `Pipeline.open`. The stream's failure is raised in the loop, as itself. One task reads.
+    Values are asked for as the loop proceeds: one at a time at first, and more while the loop handles them within a few
+    milliseconds. `limit` and `release_timeout` are as in `Pipeline.open`. The stream's failure is raised in the loop,
+    unchanged. Only one task may read.
     """
     READS(Call("aiterate"), source)
     return _aiterate(source, Site.here(), limit, release_timeout)

@@ -1,4 +1,4 @@
-"""`arun`: a run that is awaited, in an asyncio program or in a trio program."""
+"""`arun`: await a run in an asyncio or trio program."""
 
 import asyncio
 import atexit
@@ -19,7 +19,7 @@ from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program import wanted
 from pullstream.program.pipeline import Pipeline, pipeline_argument
-from pullstream.program.running import Beside, Running
+from pullstream.program.running import Companion, Running
 
 R = TypeVar("R")
 
@@ -30,11 +30,11 @@ def arun(
     limit: int = 4096,
     release_timeout: float = 5.0,
     check: "wanted.Check" = False,
-    beside: Beside | None = None,
+    beside: Companion | None = None,
     journal: "str | PathLike[str] | wanted.Journal | None" = None,
     trace: "wanted.TraceTo | None" = None,
 ) -> Coroutine[Any, Any, R]:
-    """Run a pipeline to its end, awaited in an asyncio program (or a trio one), and give its sink's result.
+    """Run a pipeline to its end and return its sink's result, awaited in an asyncio (or trio) program.
 
     >>> import asyncio, pullstream as ps
     >>> async def fetch(n):
@@ -46,17 +46,17 @@ def arun(
     >>> asyncio.run(main())
     [1, 4, 9]
 
-    The stream runs in a thread of its own, in which trio runs, and so do the functions that it is made of; asyncio goes
-    on meanwhile. What `asyncio_call` and `from_asyncio` call, without a `loop=`, runs in the loop that awaits. The
-    stream's failure is raised as itself.
+    The stream and its functions run under trio in a separate thread, while asyncio carries on. Functions called by
+    `asyncio_call` and `from_asyncio` without `loop=` run in the asyncio loop that awaits `arun`. The stream's failure
+    is raised unchanged.
 
-    A cancellation, as by `task.cancel()`, `asyncio.timeout` or asyncio's Ctrl-C, aborts the stream in order, waits
-    until everything has been released, and goes on then; a second one does not wait for releases. In a trio program it
-    is `pipeline.open()` and its result. The arguments are those of `Pipeline.open`.
+    A cancellation (`task.cancel()`, `asyncio.timeout`, asyncio's Ctrl-C) aborts the stream in an orderly way, waits
+    until everything is released, and then propagates; a second cancellation does not wait for releases. In a trio
+    program, `arun` opens the pipeline and waits for its result. The arguments are as in `Pipeline.open`.
 
     Raises:
-        BaseException: the stream's failure, as itself, with a note that names the module.
-        PullstreamError: neither asyncio nor trio runs here.
+        BaseException: the stream's failure, unchanged, with a note that names the module.
+        PullstreamError: neither asyncio nor trio is running here.
     """
     pipeline_argument("arun", pipeline, others)
     opened = partial(
@@ -79,16 +79,16 @@ async def _awaited(opened: Callable[[], Running[R]]) -> R:
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        raise PullstreamError("arun() is awaited where asyncio or trio runs: use run(pipeline) elsewhere") from None
+        raise PullstreamError("arun() must be awaited under asyncio or trio: elsewhere use run(pipeline)") from None
     return await _AwaitedRun(running, loop).ended()
 
 
-# Python says by this name which coroutine was never awaited.
+# Python uses this name when it warns that a coroutine was never awaited.
 _awaited.__name__ = _awaited.__qualname__ = arun.__name__
 
 
 class _AwaitedRun(Generic[R]):
-    """A trio program in a thread, which an asyncio task awaits."""
+    """A trio program in a thread, awaited by an asyncio task."""
 
     def __init__(self, running: Running[R], loop: asyncio.AbstractEventLoop) -> None:
         self._running = running
@@ -98,15 +98,15 @@ class _AwaitedRun(Generic[R]):
         self._stops = 0
         self._result: R
         self._failure: BaseException | None = None
-        # A daemon: a loop that is stopped, and left with its tasks, does not keep the program from ending; `atexit`
-        # does, for as long as it takes to release everything.
+        # A daemon thread: if the loop is stopped with tasks left, this thread does not keep the program alive. `atexit`
+        # waits, only for as long as the releases take.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="pullstream arun", daemon=True)
 
     # ---- in asyncio's thread
 
     async def ended(self) -> R:
-        """Wait for the end, whatever cancels meanwhile; its result."""
+        """Wait for the end, through any cancellation, and return the result."""
         cancelled: asyncio.CancelledError | None = None
         atexit.register(self._close)
         self._thread.start()
@@ -120,7 +120,7 @@ class _AwaitedRun(Generic[R]):
         self._thread.join()
         failure, self._failure = self._failure, None
         if cancelled is not None:
-            # Whoever cancels is to see that; a release that failed is its cause.
+            # The cancelling code must see the cancellation; a failed release becomes its cause.
             raise cancelled from failure
         if failure is not None:
             raise failure
@@ -144,7 +144,7 @@ class _AwaitedRun(Generic[R]):
         except BaseException as exc:  # noqa: BLE001 - raised in asyncio's thread
             cut(exc)
             self._failure = exc
-        with suppress(RuntimeError):  # the loop is closed, and nobody awaits this any more
+        with suppress(RuntimeError):  # the loop is closed, so nothing awaits this any more
             self._loop.call_soon_threadsafe(self._tell)
 
     def _tell(self) -> None:
@@ -159,7 +159,7 @@ class _AwaitedRun(Generic[R]):
             return await self._running.result()
 
     def _look(self) -> None:
-        """Stop, once for every time that it was asked for."""
+        """Stop once for each request."""
         if self._stops:
             self._running.abort_nowait()
         if self._stops > 1:

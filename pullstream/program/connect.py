@@ -1,4 +1,4 @@
-"""`connect`: two duplexes as one program."""
+"""`connect`: two duplexes as one pipeline."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Connection(Wiring):
-    """Two directions, in one run."""
+    """Two directions in one run."""
 
     def __init__(self, *ways: Blueprint) -> None:
         self._ways = ways
@@ -34,13 +34,13 @@ class Connection(Wiring):
 
 
 class Both:
-    """A connection at run time: each direction runs to its end; one that fails ends the other."""
+    """A connection at run time: each direction runs to its end; if one fails, it ends the other."""
 
     def __init__(self) -> None:
         self.ways: list[tuple[Kernel[Any], Consuming]] = []
 
     async def consume(self) -> tuple[Any, ...]:
-        """Run both directions; the results of their sinks."""
+        """Run both directions and return the results of their sinks."""
         results: list[Any] = [None] * len(self.ways)
         failures: list[BaseException] = []
 
@@ -62,7 +62,7 @@ class Both:
             for number in range(len(self.ways)):
                 nursery.start_soon(consume, number)
         if len(failures) > 1:
-            raise BaseExceptionGroup("both directions failed, each in its own way", failures)
+            raise BaseExceptionGroup("both directions failed, with different errors", failures)
         if failures:
             raise failures[0]
         return tuple(results)
@@ -74,18 +74,18 @@ class Both:
 
 
 def connect(a: Duplex[A, B, R], b: Duplex[B, A, S]) -> Pipeline[tuple[S, R]]:
-    """Connect two duplexes: what either says goes to the other, in one run; the results are b's sink's and a's.
+    """Connect two duplexes: each source feeds the other's sink, in one run. The results are those of b's sink and a's.
 
     >>> import pullstream as ps
-    >>> a = ps.Duplex(ps.values([1, 2]), ps.collect())
-    >>> b = ps.Duplex(ps.values("xy"), ps.reduce(max, 0))
-    >>> ps.run(ps.connect(a, b))
+    >>> a = ps.duplex.Duplex(ps.values([1, 2]), ps.collect())
+    >>> b = ps.duplex.Duplex(ps.values("xy"), ps.reduce(max, 0))
+    >>> ps.run(ps.duplex.connect(a, b))
     (2, ['x', 'y'])
 
-    Each direction goes at its own pace and ends when it does: the connection may be half-open for a while, and the run
-    ends with the second. One that fails ends the other, whose source is told why, and the run fails with it.
+    Each direction runs at its own pace and ends on its own. The connection may be half-open for a while; the run ends
+    with the second direction. If one direction fails, the other is ended with that error, and the run fails with it.
     """
     for side in (a, b):
         if not isinstance(side, Duplex):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-            raise CompositionError(f"connect() at {Site.here()} connects two duplexes, and got {side!r}")
+            raise CompositionError(f"connect() at {Site.here()} needs two duplexes, and got {side!r}")
     return Pipeline((Module("connect", Connection, (a.source, b.sink, b.source, a.sink)),))

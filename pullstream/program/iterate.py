@@ -1,4 +1,4 @@
-"""`iterate`: the values of a source in a plain `for`; the stream runs in a trio program in a thread beside it."""
+"""`iterate`: read a source in a plain `for`; the stream runs under trio in a background thread."""
 
 import asyncio
 import atexit
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.0) -> Generator[T, None, None]:
-    """Read a source in a plain `for`, with no async in sight.
+    """Read a source in a plain `for`, without async code.
 
     >>> import pullstream as ps
     >>> for word in ps.iterate(ps.pipe(ps.values(["a", "b"]), ps.map(str.upper))):
@@ -39,19 +39,18 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
     A
     B
 
-    The stream begins with the loop, in a thread of its own, and is asked for values as the loop goes on: nothing is
-    produced that was not asked for, one value at a time, and more as long as the loop deals with them in a few
-    milliseconds. However the loop is left, by its end, `break`, an exception or Ctrl-C, the stream is aborted and the
-    loop waits until everything has been released; a second Ctrl-C does not wait. The stream's failure is raised in the
-    loop, as itself.
+    The stream starts with the loop, in its own thread, and produces only what is asked for as the loop proceeds: one
+    value at a time at first, and more while the loop handles them within a few milliseconds. When the loop is left (at
+    its end, by `break`, an exception or Ctrl-C), the stream is aborted and the loop waits until everything is released;
+    a second Ctrl-C does not wait. The stream's failure is raised in the loop, unchanged.
 
-    Several may go on at once, in any thread, also where asyncio runs (the loop then waits, as any `for` does); inside a
-    trio program use `aiterate`. What is kept in a variable and left in its middle goes on waiting until its `close()`,
-    or the end of the program. `limit` and `release_timeout` are those of `Pipeline.open`.
+    Several loops may run at once, in any thread, also under asyncio (which then waits, as for any `for`). In a trio
+    program use `aiterate`. An iterator that is kept in a variable and not exhausted keeps its stream waiting until
+    `close()` or the end of the program. `limit` and `release_timeout` are as in `Pipeline.open`.
     """
     READS(Call("iterate"), source)
     if running_program() is not None:
-        raise PullstreamError("iterate() would keep this trio program waiting: use `async with aiterate(source)`")
+        raise PullstreamError("iterate() would block this trio program: use `async with aiterate(source)`")
     producer = _Producer(source, Site.here(), limit, release_timeout)
     loop = _iterate(producer)
     producer.interrupts.loop = weakref.ref(loop)
@@ -69,22 +68,22 @@ def _iterate(producer: "_Producer[T]") -> Generator[T, None, None]:
                 finally:
                     interrupts.elsewhere = False
         finally:
-            # Once more: one that struck on the line before this has left it as it was.
+            # Again, because a Ctrl-C on the line before may have skipped it.
             interrupts.elsewhere = False
             producer.close()
 
 
 class _LoopInterrupts(Interrupts):
-    """Ctrl-C while a loop waits for the stream, or for its release; in the loop's body it is raised as ever.
+    """Ctrl-C while a loop waits for the stream or for its release; in the loop's body it is raised as usual.
 
-    In an asyncio task it is raised while that task runs; while others do, asyncio's own handler is called. That one
-    cancels the main task, which hears of it when it next awaits: in a plain `for`, never.
+    In an asyncio task it is raised while that task runs. While other tasks run, asyncio's own handler is called. That
+    handler cancels the main task, which notices only at its next `await`: in a plain `for`, never.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.elsewhere = False
-        """Whether the loop's body runs, and not what it loops over."""
+        """Whether the loop's body is running, and not the stream."""
         self.loop: Callable[[], object] = lambda: None
         """The loop, unless it is being collected."""
         self._task: asyncio.Task[object] | None = None
@@ -107,8 +106,8 @@ class _LoopInterrupts(Interrupts):
     @override
     def check(self, exc: BaseException | None = None) -> None:
         if self.kept and isinstance(exc, GeneratorExit) and self.loop() is None:
-            # The loop was left, and is let go of by Python itself, which would print what is raised here, and go on, as
-            # it does with what strikes after the handler was given back, in the last instructions of the loop.
+            # Python itself is collecting the abandoned loop. It would only print an exception raised here, as it does
+            # with a signal in the last instructions of the loop, after the handler was restored.
             left = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the loop's; documented
             threading.Thread(target=_interrupt_after, args=(left,), name="pullstream interrupt").start()
         else:
@@ -116,15 +115,15 @@ class _LoopInterrupts(Interrupts):
 
 
 def _interrupt_after(left: FrameType) -> None:
-    """Let Ctrl-C strike again when the main thread has left a frame."""
+    """Send Ctrl-C again once the main thread has left a frame."""
     main = threading.main_thread().ident
-    assert main is not None, "it has begun"
+    assert main is not None, "the main thread has started"
     while left in _frames(main):
         time.sleep(0.001)
     if sys.platform == "win32":
         interrupt_main()
     else:
-        # What the main thread waits for is interrupted, too.
+        # This also interrupts a call in which the main thread waits.
         signal.pthread_kill(main, signal.SIGINT)
 
 
@@ -141,31 +140,31 @@ class _Raised:
 
 
 class _Producer(Generic[T]):
-    """A trio program in a thread, which hands over a batch whenever it is asked to."""
+    """A trio program in a thread that hands over one batch per request."""
 
     def __init__(self, source: Source[T], site: Site, limit: int, release_timeout: float) -> None:
         self._given = (source, site, limit, release_timeout)
         self._answers: SimpleQueue[Sequence[T] | Done | _Raised | None] = SimpleQueue()
-        """None is no answer: who waits is to look whether it is interrupted."""
+        """Answers to the loop. None is not an answer: it tells the loop to check for an interrupt."""
         self.interrupts = _LoopInterrupts()
         self.interrupts.listen(self._interrupted)
         self._closing = False
         self._started = threading.Event()
         self._finished = threading.Event()
         self._token: trio.lowlevel.TrioToken | None = None
-        # A daemon: a loop that was left in its middle and kept does not keep the program from ending; `atexit` ends it.
+        # A daemon thread: an iterator that is kept and not exhausted does not keep the program alive; `atexit` ends it.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="pullstream iterate", daemon=True)
 
     # ---- in the caller's thread
 
     def start(self) -> None:
-        """Begin the program."""
+        """Start the program."""
         atexit.register(self.close)
         self._thread.start()
 
     def next(self) -> Sequence[T] | Done:
-        """Ask for a batch and wait for it; the stream's failure is raised."""
+        """Ask for a batch and wait for it; raise the stream's failure."""
         self._call(self._want)
         while (answer := self._answers.get()) is None:
             self.interrupts.check()
@@ -174,14 +173,14 @@ class _Producer(Generic[T]):
         return answer
 
     def close(self) -> None:
-        """Abort the stream, unless it has ended, and wait until it has let go; what a release raised is raised."""
+        """Abort the stream, unless it has ended, wait until everything is released, and raise a failed release."""
         self._closing = True
         try:
             self._call(self._stop)
             if threading.current_thread() is self._thread:
-                # The garbage collector came by in this very thread, which cannot wait for itself.
+                # The garbage collector runs in this very thread, which cannot wait for itself.
                 return
-            # Not `join`, which takes a thread for ended when it is interrupted.
+            # Not `join`: if it is interrupted, it takes the thread for ended.
             self._finished.wait()
         except KeyboardInterrupt:
             self._call(self._hurry)
@@ -196,7 +195,7 @@ class _Producer(Generic[T]):
                 raise answer.exc
 
     def _interrupted(self) -> None:
-        # In the midst of whatever this thread does: with the lock of an event, say, which must not be asked for again.
+        # This may run in the middle of anything, even while this thread holds an event's lock, so it must not take one.
         self._answers.put(None)
         if self._closing and self._token is not None:
             with suppress(trio.RunFinishedError):

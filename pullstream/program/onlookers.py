@@ -1,4 +1,4 @@
-"""Onlookers of a run: async functions of the `Running`, checked when opening and when called."""
+"""The companion of a run, given as `beside=`: checked when opening and when called."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -9,19 +9,19 @@ from pullstream.errors import CompositionError
 
 
 def looker_argument(beside: object) -> None:
-    """Refuse, when opening, what cannot look on, as far as it can be seen without calling it."""
+    """Refuse an unsuitable companion when opening, as far as this can be checked without calling it."""
     where = f" at {Site.here()}"
     if not callable(beside):
         raise _no_beside(beside, f" ({type(beside).__name__})", where)
     try:
         signature = inspect.signature(beside)
     except ValueError:
-        # Of some that are not written in Python nobody knows what they take; the call will tell.
+        # Some callables not written in Python have no signature; the call will show whether they fit.
         return
     try:
         signature.bind(None)
     except TypeError as exc:
-        why = f", which cannot be called with it alone: {exc}"
+        why = f", which cannot be called with the Running alone: {exc}"
         if not inspect.iscoroutinefunction(beside) and not any(
             parameter.default is parameter.empty for parameter in signature.parameters.values()
         ):
@@ -30,15 +30,15 @@ def looker_argument(beside: object) -> None:
 
 
 def look_on(beside: Callable[[Any], Awaitable[object]], running: object) -> Awaitable[object]:
-    """Call it; what it gives is to be awaited."""
+    """Call the companion and return its awaitable."""
     awaited: object = beside(running)
     if not inspect.isawaitable(awaited):
-        raise _no_beside(beside, f", which has returned {awaited!r}, and nothing to wait for")
+        raise _no_beside(beside, f", which returned {awaited!r}, not an awaitable")
     return awaited
 
 
 def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
     shown = shown_callable(beside) if callable(beside) else repr(beside)
     return CompositionError(
-        f"beside={where} takes an async function of the Running, or what display() gives, and got {shown}{why}"
+        f"beside={where} needs an async function that takes the Running, or a display() result, and got {shown}{why}"
     )

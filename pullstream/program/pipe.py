@@ -1,4 +1,4 @@
-"""`pipe`: composing modules (001's table), typed for up to ten parts."""
+"""`pipe`: compose modules; typed for up to ten parts."""
 
 from typing import Any, overload
 
@@ -22,8 +22,8 @@ J = TypeVar("J")
 Z = TypeVar("Z")
 R = TypeVar("R")
 
-# The overloads below are one pattern, repeated for every length; pipes longer than ten parts nest. `L` is `collect()`,
-# which is a sink as any other: see `Gathers`.
+# The overloads below repeat one pattern for every length. Nest pipes for more than ten parts. `L` is `collect()`, a
+# sink with a type of its own: see `Gathers`.
 S = Source
 T = Onward
 K = Into
@@ -239,7 +239,7 @@ def pipe(
 def pipe(*parts: Any) -> Any:
     """Compose modules, from upstream to downstream.
 
-    | composition | gives |
+    | composition | result |
     | --- | --- |
     | source, transformers | source |
     | transformers | transformer |
@@ -252,11 +252,11 @@ def pipe(*parts: Any) -> Any:
     ['A', 'B']
 
     Raises:
-        CompositionError: the parts do not fit; a type checker says so too.
+        CompositionError: the parts do not fit together; a type checker reports this too.
     """
     site = Site.here()
     if not parts:
-        raise CompositionError(f"pipe() at {site} has nothing to compose")
+        raise CompositionError(f"pipe() at {site} has nothing to compose: give it modules")
     for number, part in enumerate(parts):
         _fits(part, number, len(parts), site)
     modules = tuple(module for part in parts for module in part.modules)
@@ -272,12 +272,12 @@ def pipe(*parts: Any) -> Any:
 def _fits(part: object, number: int, count: int, site: Site) -> None:
     place = f"part {number + 1} of pipe() at {site}"
     if not isinstance(part, Blueprint):
-        # What prints itself as a table takes many lines to say little.
+        # A long repr, such as a table's, would hide the message.
         shown = f"a {type(part).__name__}" if "\n" in repr(part) else repr(part)
         raise CompositionError(f"{place} is {shown}, which is not a module{advice('pipe', part, source=number == 0)}")
     if isinstance(part, Pipeline):
-        raise CompositionError(f"{place} is a whole pipeline, {part!r}: it is run, and composes with nothing")
+        raise CompositionError(f"{place} is a complete pipeline, {part!r}: run it; it cannot be composed further")
     if isinstance(part, Source) and number > 0:
-        raise CompositionError(f"{place} is a source, {part!r}: a source comes first")
+        raise CompositionError(f"{place} is a source, {part!r}: a source must come first")
     if isinstance(part, Sink) and number < count - 1:
-        raise CompositionError(f"{place} is a sink, {part!r}: a sink comes last, and nothing can follow it")
+        raise CompositionError(f"{place} is a sink, {part!r}: a sink must come last")

@@ -1,4 +1,4 @@
-"""`Pipeline`: a whole program as a blueprint, which can be opened."""
+"""`Pipeline`: a complete pipeline as a blueprint, which can be opened."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -10,20 +10,20 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Site, advice
 from pullstream.errors import CompositionError
 from pullstream.program import wanted
-from pullstream.program.running import Beside, Running
+from pullstream.program.running import Companion, Running
 
 R_co = TypeVar("R_co", covariant=True)
 
 
 @attrs.frozen(repr=False)
 class Pipeline(Blueprint, Generic[R_co]):
-    """A whole program, from a source to a sink, whose run gives an `R_co`."""
+    """A complete pipeline, from a source to a sink, whose run returns an `R_co`."""
 
     kind = "pipeline"
 
     @override
     def _how_to_run(self) -> str:
-        return f"ps.run({self!r}), and what its sink makes of the values is the result"
+        return f"ps.run({self!r}), which returns its sink's result"
 
     def open(
         self,
@@ -31,45 +31,46 @@ class Pipeline(Blueprint, Generic[R_co]):
         limit: int = 4096,
         release_timeout: float = 5.0,
         check: "wanted.Check" = False,
-        beside: Beside | None = None,
+        beside: Companion | None = None,
         journal: "str | PathLike[str] | wanted.Journal | None" = None,
         trace: "wanted.TraceTo | None" = None,
     ) -> Running[R_co]:
-        """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
+        """Open the pipeline: `async with pipeline.open() as running:` runs it beside the block.
 
-        Leaving the block waits for the end; an exception in the block aborts the stream in order. While it is open,
-        Ctrl-C is raised where trio's main task waits the next time, and not before. `limit` is how many
-        values a sink asks for at most at a time (1 is the specification to the letter); it asks for fewer while a
-        batch takes longer than a few milliseconds. `release_timeout` is the grace, in seconds, that a module has to
-        let go. With `check=True` the checker watches every edge; with `check="strict"` requesters must be polite, too
-        (R9).
+        Leaving the block waits for the end of the run. An exception in the block aborts the stream in an orderly way.
+        While the pipeline is open, Ctrl-C is raised only where trio's main task waits.
 
-        `beside` is an async function of the `Running`, such as a progress display (`pullstream.display`), that looks
-        on: it begins with the run and is cancelled at its end; it keeps no run going and hides no stall. What it raises
-        aborts the run in order, and is the run's failure.
+        `limit` is the most values a sink asks for at a time (1 follows the specification to the letter). It asks for
+        fewer while a batch takes longer than a few milliseconds. `release_timeout` is how many seconds a module may
+        take to release its resources. With `check=True` the checker watches every edge. With `check="strict"` consumers
+        must also follow the rule R9.
 
-        With `trace`, the path of a file or an open text file, all that passes between modules is written down, and all
-        that changes in the run's progress, with the model's verdict at its end: see `pullstream.trace`.
+        `beside` is an async function of the `Running`, such as a progress display (`pullstream.display`). It starts
+        with the run and is cancelled at its end. It does not keep a run alive and does not hide a deadlock. If it
+        raises, the run is aborted in an orderly way and fails with that exception.
 
-        With `journal`, the path of a file, the run can be killed at any moment, and the next one with that journal goes
-        on after the last time that all sinks had completed: sources are read again, and what is done is dropped. A sink
-        may be given anew a time that it had not quite completed, so its effects replace what they were before. A run
-        that has come to its end does nothing again, and gives its result again, unless the files that it read have
-        changed, which is refused. Nobody looks at what sinks have done: an output file that somebody deletes is not
-        written again, unless the journal goes with it. What has no times is all at one, and begins anew until all of it
-        is done. One run at a time has a journal.
+        `trace` is the path of a file or an open text file. Everything that passes between modules and every change of
+        the run's progress is written to it, with the model's verdict at the end: see `pullstream.trace`.
 
-        It goes with one program: with its modules, all that they were given, and what its functions do and hold on to
-        (their code, defaults, closures, the functions, classes and constants that they name; not where they are
-        written, and not what is in global collections and objects, or imported by a function itself). Another one is
-        refused, with what is different; so is what cannot be compared (a connection in a closure), and the same program
-        under another minor version of Python, which compiles it otherwise. `Journal(path, version=...)` says in place
-        of that comparison which program it is.
+        `journal` is the path of a file. With it, the run can be killed at any moment, and the next run with the same
+        journal resumes after the last time that all sinks had completed: sources are read again, and values at
+        completed times are dropped. A sink may receive again a time that it had not quite completed, so its effects
+        must replace the earlier ones. A run that had finished does nothing and returns its result again; if files it
+        read have changed, it is refused. The journal does not check what sinks have written: a deleted output file is
+        not written again, unless you delete the journal too. A stream without times is all at one time, and starts over
+        until it is complete. Only one run at a time can use a journal.
 
-        Times, and what modules keep beyond them, are pickled, and reading pickles runs what they say: a journal is as
-        trusted as the program. It is made for its owner alone (mode 0600), and is read only if it belongs to who runs,
-        is no link, and nobody else may write to it; each of its records is checked before anything is taken from it.
-        One that has been where others could write is to be opened only if it was written with a secret, see `Journal`.
+        A journal belongs to one program: its modules, their arguments, and what its functions do and refer to (their
+        code, defaults and closures, and the functions, classes and constants they name; not their place in the source,
+        global collections and objects, or imports inside a function). Another program is refused, with the difference.
+        So are objects that cannot be compared (a connection in a closure), and the same program under another minor
+        version of Python, which compiles it differently. `Journal(path, version=...)` replaces this comparison by a
+        version you choose.
+
+        Times and module state are pickled, and unpickling can run code: trust a journal as you trust the program. The
+        file is readable only by its owner (mode 0600). It is opened only if it belongs to the current user, is not a
+        link, and nobody else may write to it; each record is verified before use. Open a journal that has been where
+        others could write only if it was written with a secret, see `Journal`.
 
         >>> import trio, pullstream as ps
         >>> async def main():
@@ -94,17 +95,18 @@ class Pipeline(Blueprint, Generic[R_co]):
 
 
 def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()) -> None:
-    """Refuse what is not a pipeline, or the parts of one that nobody has composed."""
+    """Refuse an argument that is not a pipeline, or that is the uncomposed parts of one."""
     given: Any = pipeline
     parts: list[object] = [*given] if isinstance(given, (list, tuple)) else [given, *others]
     if len(parts) > 1:
         raise CompositionError(
             f"{name}() at {Site.here()} needs one pipeline, and got {len(parts)} parts: compose them with pipe(...), "
-            f"as {name}(pipe({', '.join(map(repr, parts))}))"
+            f"for example {name}(pipe({', '.join(map(repr, parts))}))"
         )
     if not isinstance(pipeline, Pipeline):
-        lacks = {"source": "; it has no sink: collect() gives all values as a list", "sink": "; it has no source"}
+        lacks = {
+            "source": ", which has no sink: add one, for example collect(), which returns all values as a list",
+            "sink": ", which has no source: add one in front",
+        }
         hint = lacks.get(getattr(pipeline, "kind", ""), advice(name, pipeline))
-        raise CompositionError(
-            f"{name}() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}{hint}"
-        )
+        raise CompositionError(f"{name}() at {Site.here()} needs a complete pipeline, and got {pipeline!r}{hint}")

@@ -1,4 +1,4 @@
-"""`Progress`: the questions that users ask of a run's sidecar."""
+"""`Progress`: the user's view of a run's progress."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -14,10 +14,11 @@ from pullstream.timely import Antichain
 
 
 class Progress:
-    """The progress of one run: ask it what is complete, wait for it, or have it explained.
+    """The progress of one run: check which times are complete, wait for them, or explain what holds them.
 
-    `at` is the name of a module (its `named` label, or its function's name); without it, every sink is meant, and
-    `completed` waits for all of them. A module's frontier is that of its *output*; a sink's output is its effect.
+    `at` is the name of a module (its `named` label, or its function's name). Without it, all sinks are meant, and
+    `completed` waits for all of them. A module's frontier is the frontier of its *output*; a sink's output is its
+    effect.
     """
 
     def __init__(self, sidecar: Sidecar) -> None:
@@ -25,52 +26,52 @@ class Progress:
         self._times: TimesDone | None = None
 
     async def completed(self, time: Hashable, at: str | None = None) -> None:
-        """Wait until `time` is complete at the output of `at`: until nothing at `time` or earlier can come out of it.
+        """Wait until `time` is complete at the output of `at`: until nothing at `time` or earlier can leave it.
 
         Raises:
             Abandoned: the stream was aborted before.
-            BaseException: the stream's failure, if it failed before. A failure is never a completion.
+            BaseException: the stream's failure, if it failed before. A failure never completes a time.
         """
         for location in self._resolve(at):
             await self._sidecar.settled(location, time)
             if location.ending in (Ending.FAILED, Ending.ABANDONED) and location.frontier.less_equal(time):
                 if location.failure is not None:
                     raise location.failure
-                raise Abandoned(f"{time!r} will not be complete at {location}: the stream was aborted before")
+                raise Abandoned(f"{time!r} will not complete at {location}: the stream was aborted before")
 
     def frontier(self, at: str | None = None) -> Antichain[Any]:
-        """The least times that may still come out of `at`; the empty antichain is the end of time."""
+        """Return the minimal times that can still leave `at`; the empty antichain means that none can."""
         return Antichain(time for location in self._resolve(at) for time in location.frontier)
 
     def frontiers(self) -> list[tuple[str, Antichain[Any]]]:
-        """The frontier at every sink, with its name; they need not be of one time domain."""
+        """Return each sink's name and frontier; their time domains may differ."""
         return [(location.names[-1], location.frontier) for location in self._sidecar.sinks]
 
     def explain(self, time: Hashable, at: str | None = None) -> list[Blocking]:
-        """The pointstamps that still keep `time` from being complete at the output of `at`; none when it is complete.
+        """Return the pointstamps that keep `time` from completing at the output of `at`; none if it is complete.
 
-        A pointstamp counts when it lies at `time` or earlier, for it may still lead there; of several at one place the
-        least are named.
+        A pointstamp counts if it is at `time` or earlier, because it may still produce values there. Of several at one
+        place, only the minimal ones are returned.
         """
         return blocking_at(self._sidecar, self._resolve(at), time)
 
     def pointstamps(self) -> list[Blocking]:
-        """The pointstamps that may still lead to something: every time at every place, with no path."""
+        """Return all active pointstamps: every time at every place, without a path."""
         return pointstamps(self._sidecar)
 
     def times_done(self) -> int:
-        """The number of times that have come to the sinks and are complete at all; the first call begins to count.
+        """Return how many times have arrived at the sinks and are complete everywhere; the first call starts counting.
 
-        A pipeline that is opened with something `beside` it counts from its beginning.
+        With a companion (`beside`), a pipeline counts from its start.
         """
         if self._times is None:
             self._times = TimesDone(self._sidecar.sinks, self._sidecar.in_flight, self._sidecar.soon)
         return self._times.count()
 
     def watch(self, at: str | None = None) -> Frontiers:
-        """The frontier at the output of `at` now, and then every time it has moved, as an async iterator.
+        """Iterate over the frontier at the output of `at`: the current one, then each change.
 
-        The last one is the empty antichain, the end of time. Who looks seldom sees only the latest.
+        The last one is the empty antichain, the end of time. A slow reader gets only the latest frontier.
 
         >>> import trio, pullstream as ps
         >>> async def main():
@@ -86,7 +87,7 @@ class Progress:
         return Frontiers(self._sidecar.moved, self._resolve(at))
 
     def counters(self) -> list[Counters]:
-        """The counters of every module, as of now."""
+        """Return the current counters of every module."""
         return [location.meter.counters(location.name) for location in self._sidecar.locations]
 
     def _resolve(self, at: str | None) -> list[Location]:
@@ -99,5 +100,5 @@ class Progress:
         if len(matches) != 1:
             known = ", ".join(repr(name) for location in locations for name in location.names)
             what = "no module is" if not matches else f"{len(matches)} modules are"
-            raise LookupError(f"{what} named {at!r}; name one with .named('...'). This run has {known}")
+            raise LookupError(f"{what} named {at!r}; name one with .named('...'). The modules of this run: {known}")
         return matches

@@ -1,4 +1,4 @@
-"""`run`: a pipeline from its beginning to its end, in a trio program of its own."""
+"""`run`: run a pipeline from start to end in its own trio program."""
 
 import builtins
 import warnings
@@ -15,12 +15,12 @@ from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program import wanted
 from pullstream.program.pipeline import Pipeline, pipeline_argument
-from pullstream.program.running import Beside, Running
+from pullstream.program.running import Companion, Running
 
 R = TypeVar("R")
 
 STALLS_ASYNCIO: Final = (
-    "run() keeps the asyncio loop that runs here waiting until the stream has ended: nothing else in it goes on. "
+    "run() blocks the asyncio loop that is running here until the stream has ended: no other task can run. "
     "Use `await arun(pipeline)`"
 )
 
@@ -31,41 +31,41 @@ def run(
     limit: int = 4096,
     release_timeout: float = 5.0,
     check: "wanted.Check" = False,
-    beside: Beside | None = None,
+    beside: Companion | None = None,
     journal: "str | PathLike[str] | wanted.Journal | None" = None,
     trace: "wanted.TraceTo | None" = None,
 ) -> R:
-    """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
+    """Run a pipeline to its end and return its sink's result, or a tuple of results for several sinks.
 
-    Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
-    wait for the order, only for code that shields itself from cancellation, and is raised at once in a function
-    that keeps everything waiting. What a handler of your own raises is treated alike, for SIGTERM, too; one that
-    raises nothing has dealt with the signal (but where asyncio runs Ctrl-C always aborts: the loop's own handler,
-    which could be called only when `run` has returned, hears nothing of it). Before a third one the toolkit is
-    never interrupted in its midst, from the first instruction to the last.
+    Ctrl-C aborts the run in an orderly way (files stay whole, Spark jobs are cancelled) and then raises
+    KeyboardInterrupt. A second Ctrl-C does not wait for releases, except for code that shields itself from
+    cancellation, and is raised at once in a function that blocks everything. Until a third one, the toolkit's own
+    code is never interrupted. An exception from a signal handler of your own, also for SIGTERM, is treated in the same
+    way. A handler that raises nothing has handled the signal; but where asyncio is running, Ctrl-C always aborts,
+    because the loop's handler could be called only after `run` has returned.
 
-    It may be called in any thread (signals are the main thread's), and in a notebook, whose loop waits until it
-    returns. In an asyncio program use `arun`: a RuntimeWarning says so. `limit`, `release_timeout`, `check`, `beside`
-    (a progress display), `journal` (a run that can be killed and goes on) and `trace` (all that happened, step by step)
-    are those of `Pipeline.open`.
+    You may call it in any thread (only the main thread gets signals) and in a notebook, whose loop waits until it
+    returns. In an asyncio program use `arun`; a RuntimeWarning reminds you. `limit`, `release_timeout`, `check`,
+    `beside` (a progress display), `journal` (resume a killed run) and `trace` (record every step) are as in
+    `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
     [0, 1, 4, 9]
 
     Raises:
-        BaseException: the stream's failure, as itself, with a note that names the module. Its traceback has the user's
-            own frames, and all of them with `PULLSTREAM_TRACEBACK=full` in the environment.
+        BaseException: the stream's failure, unchanged, with a note that names the module. Its traceback has only the
+            user's frames; `PULLSTREAM_TRACEBACK=full` in the environment keeps all.
         Violation: with `check`, a rule was broken.
-        JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
+        JournalError: `journal` belongs to another pipeline, is in use, or cannot store what it must.
     """
     pipeline_argument("run", pipeline, others)
     if running_program() is not None:
         raise PullstreamError(
-            "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
+            "run() starts a trio program, and one is running here: use `async with pipeline.open() as running:`"
         )
     if current_task() is not None and not hasattr(builtins, "__IPYTHON__"):
-        # In a notebook it waits, too, but so does the notebook.
+        # In a notebook, blocking the loop is expected.
         warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=2)
     with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
         running = pipeline.open(

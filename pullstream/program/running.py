@@ -1,7 +1,7 @@
-"""`Running`: a pipeline that is open, from its first instruction to its end in order."""
+"""`Running`: an open pipeline, from its first instruction to its orderly end."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from os import PathLike
 from types import TracebackType
 from typing import Any, Generic, Self, cast
@@ -39,16 +39,16 @@ R = TypeVar("R")
 
 
 def trio_needed() -> None:
-    """Refuse, by name, to open a run outside of a trio program."""
+    """Raise an error that names the alternatives if no trio program is running."""
     if running_program() is None:
         raise PullstreamError(
-            "open() and aiterate() belong into a trio program, and this is none: run(pipeline) and, for a plain "
-            "for loop, iterate(source) work in a script, and `await arun(pipeline)` where asyncio runs",
+            "open() and aiterate() need a trio program, and none is running here: in a script use run(pipeline) or, "
+            "for a plain for loop, iterate(source); under asyncio use `await arun(pipeline)`",
         )
 
 
 class Running(Generic[R]):
-    """A pipeline that runs: its progress, its result, and the ways to stop it. Made by `Pipeline.open`."""
+    """A running pipeline: its progress, its result, and the ways to stop it. Made by `Pipeline.open`."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Running(Generic[R]):
         limit: int,
         release_timeout: float,
         check: "wanted.Check" = False,
-        beside: "Beside | None" = None,
+        beside: "Companion | None" = None,
         journal: "str | PathLike[str] | wanted.Journal | None" = None,
         trace: "wanted.TraceTo | None" = None,
     ) -> None:
@@ -78,53 +78,53 @@ class Running(Generic[R]):
         )
         self._progress = Progress(self._run.scope.sidecar)
         self._keeper = None if journal is None else wanted.Keeper(journal, pipeline, self._run)
-        self._manager = self._open()
-        # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
+        self._manager: AbstractAsyncContextManager[None] | None = self._open()
+        # A cancellation from outside reaches the block, and at its end the sinks: in order, not all at once.
         self._scope = own_scope(shield=True)
         self._finished = False
         self._ends: set[Signal] = set()
-        """Signals for those who wait for the end."""
+        """Signals for tasks that wait for the end."""
         self._failure: BaseException | None = None
         self._traceback: TracebackType | None = None
         self._result: R
         self._told = False
         self._cause: BaseException | None = None
-        """The reason why the run itself put an end to the stream."""
+        """The reason why the run itself ended the stream."""
         self._stray: BaseException | None = None
-        """The exception that was raised where it is no module's failure."""
+        """An exception raised by the run's machinery, which is no module's failure."""
         self._trouble: BaseException | None = None
-        """The exception that something beside the stream raised, what looks on or a task of the run's own."""
+        """An exception raised beside the stream, by the companion or a task of the run's own."""
         self._waiting = 0
         self._entered = False
         self._aborted = False
         self._abandoned = False
         self._standing = ExitStack()
-        """Handlers that stand before the program's own of Ctrl-C."""
+        """Ctrl-C handlers that precede the program's own."""
         self._interrupts: Interrupts | None = None
 
     @property
     def progress(self) -> Progress:
-        """The run's progress: what is complete, what is not yet, and why."""
+        """The run's progress: which times are complete, which are not, and why."""
         return self._progress
 
     @property
     def resumed_at(self) -> Sequence[Hashable] | None:
-        """The least times that earlier runs with the same journal had not completed, at any of the sinks.
+        """The minimal times that earlier runs with the same journal had not completed at some sink.
 
-        None if there is no journal, or nothing in it to go on from; nothing if they had completed everything.
+        None if there is no journal or nothing to resume from; empty if everything was complete.
         """
         return None if self._keeper is None else self._keeper.resumed_at
 
     @property
     def resumed(self) -> bool:
-        """Whether the run goes on from where an earlier one with its journal was.
+        """Whether the run resumes an earlier one from its journal.
 
-        That, and whether there is nothing left to do, is also logged, as information of the logger "pullstream".
+        This is also logged (logger "pullstream", level INFO), and so is whether there is anything left to do.
         """
         return self._keeper is not None and self._keeper.resumed
 
     def counters(self) -> list[Counters]:
-        """The counters of every module so far, in the order of the pipeline; also after the end.
+        """Return the counters of every module so far, in pipeline order; also after the end.
 
         >>> import trio, pullstream as ps
         >>> async def main():
@@ -138,36 +138,36 @@ class Running(Generic[R]):
 
     @property
     def finished(self) -> bool:
-        """Whether the run has come to its end, whichever it is."""
+        """Whether the run has ended, successfully or not."""
         return self._finished
 
     @property
     def failure(self) -> BaseException | None:
-        """The failure that ended the run: None while it runs, and after a good end; `Abandoned` if it was aborted.
+        """The failure that ended the run; None while it runs and after success; `Abandoned` if it was aborted.
 
-        Unlike `result`, it may be looked at by anybody: the failure is still raised to whoever opened the pipeline.
+        Reading it does not count as handling the failure: unlike with `result`, leaving the block still raises it.
         """
         return self._failure if self.finished else None
 
     async def result(self) -> R:
-        """Wait for the end and give the sink's result; a tuple of results for several sinks.
+        """Wait for the end and return the sink's result, or a tuple of results for several sinks.
 
         Raises:
             Abandoned: the run was aborted.
-            BaseException: the stream's failure, as itself.
+            BaseException: the stream's failure, unchanged.
         """
         await self.wait()
         return self._outcome()
 
     def _outcome(self) -> R:
-        """Give the result, or raise the failure, once the run has ended; whoever asks has then been told of it."""
+        """Return the result, or raise the failure, of an ended run; the failure then counts as reported."""
         if self._failure is not None:
             self._told = self._told or not LOOKS_ON.get()
             raise self._failure.with_traceback(self._traceback)
         return self._result
 
     async def wait(self) -> None:
-        """Wait for the end, whichever it is; `result` then tells."""
+        """Wait for the end, successful or not; `result` then says which."""
         if not self._entered:
             raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
         waiting = not LOOKS_ON.get()
@@ -185,32 +185,33 @@ class Running(Generic[R]):
         finally:
             self._waiting -= waiting
 
-    async def abort(self) -> None:
-        """Stop now, in order: everything is released, nothing is completed; returns when it is confirmed.
+    def abort(self) -> Coroutine[Any, Any, None]:
+        """Stop now, in an orderly way: release everything, complete nothing; returns when that is confirmed.
 
-        The block may then be left quietly: only `result`, and `progress.completed`, raise `Abandoned`.
+        The block can then be left without an exception: only `result` and `progress.completed` raise `Abandoned`.
+        The call itself stops the run, so a forgotten `await` does not let it go on.
         """
         self.abort_nowait()
-        await self.wait()
+        return self.wait()
 
     def abort_nowait(self) -> None:
-        """Stop now, in order, as `abort` does, and do not wait for it."""
+        """Stop as `abort` does, without waiting for it."""
         self._aborted = True
         self._scope.cancel()
 
     def hurry(self) -> None:
-        """Wait for no release any longer: each module's `release_timeout` is over."""
+        """Stop waiting for releases: end each module's `release_timeout` now."""
         self._run.hurry()
 
     async def finish(self) -> None:
-        """Stop in order and keep what there is: every source ends, and what is under way completes.
+        """Stop in an orderly way and keep the results so far: sources end, and values in flight complete.
 
-        Returns when the run has ended, and `result` gives what came of it. Times of which a source has given only a
-        part complete with that part; `abort` completes nothing.
+        Returns when the run has ended; `result` then returns the results. Times that a source has given only in part
+        complete with that part. In contrast, `abort` completes nothing.
 
         >>> import trio, pullstream as ps
         >>> async def main():
-        ...     async with ps.pipe(ps.count(), ps.collect()).open() as running:
+        ...     async with ps.pipe(ps.integers(), ps.collect()).open() as running:
         ...         await trio.sleep(0.01)
         ...         await running.finish()
         ...         return (await running.result())[:2]
@@ -221,17 +222,17 @@ class Running(Generic[R]):
         await self.wait()
 
     def abort_on_interrupt(self) -> None:
-        """Let the first Ctrl-C abort in order, a second one without waiting for releases.
+        """Make the first Ctrl-C abort the run in an orderly way, and a second one stop waiting for releases.
 
-        It takes effect in the main thread, from here to the end of the block, which raises KeyboardInterrupt only if
-        the run had ended before the signal came: otherwise `result` raises `Abandoned`, and `interrupted` says why.
+        It applies in the main thread until the end of the block. The block raises KeyboardInterrupt only if the run had
+        ended before the signal. Otherwise `result` raises `Abandoned`, and `interrupted` is true.
         """
         interrupts = self._standing.enter_context(Interrupts())
         self._standing.callback(lambda: setattr(interrupts, "told", self._abandoned))
         self.abort_at(interrupts)
 
     def abort_at(self, interrupts: Interrupts) -> None:
-        """Let what is kept there abort in order; every further one, without waiting for releases."""
+        """Abort at the first kept interrupt; at each further one, stop waiting for releases."""
         self._interrupts = interrupts
         token = trio.lowlevel.current_trio_token()
 
@@ -249,21 +250,22 @@ class Running(Generic[R]):
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C has aborted it, which `abort_on_interrupt` makes it do."""
+        """Whether Ctrl-C has aborted the run, after `abort_on_interrupt`."""
         return self._interrupts is not None and bool(self._interrupts.kept)
 
     def pass_on_signals(self, wakeup_fd: int) -> None:
-        """Pass every signal on to another event loop of this thread, by its wakeup descriptor."""
+        """Forward every signal to another event loop of this thread, through its wakeup descriptor."""
         self._run.spawn_watch(pass_on_wakeups, wakeup_fd)
 
     async def __aenter__(self) -> Self:
         trio_needed()
         if self._entered:
-            raise ReuseError(f"{self._pipeline!r} is open already: call open() again for another run of it")
+            raise ReuseError(f"{self._pipeline!r} is already open: call open() again for another run")
         self._entered = True
         try:
             if self._interrupts is None:
                 self._standing.enter_context(Spared())
+            assert self._manager is not None, "a pipeline is entered once"
             await self._manager.__aenter__()
         except BaseException:
             self._standing.close()
@@ -273,9 +275,12 @@ class Running(Generic[R]):
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        # As a block, so that an interrupt that is raised at its end has what the run ended with as its cause.
+        # A `with` block, so that an interrupt raised at its end gets the run's outcome as its cause.
         with self._standing:
-            return await self._manager.__aexit__(kind, exc, traceback)
+            # If it were kept, trio would look through it among the open generators at the end of the program.
+            manager, self._manager = self._manager, None
+            assert manager is not None, "a pipeline is left once"
+            return await manager.__aexit__(kind, exc, traceback)
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None, None]:
@@ -295,16 +300,17 @@ class Running(Generic[R]):
         try:
             async with trio.open_nursery() as block:
                 run.begin(block)
-                # From here on everything leads to `halt`: its tasks are shielded, and would be waited for for ever.
+                # From here on every path must reach `halt`: the run's tasks are shielded, and would be awaited forever.
                 begun = False
                 try:
                     if self._beside is not None:
                         run.spawn_watch(self._look_on, self._beside)
                         with trio.CancelScope(shield=True):
-                            # What looks on sees the beginning, too: the first batch may keep all tasks waiting for
+                            # Let the companion see the start, because the first batch may keep all tasks waiting for
                             # long.
                             await trio.lowlevel.checkpoint()
-                    run.spawn(self._consume, consumers, block)
+                    # It has its own shield and lets no exception out.
+                    block.start_soon(self._consume, consumers, block)
                     begun = True
                     run.detector.arm(self._on_deadlock, block.cancel_scope)
                     if self._checker is not None:
@@ -323,7 +329,7 @@ class Running(Generic[R]):
                     outcome = await self._released(outcome)
                 run.halt()
         except BaseException as exc:  # noqa: BLE001 - raised below
-            # What the nursery raises besides its own cancellation is an interrupt that struck while it was left.
+            # Besides its own cancellation, the nursery can raise only an interrupt that arrived while it was left.
             if (interrupt := without_cancelled(exc)) is not None:
                 outcome = instead_of(outcome, sole(interrupt))
         finally:
@@ -335,16 +341,16 @@ class Running(Generic[R]):
             self._tracer.close(self._failure)
             outcome = outcome or self._tracer.trouble
         self._report(self._with_trouble(outcome))
-        # A cancellation from outside goes on from here; the run's own, of a block whose stream failed, ended above.
+        # A cancellation from outside continues here; the run's own, for a failed stream, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._failure is not None and not self._told and not self._abandoned:
             raise self._failure.with_traceback(self._traceback)
 
     async def _released(self, outcome: BaseException | None) -> BaseException | None:
-        """Abort, and wait until everything has let go; give what is to be raised then.
+        """Abort, wait until everything is released, and return the exception to raise.
 
-        Trio raises an interrupt where its main task waits, shielded or not. The first one is kept until the end; the
-        second one has releases waited for no longer.
+        Trio raises an interrupt where its main task waits, shielded or not. The first interrupt is kept until the end;
+        the second one stops the waiting for releases.
         """
         self.abort_nowait()
         with trio.CancelScope(shield=True):
@@ -358,17 +364,17 @@ class Running(Generic[R]):
         return outcome
 
     async def _consume(self, consumers: Sequence[Consuming], block: trio.Nursery) -> None:
-        """Run the sinks to their ends; whatever comes of that, whoever waits for the end hears of it."""
+        """Run the sinks to their end and signal the end to everything that waits for it."""
         try:
             await self._until_ended(consumers)
-        except BaseException as exc:  # noqa: BLE001 - nothing above would tell anybody
+        except BaseException as exc:  # noqa: BLE001 - nothing upstream would report it
             self._failure = self._failure or exc
         self._run.detector.over()
         self._finished = True
         for ended in self._ends:
             ended.set()
         if self._failure is not None and not self._abandoned and not self._waiting:
-            # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
+            # Nothing in the block waits for the end, and nothing more will arrive, so the block is cancelled.
             block.cancel_scope.cancel()
 
     async def _until_ended(self, consumers: Sequence[Consuming]) -> None:
@@ -382,23 +388,24 @@ class Running(Generic[R]):
                 self._failure, self._traceback = exc, exc.__traceback__
         abandoned = self._scope.cancelled_caught
         if self._checker is not None and self._checker.violations:
-            # Whatever a module has made of it, this is how the run ended.
+            # Even if a module handled the violation, it is how the run ended.
             abandoned, self._failure = False, self._checker.violations[0]
         elif self._cause is not None and abandoned:
             abandoned, self._failure = False, self._cause
         try:
             self._run.scope.sidecar.end(self._failure, abandoned=abandoned)
-        except BaseException as exc:  # noqa: BLE001 - raised where the run's end is told
+        except BaseException as exc:  # noqa: BLE001 - raised where the run's end is reported
             self._failure = self._failure or exc
         self._failure = self._failure or self._stray
         if self._keeper is not None:
             try:
-                await self._keeper.end()
+                with own_scope(shield=True):
+                    await self._keeper.end()
             except Exception as exc:  # noqa: BLE001 - as above
                 if self._failure is None:
                     self._failure = exc
                 elif self._failure is not exc:
-                    self._failure.add_note(f"and then the journal was not written: {exc}")
+                    self._failure.add_note(f"after that, writing the journal failed: {exc}")
         if abandoned and self._failure is None:
             self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
 
@@ -406,7 +413,7 @@ class Running(Generic[R]):
         self._run.spawn_watch(self._stall)
 
     async def _stall(self) -> None:
-        """End a run in which nothing will ever move again, and say what it was waiting for."""
+        """End a deadlocked run and report what it was waiting for."""
         detector, sidecar = self._run.detector, self._run.scope.sidecar
         if not detector.deadlocked():
             detector.check_soon()
@@ -420,14 +427,14 @@ class Running(Generic[R]):
             self._cause = detector.reason = stalled
             self._scope.cancel()
         for waiter in waiters:
-            # Who waits for a completion raises it, as a failure of its own, and so ends its part of the run in order.
+            # A task that waits for a completion raises the error itself, so its part of the run ends in order.
             waiter.failure = stalled
             waiter.event.set()
         if not detector.deadlocked():
             detector.check_soon()
 
     def _end_with(self, trouble: BaseException) -> None:
-        """End the run in order, and with what was raised, which is no module's failure."""
+        """End the run in an orderly way with an exception that is no module's failure."""
         if self._finished:
             self._trouble = self._trouble or trouble
         else:
@@ -440,7 +447,7 @@ class Running(Generic[R]):
         self._scope.cancel()
 
     async def _keep(self, keeper: "wanted.Keeper") -> None:
-        """Let the journal be kept; a run whose completions cannot be recorded ends."""
+        """Let the keeper write the journal; end the run if its completions cannot be recorded."""
         try:
             await keeper.keep()
         except BaseException as exc:
@@ -451,8 +458,8 @@ class Running(Generic[R]):
                 self._cause = keeper.trouble = trouble
                 self._scope.cancel()
 
-    async def _look_on(self, beside: "Beside") -> None:
-        """Run what looks on; what it raises ends the run in order, or what comes of it if it has ended already."""
+    async def _look_on(self, beside: "Companion") -> None:
+        """Run the companion; if it raises, end the run in an orderly way, or add to the outcome if it has ended."""
         LOOKS_ON.set(True)
         try:
             await look_on(beside, self)
@@ -466,17 +473,17 @@ class Running(Generic[R]):
             self._scope.cancel()
 
     def _with_trouble(self, outcome: BaseException | None) -> BaseException | None:
-        """Give what the block raised, and with it what ran beside the stream."""
+        """Return what the block raised, combined with the exception from beside the stream."""
         trouble = self._trouble
         if trouble is None or trouble is self._failure or contains(outcome, trouble):
             return outcome
         if isinstance(trouble, Abandoned) and self._failure is not None:
-            # It waited for what the end of the run made impossible.
+            # The companion waited for something that the end of the run made impossible.
             return outcome
-        return together("the run failed, and so did what ran beside it", outcome, trouble)
+        return together("the run failed, and so did a task beside it", outcome, trouble)
 
     def _report(self, outcome: BaseException | None) -> None:
-        """Raise what the block raised; with the stream's failure beside it, if nobody has been told of that."""
+        """Raise the block's exception, combined with the stream's failure if that has not been reported."""
         failure = self._failure
         if outcome is None:
             return
@@ -484,8 +491,11 @@ class Running(Generic[R]):
             raise outcome
         if isinstance(outcome, KeyboardInterrupt):
             raise outcome from failure
-        raise together("the block failed, and so did the stream beside it", outcome, failure)
+        raise together("the block failed, and so did the stream", outcome, failure)
 
 
-Beside = Callable[[Running[Any]], Awaitable[object]]
-"""An onlooker while a pipeline runs, such as a progress display: an async function of the `Running`."""
+Companion = Callable[[Running[Any]], Awaitable[object]]
+"""An async function that runs beside a pipeline, as `beside=`: a progress display, for example.
+
+It receives the `Running` and is cancelled when the pipeline has ended. If it raises, the pipeline is aborted.
+"""

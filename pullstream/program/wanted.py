@@ -1,4 +1,4 @@
-"""Parts of a run that few want, by `check=`, `journal=` or `trace=`: they are loaded by those runs alone."""
+"""Optional parts of a run (`check=`, `journal=`, `trace=`), loaded only by runs that use them."""
 
 from typing import TYPE_CHECKING
 

@@ -5,3 +5,4 @@ from pullstream.checkout import beside
 beside("adapters")
 
 from adapters.spark import *  # noqa: E402, F403
+from adapters.spark import __all__, __dir__  # noqa: E402, F401

@@ -1,11 +1,11 @@
-"""Traces: everything that happens in a run, step by step, judged by the model, drawn, and gone through in a page.
+"""Traces: every event of a run, checked by the model, drawn, and shown step by step in a page.
 
-`run(pipeline, trace="run.ndjson")` writes one; `traced_runs()` has those of all runs in a block. At `limit=1` every
-value is asked for, and answered, alone; stages that run as one (`map -> filter`) are one module. `Trace.read` reads it,
-and `judge` has the model of timely dataflow replay it. `draw_edge`, `draw_graph` and `mermaid` draw it;
-`planned(pipeline)` is the graph of one that does not run, to be drawn. `python -m pullstream view run.ndjson` makes a
-page of it, in which each step is shown. The same program writes the same bytes each time, at limit 1, with a virtual
-clock and seeded tasks.
+`run(pipeline, trace="run.ndjson")` writes a trace; `traced_runs()` collects the traces of all runs in a block. With
+`limit=1` every value is asked for and answered alone. Stages that run as one (`map -> filter`) are one module.
+`Trace.read` reads a trace, and `judge` replays it with the model of timely dataflow. `draw_edge`, `draw_graph` and
+`mermaid` draw it; `planned(pipeline)` makes the graph of a pipeline that does not run, for drawing. `python -m
+pullstream view run.ndjson` makes a page that shows each step. With limit 1, a virtual clock and seeded tasks, the same
+program always writes the same bytes.
 """
 
 from typing import TYPE_CHECKING

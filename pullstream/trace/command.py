@@ -1,4 +1,4 @@
-"""`python -m pullstream view TRACE`: the player of a trace, on the command line."""
+"""The command `python -m pullstream view TRACE`: make a page that plays a trace."""
 
 import argparse
 import sys
@@ -11,31 +11,31 @@ from pullstream.trace.view import page_of
 
 
 class Commands(Protocol):
-    """The commands that another one is added to: those of an `ArgumentParser`."""
+    """The commands of an `ArgumentParser`, to which another one can be added."""
 
     def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser:
-        """Add one."""
+        """Add a command."""
         ...
 
 
 def add_view(commands: Commands) -> None:
-    """Add the command to others."""
+    """Add the command to a parser."""
     view = commands.add_parser(
         "view",
         help="make a page that steps through a trace",
-        description="Make a page of a trace, as run(..., trace=PATH) writes it: one file without a network, in which "
-        "every step of the run is shown. Prints the model's verdict; a trace that it refuses has a page all the same.",
+        description="Make a page from a trace, as written by run(..., trace=PATH): one file that needs no network and "
+        "shows every step of the run. Prints the model's verdict; a trace that the model refuses gets a page, too.",
     )
-    view.add_argument("trace", type=Path, help="the file that a traced run has written")
+    view.add_argument("trace", type=Path, help="the file written by a traced run")
     view.add_argument("-o", "--output", type=Path, help="the page (default: the trace's name with .html)")
 
 
 def view_trace(given: argparse.Namespace) -> int:
-    """Make the page; gives the exit code: 1 if the model refuses the trace, 2 if there is none."""
+    """Make the page; return the exit code: 1 if the model refuses the trace, 2 if it cannot be read."""
     path: Path = given.trace
     page: Path = given.output or path.with_suffix(".html")
     if page == path:
-        return _refused(f"the page would take the place of the trace, {path}: say another file, -o PAGE")
+        return _refused(f"the page would overwrite the trace, {path}: name another file, -o PAGE")
     try:
         trace = Trace.read(path)
         verdict = judge(trace)

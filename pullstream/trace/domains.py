@@ -1,4 +1,4 @@
-"""The time domains of a run: its loops, in which a time has a round, and loops in these, as frames of its graph."""
+"""The time domains of a run as frames of its graph: loops, in which a time has a round, and loops inside them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -11,10 +11,10 @@ Step = tuple[int, int]
 
 
 def loops_of(locations: Sequence[Location]) -> list[Json]:
-    """Frames for the loops of a run, each before those within it: what is in a frame has that many rounds, or more.
+    """Return frames for the loops of a run, outer ones first; times in a nested frame have that many rounds.
 
-    A module belongs to a loop if times in it have its round as they come or as they go: so do the ways in and out.
-    Which those are, the summaries say; how a loop was composed does not matter.
+    A module belongs to a loop if times in it have the loop's round on arrival or on leaving, so the ways in and out
+    belong, too. The summaries decide this, not how a loop was composed.
     """
     deep, edges = _depths(locations)
     frames: list[Json] = []
@@ -23,7 +23,7 @@ def loops_of(locations: Sequence[Location]) -> list[Json]:
         joined = [(start, end) for (start, end), depth in edges.items() if depth >= level and {start, end} <= {*inside}]
         for members in _connected(joined):
             names = [place.name for place in locations if place.node in members and _leaves(place, deep, level)]
-            # The way out bears the loop's name; what never leaves, and has none, is a part that is drawn alone.
+            # The way out has the loop's name. A part that is drawn alone, and never leaves the loop, has none.
             title = f"{names[0] if names else 'loop'}: a time has {'a round' if level == 1 else f'{level} rounds'}"
             mine = len(frames)
             frames.append({"title": title, "modules": sorted(members), "beside": None, "within": within})
@@ -36,9 +36,9 @@ def loops_of(locations: Sequence[Location]) -> list[Json]:
 
 
 def _depths(locations: Sequence[Location]) -> tuple[Mapping[int, int], Mapping[Step, int]]:
-    """The rounds that a time has as it leaves each module, and on each edge."""
+    """Return the number of rounds of a time when it leaves each module, and on each edge."""
     deep: dict[int, int] = {}
-    # What goes round comes from below: twice is enough, as every loop is entered from outside.
+    # Feedback comes from downstream, so two passes are enough: every loop is entered from outside.
     for _ in range(2):
         for place in locations:
             for number, upstream in enumerate(place.upstreams):
@@ -53,7 +53,7 @@ def _depths(locations: Sequence[Location]) -> tuple[Mapping[int, int], Mapping[S
 
 
 def _gained(place: Location, number: int) -> int:
-    """The number of rounds that a time has gained behind a module, or lost."""
+    """Return how many rounds a time gains in a module, or loses."""
     row = place.summaries[number] if place.summaries else ()
     summary = row if isinstance(row, Summary) else next(iter(row), None)
     return len(summary.enters) - summary.leaves if isinstance(summary, LoopSummary) else 0
@@ -64,7 +64,7 @@ def _leaves(place: Location, deep: Mapping[int, int], level: int) -> bool:
 
 
 def _connected(edges: Collection[Step]) -> Iterator[set[int]]:
-    """The modules that edges connect, in whichever direction."""
+    """Yield the groups of modules connected by edges, in either direction."""
     left = {node for edge in edges for node in edge}
     while left:
         found = {min(left)}

@@ -1,4 +1,4 @@
-"""The edges of a trace, replayed: each answer belongs to a request, and what has ended answers no value (R1, R5)."""
+"""The edges of a trace, replayed: each answer belongs to a request, and an ended edge answers no value (R1, R5)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,13 +16,13 @@ class _Replayed:
 
 
 class Edges:
-    """The edges of a run as they were seen so far."""
+    """The edges of a run, as far as seen."""
 
     def __init__(self) -> None:
         self._edges: dict[int, _Replayed] = {}
 
     def see(self, kind: str, about: Sequence[Json]) -> Iterator[tuple[str, str]]:
-        """Hear of an event; gives the rules that it breaks, and how."""
+        """Replay an event; yield the rules it breaks, and how."""
         match kind, about:
             case (("ask" | "abort" | "error" | "abort soon" | "error soon"), [int(number), _, int(request), *_]):
                 edge = self._edges.setdefault(number, _Replayed())
@@ -36,7 +36,7 @@ class Edges:
             case (("value" | "done" | "failed" | "cancelled"), [int(number), _, int(request), *_]):
                 edge = self._edges.setdefault(number, _Replayed())
                 if request not in edge.outstanding:
-                    yield "R1", f"request {request} on edge {number} is answered, and is not outstanding"
+                    yield "R1", f"request {request} on edge {number} is answered, but was not outstanding"
                 edge.outstanding.discard(request)
                 if kind == "value" and edge.state is not State.OPEN:
                     yield "R5", f"a value came on edge {number} after the termination"

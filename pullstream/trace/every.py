@@ -1,4 +1,4 @@
-"""Traces of runs that somebody else opens: of a test's, or of whatever a program runs."""
+"""Traces of runs that other code opens: a test, or any program."""
 
 import io
 from collections.abc import Generator
@@ -14,11 +14,10 @@ _TRACES: Final[ContextVar[list[io.StringIO] | None]] = ContextVar("traces", defa
 
 @contextmanager
 def traced_runs() -> Generator[list[io.StringIO]]:
-    """Trace every run that is opened in the block, but for those that write their trace to a file.
+    """Trace every run opened in the block, except runs that write their trace to a file.
 
-    It gives the list of the traces, one that a run has been given as `io.StringIO` included, in the order in which the
-    runs are opened; one is whole when its run is over.
-
+    Returns the list of traces in the order in which the runs are opened, including those that were given an
+    `io.StringIO`. A trace is complete when its run has ended.
     >>> import pullstream as ps
     >>> from pullstream.trace import Trace, judge, traced_runs
     >>> with traced_runs() as traces:
@@ -36,7 +35,7 @@ def traced_runs() -> Generator[list[io.StringIO]]:
 
 
 def trace_of_a_run(own: "TraceTo | None") -> "TraceTo | None":
-    """The place for the trace of a run that is being opened: its own, or one that somebody else wants, or none."""
+    """Return where to write the trace of a run being opened: its own place, the block's, or None."""
     traces = _TRACES.get()
     if traces is None:
         return own

@@ -1,4 +1,4 @@
-"""A trace, read from its file."""
+"""Traces, read from files."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,72 +12,72 @@ from pullstream.errors import PullstreamError
 from pullstream.trace.times import Json
 
 PARTS: Final = ("modules", "places", "edges", "sinks", "plan")
-"""The parts of a run that the first line of its trace tells."""
+"""The parts of a run described by the first line of its trace."""
 
 
 class TraceError(PullstreamError):
-    """The mistake of a file that is read as a trace and is none. The message says where."""
+    """A file or text is not a valid trace. The message says where."""
 
 
 @attrs.frozen
 class Trace:
-    """A traced run, as it was written: its graph, its events in their order, and the model's verdict.
+    """A traced run: its graph, its events in order, and the model's verdict.
 
-    An event is a list: its number, from 1, the clock of the run in seconds, its kind, and what it is about.
+    An event is a list: its number, from 1, the run's clock in seconds, its kind, and its content.
 
-    | kind | about |
+    | kind | content |
     | --- | --- |
     | ask | edge, lane, number of the request, limit |
     | abort, error (abort soon, error soon: without waiting) | edge, lane, number of the request, reason |
     | ack | edge, lane, number of the last request |
-    | value | edge, lane, number of the request, how many values, their time, the first of them |
-    | done, failed, cancelled | edge, lane, number of the request that is so answered, failure |
-    | stamps | what changed as one: place, time, and how many pointstamps came (or, below zero, went) |
-    | frontiers | the places whose frontier has moved by that, and where it is now |
-    | awaited, completed, dismissed | place, time: a wait begins, is told that the time is complete, is given up |
-    | rest | nothing can go on until something comes from outside, or time passes |
-    | said | place, and the frontier that the run itself says is there |
-    | untracked | from here on times cannot be compared, and nothing is complete |
+    | value | edge, lane, number of the request, number of values, their time, the first of them |
+    | done, failed, cancelled | edge, lane, number of the answered request, failure |
+    | stamps | one atomic change: place, time, and how many pointstamps were added (negative: removed) |
+    | frontiers | the places whose frontier has moved by that change, and their new frontiers |
+    | awaited, completed, dismissed | place, time: a wait begins, is notified of completion, is given up |
+    | rest | nothing can move until something comes from outside, or time passes |
+    | said | place, and its frontier according to the run |
+    | untracked | from here on times cannot be compared, and none is complete |
     | edge | an edge of a stream that a module has opened |
-    | violation | module, rule, what it did; of a run that is not checked, what it refused all the same |
-    | acquired, released | module that has taken what it needs, or let go of it |
+    | violation | module, rule, what it did; in an unchecked run, an answer that was refused anyway |
+    | acquired, released | module that has acquired or released its resources |
     | ended | module (none: the run), how, failure |
     """
 
     header: dict[str, Json]
     events: Sequence[Sequence[Json]]
     sends: Sequence[Json] = ()
-    """The times that came out of steps that change them, as far as it mattered: step, time, and what came of it."""
+    """The times that left steps that change them, where it mattered: step, time, resulting times."""
     verdict: dict[str, Json] | None = None
-    """The last line; None if the trace is not whole."""
+    """The last line; None if the trace is incomplete."""
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Self:
         """Read a trace from its file.
 
         Raises:
-            OSError: it cannot be read.
-            TraceError: it is no trace.
+            OSError: the file cannot be read.
+            TraceError: the file is not a trace.
         """
-        # Where what wrote it was killed, its last line may end in the middle of a letter: the line is not whole then.
+        # If the writer was killed, the last line may end in the middle of a character.
         with Path(path).open(encoding="utf-8", errors="surrogateescape") as lines:
             return cls.of(lines)
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
-        """A trace of its lines. Of a run that was killed, the last one may not be whole: it is left out.
+        """Make a trace from its lines. If the run was killed, an incomplete last line is left out.
 
         Raises:
-            TraceError: they are none.
+            TraceError: the lines are not a trace.
         """
         rows = _rows(lines)
         if not rows or not isinstance(rows[0], dict) or "trace" not in rows[0]:
             raise TraceError(
-                "this is no trace: its first line does not say what it is of, as run(..., trace=) writes it"
+                "this is not a trace: its first line does not describe a run, as run(..., trace=) writes it"
             )
         header, *rest = rows
         if missing := [part for part in PARTS if part not in header]:
-            raise TraceError(f"this is no whole trace: its first line does not tell its {missing[0]}")
+            raise TraceError(f"this trace is incomplete: its first line does not describe its {missing[0]}")
         sends: Sequence[Json] = ()
         verdict: dict[str, Json] | None = None
         events: list[Sequence[Json]] = []
@@ -85,7 +85,7 @@ class Trace:
             if isinstance(row, list) and is_event(cast("list[Json]", row)):
                 events.append(cast("list[Json]", row))
             elif not isinstance(row, dict):
-                raise TraceError(f"line {number} of the trace is no event: that has a number, a clock and a kind")
+                raise TraceError(f"line {number} of the trace is not an event, which has a number, a clock and a kind")
             elif "sends" in row:
                 sends = cast("dict[str, Sequence[Json]]", row)["sends"]
             else:
@@ -94,13 +94,13 @@ class Trace:
 
     @property
     def modules(self) -> Sequence[str]:
-        """The names of the run's modules, in the order of the pipeline."""
+        """The names of the run's modules, in pipeline order."""
         modules: list[dict[str, str]] = self.header["modules"]
         return [module["name"] for module in modules]
 
 
 def is_event(row: Sequence[Json]) -> bool:
-    """Whether a line of JSON is an event, as far as all of them are alike."""
+    """Whether a line of JSON has the form common to all events."""
     match row:
         case [int(), float() | int(), str(), *_]:
             return True
@@ -109,7 +109,7 @@ def is_event(row: Sequence[Json]) -> bool:
 
 
 def _rows(lines: Iterable[str]) -> list[Any]:
-    """Read the lines, but for a last one that is not whole."""
+    """Read the lines, except an incomplete last one."""
     rows: list[Any] = []
     broken: TraceError | None = None
     for number, line in enumerate(lines, 1):
@@ -118,10 +118,10 @@ def _rows(lines: Iterable[str]) -> list[Any]:
         if broken is not None:
             raise broken
         try:
-            line.encode()  # bytes that are no letter are not taken for one
+            line.encode()  # refuses bytes that are not text
             rows.append(json.loads(line))
         except ValueError as exc:
-            broken = TraceError(f"line {number} of the trace is not whole: {exc}")
+            broken = TraceError(f"line {number} of the trace is incomplete: {exc}")
     if broken is not None and not rows:
         raise broken
     return rows

@@ -1,4 +1,4 @@
-"""The graph of a run, as its trace begins with it: modules, places, edges, and what becomes of times on the way."""
+"""The graph of a run, with which its trace begins: modules, places, edges, and how steps change times."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class RunGraph:
 
 
 def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) -> RunGraph:
-    """Describe a run that begins."""
+    """Describe a run at its start."""
     names = _distinct([location.name for location in sidecar.locations])
     modules: list[Json] = []
     places: list[Json] = []
@@ -39,7 +39,7 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
             which = f" {number}" if several else ""
             places.append({"id": port.place, "name": f"{name} in{which}", "module": location.node, "input": number})
         places.append({"id": location.output, "name": f"{name} out", "module": location.node, "input": None})
-        # A source may answer at any time, and so may a module that gives times of its own.
+        # A source may answer at any time, and so may a module that makes its own times.
         initial += [[location.output, encode(time)] for time in location.held]
         for number, (port, upstream) in enumerate(zip(location.ports, location.upstreams, strict=True)):
             row = _row(location.summaries[number] if location.summaries else IDENTITY)
@@ -63,7 +63,7 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number where several modules have the same."""
+    """Return the names, numbered where several modules have the same."""
     total, seen = Counter(names), Counter[str]()
     found: list[str] = []
     for name in names:
@@ -73,7 +73,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _site(location: Location) -> str | None:
-    """The line where the module was composed: the file's name, whichever folder it is in."""
+    """Return the line where the module was composed, with the file's name but not its folder."""
     return None if location.site is None else f"{Path(location.site.filename).name}:{location.site.line}"
 
 
@@ -86,7 +86,7 @@ def _worded(row: Sequence[Summary]) -> str:
 
 
 def sends_of(row: Sequence[Summary]) -> Any:
-    """A function of times for a step of these summaries: the least times that come out."""
+    """Return the function of times for a step with these summaries: to the minimal times that leave it."""
 
     def sends(time: Any) -> list[Any]:
         return [later for summary in row if (later := summary.results_in(time)) is not None]

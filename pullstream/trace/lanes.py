@@ -1,8 +1,8 @@
-"""Seeing a run: lanes and a sidecar that tell what passes, in place of plain ones; a run that is not traced has none.
+"""Observing a run: lanes and a sidecar that report all events, used in place of plain ones in traced runs.
 
-What is in flight is counted here beside the sidecar, not taken from it: a batch is on an edge from the step in which it
-is answered until its lane acknowledges it, whatever the sidecar has made of that yet. So what the sidecar announces can
-be judged by it.
+Values in flight are counted here, independently of the sidecar: a batch is on an edge from the step that answers it
+until its lane acknowledges it, whatever the sidecar has made of it so far. So the sidecar's announcements can be judged
+by these counts.
 """
 
 from collections import Counter
@@ -28,36 +28,36 @@ _LIVE: Any = Stamp.__dict__["live"]
 
 
 class SeenEdge:
-    """An edge that is seen: its number, and what its requests are numbered by."""
+    """An observed edge: its number, and the counter of its requests."""
 
     def __init__(self, observer: Observer, number: int, edge: Edge[Any], below: Port) -> None:
         self.observer = observer
         self.number = number
         self.above, self.below = edge.location.name, below.location.name
-        """The names of the modules that it is between."""
+        """The names of the modules at its ends."""
         self.place = below.place
         self.counted = not edge.scope.sidecar.inner
-        """Whether what is in flight on it counts in the run's own sidecar, and not in that of a stream inside."""
+        """Whether values in flight on it count in the run's own sidecar, and not in an inner stream's."""
         self.direct = below.upstream is edge.location
-        """Whether what is in flight on it leads to all that may come of it. In a loop what goes round is held first."""
+        """Whether its values in flight lead to all their results. In a loop, values that go round are held first."""
         self.requests = 0
         self.lanes = 0
         self.terminated = self.dismissed = False
         self.giving = 0
-        """The number of values that are just given out, of an answer that has brought them before."""
+        """The number of values now being delivered from an answer that arrived earlier."""
 
     def request(self, kind: str, lane: int, about: object = None) -> int:
-        """A request is sent; gives its number."""
+        """Report a request and return its number."""
         self.requests += 1
         self.observer.passed(kind, self, lane, self.requests, about)
         return self.requests
 
     def came(self, times: Sequence[Hashable]) -> None:
-        """An answer has brought values at these times: they are on the edge."""
+        """Count values at these times, brought by an answer, as on the edge."""
         self._change(times, 1)
 
     def went(self, times: Sequence[Hashable]) -> None:
-        """Values at these times have been dealt with."""
+        """Count values at these times as acknowledged."""
         self._change(times, -1)
 
     def _change(self, times: Sequence[Hashable], sign: int) -> None:
@@ -72,7 +72,7 @@ class SeenEdge:
 
 
 class SeenRest(Rest):
-    """The rest of an answer of many times, which is on its edge until it is given out and dealt with."""
+    """The rest of a multi-time answer; it is on its edge until it is delivered and acknowledged."""
 
     __slots__ = ("_edge", "_left")
 
@@ -85,7 +85,7 @@ class SeenRest(Rest):
     @override
     def take(self, limit: int) -> Batch[Any]:
         batch = super().take(limit)
-        # The lane, which has it now, is stamped next.
+        # The lane that receives it is stamped next.
         self._edge.giving = len(batch.values)
         del self._left[: self._edge.giving]
         return batch
@@ -98,18 +98,18 @@ class SeenRest(Rest):
 
 
 class SeenLane(Lane[T_co]):
-    """A lane that tells what passes."""
+    """A lane that reports everything that passes."""
 
     seen: SeenEdge
     index: int
     at_hand: Sequence[Hashable] = ()
-    """The times of the values that are in flight here."""
+    """The times of the values in flight here."""
     _whole = False
-    """Whether an answer is just counted whole."""
+    """Whether an answer is being counted as a whole."""
     _unanswered: int | None = None
-    """The request that went a step of the way, and is sent on with the next."""
+    """The request that advanced one step, and continues with the next."""
     _closed: int | None = None
-    """The termination that was sent, and is to be confirmed."""
+    """The termination that was sent and is not confirmed yet."""
     _telling = False
 
     # ---- what is in flight
@@ -121,7 +121,7 @@ class SeenLane(Lane[T_co]):
 
     @live.setter
     def live(self, value: bool) -> None:
-        # Where what was taken goes into a stream inside, it counts until there is a look (`withdraw`).
+        # If the values went into an inner stream, they count until the frontier is read (`withdraw`).
         if not value and self.at_hand and self.live and not (self._whole or self.port.location.mirroring):
             self._taken()
         _LIVE.__set__(self, value)
@@ -153,7 +153,7 @@ class SeenLane(Lane[T_co]):
     def stamp_many(self, batch: TimedBatch[Any]) -> None:
         gone = Counter(self.at_hand) - Counter(batch.times)
         if self.at_hand and not Counter(batch.times) - Counter(self.at_hand):
-            # Only a part of what it has is left.
+            # Only a part of them is left.
             self.seen.went(list(gone.elements()))
             self.at_hand = list(batch.times)
         else:
@@ -180,14 +180,15 @@ class SeenLane(Lane[T_co]):
     async def ask(self, limit: int = 1, *, stepping: bool = False, many: bool = False) -> Batch[T_co] | Done | None:
         seen, observer = self.seen, self.seen.observer
         if seen.dismissed:
-            # What code of the module below still asks is not sent: its kernel has ended the stream (R9).
+            # Asks of the module's code below are not sent, because its kernel has ended the stream (R9).
             return await super().ask(limit, stepping=stepping, many=many)
         observer.changed()
         number = self._unanswered
         if number is None:
             number = seen.request("ask", self.index, limit)
         self._unanswered = None
-        self.live = False
+        if self.live:
+            self.acknowledge()
         observer.changed()
         try:
             answer = await super().ask(limit, stepping=stepping, many=many)
@@ -223,7 +224,7 @@ class SeenLane(Lane[T_co]):
         return await self._told(reason, super().terminate(reason), unsent=unsent)
 
     async def _told(self, reason: BaseException | None, sending: Awaitable[Done], *, unsent: bool = False) -> Done:
-        """Send a termination, and say so; what was sent before, by the module or by its kernel, is not sent again."""
+        """Send and report a termination, unless the module or its kernel has already sent one."""
         seen = self.seen
         unsent = unsent or self.over or self._closed is not None or (seen.terminated and seen.dismissed)
         number = None if unsent else self._send("abort", "error", reason)
@@ -290,7 +291,7 @@ class SeenLane(Lane[T_co]):
 
 
 class CheckedLane(SeenLane[T_co], WatchedLane[T_co]):  # type: ignore[misc]  # its lanes are such, too
-    """A lane that is seen, and verified."""
+    """A lane that is both observed and verified."""
 
     @override
     def _record(self) -> RunEdge | None:
@@ -300,7 +301,7 @@ class CheckedLane(SeenLane[T_co], WatchedLane[T_co]):  # type: ignore[misc]  # i
 def seen_lane(
     edge: Edge[Any], port: Port, seen: SeenEdge, record: RunEdge | None = None, count: LaneCount | None = None
 ) -> SeenLane[Any]:
-    """A lane of an edge that is seen, and verified if there is a record of that."""
+    """Make an observed lane of an edge; it is also verified if the edge has a checker's record."""
     lane = SeenLane[Any](edge, port, count) if record is None else CheckedLane[Any](edge, port, record, count)
     lane.seen, lane.index = seen, seen.lanes
     seen.lanes += 1

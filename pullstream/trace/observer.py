@@ -1,4 +1,4 @@
-"""The observer of a run that is traced."""
+"""The interface of the observer of a traced run."""
 
 from collections.abc import Hashable
 from typing import Any, Literal, Protocol
@@ -9,28 +9,28 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 
 
 class Observer(Protocol):
-    """Hears of everything that happens in a run."""
+    """Receives every event of a run."""
 
     def passed(self, kind: str, edge: Any, lane: int, number: int, about: object = None) -> None:
-        """A request was sent on an edge, or answered."""
+        """Receive a request that was sent on an edge, or its answer."""
 
     def violated(self, violation: Violation, edge: Any, lane: int, number: int) -> None:
-        """Hear of a broken rule that was found in an ask: what was answered is the last of its events."""
+        """Receive a violation found in an ask; the offending answer is the last of its events."""
 
     def change(self, place: int, time: Hashable, delta: int) -> None:
-        """Pointstamps have come to a place, or gone: a part of what happens as one."""
+        """Receive pointstamps added to a place or removed: a part of an atomic change."""
 
     def changed(self) -> None:
-        """Take what has changed until now as one change: everything is in order, and may be looked at."""
+        """Close an atomic change: everything is consistent and may be examined."""
 
     def began(self, sidecar: Sidecar) -> None:
-        """The run begins; all that it consists of has its place."""
+        """Receive the start of the run; all its parts have their places."""
 
     def wait(self, kind: Literal["awaited", "completed", "dismissed"], place: int, time: Hashable) -> None:
-        """Hear of a wait for a time: that it begins, is told that the time is complete, or is given up."""
+        """Receive a step of a wait for a time: it begins, is notified of the completion, or is given up."""
 
     def untracked(self) -> None:
-        """Hear that times cannot be compared any more: nothing is complete from now on."""
+        """Note that times cannot be compared any more: from now on nothing is complete."""
 
     def ended(self, location: Location) -> None:
-        """A module's part of the run is over."""
+        """Note that a module's part of the run is over."""

@@ -1,4 +1,4 @@
-"""The graph of a pipeline that does not run."""
+"""The graph of a pipeline that is not running."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
@@ -18,11 +18,11 @@ from pullstream.trace.graph import graph_of
 from pullstream.trace.times import Json
 
 UPSTREAM: Final = "upstream"
-"""The name of what stands in the place of the modules above a part."""
+"""The name of the stand-in for the modules above a part."""
 
 
 def planned(blueprint: Blueprint) -> Trace:
-    """The trace of a run that has not begun: its modules, for `draw_graph` and `mermaid`, and no event.
+    """Return the trace of a run that has not begun: its modules, for `draw_graph` and `mermaid`, and no events.
 
     >>> import pullstream as ps
     >>> from pullstream.trace import mermaid, planned
@@ -34,8 +34,8 @@ def planned(blueprint: Blueprint) -> Trace:
         m0 --> m1
         m1 --> m2
 
-    Its modules are made, as a run makes them, and nothing is acquired, called or asked for. What belongs to one run, a
-    handle or an iterator, is left to it. A source, a transformer or a sink alone has its neighbours left out.
+    The modules are made, as in a run; nothing is acquired, called or asked for. Arguments that belong to one run, such
+    as handles and iterators, are not touched. A source, transformer or sink alone is drawn without neighbours.
     """
     return Trace(_header(blueprint), [])
 
@@ -62,14 +62,14 @@ def _header(blueprint: Blueprint) -> dict[str, Json]:
 
 
 def _is_fed(blueprint: Blueprint) -> bool:
-    """Whether it needs something above it."""
+    """Whether a blueprint needs modules above it."""
     return blueprint.kind not in {"source", "pipeline"}
 
 
 def _nest(header: dict[str, Json], stream: Blueprint, node: int) -> None:
-    """Put the graph of a stream in a frame beside the module that opens it while it runs."""
+    """Put the graph of a stream into a frame beside the module that opens it at run time."""
     inner, frames = _header(stream), len(header["frames"]) + 1
-    # What stands for what is above it is the module itself.
+    # The module itself takes the place of the stand-in for its upstream.
     left_out = _is_fed(stream)
     modules, places = (1 + max(one["id"] for one in header[part]) - left_out for part in ("modules", "places"))
     shown = inner["modules"][left_out:]
@@ -102,12 +102,12 @@ def _nest(header: dict[str, Json], stream: Blueprint, node: int) -> None:
 
 
 class Planning(Assembly):
-    """Puts a blueprint together to be looked at."""
+    """Assembles a blueprint for inspection."""
 
     def __init__(self, scope: Any) -> None:
         super().__init__(scope)
         self.inside: list[tuple[int, Blueprint]] = []
-        """The streams that modules make while they run, each with its module's node."""
+        """The streams that modules open at run time, each with its module's node."""
 
     @override
     def made(self, module: Module) -> Any:
@@ -128,37 +128,37 @@ class Planning(Assembly):
 
 
 class StandIn(Kernel[Any]):
-    """A module in the place of one that belongs to one run."""
+    """A module in place of one that belongs to one run."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         return DONE
 
     async def __call__(self, *_: object) -> None:
-        """Stand in for a sink, too."""
+        """Do nothing, as the body of a sink."""
 
 
 def _arguments(module: Module) -> tuple[object, ...]:
-    """All that a module was given."""
+    """Return all arguments of a module."""
     return (*module.args, *(option for _, option in module.options))
 
 
 def _given(module: Module) -> Iterator[Blueprint]:
-    """The streams that a module was given, on its own or several at once, to open while it runs."""
+    """Yield the streams that a module was given, alone or in sequences, to open at run time."""
     for argument in _arguments(module):
         for found in cast("tuple[object, ...]", argument) if isinstance(argument, tuple) else (argument,):
-            # A sink, such as on_error=, is there from the start, and has a box.
+            # A sink, such as on_error=, exists from the start and has its own box.
             if isinstance(found, Blueprint) and not isinstance(found, Sink):
                 yield found
 
 
 def _times(location: Location) -> list[str]:
-    """Words for the summaries of a module that change times."""
+    """Describe the summaries of a module that change times."""
     rows = [row for row in location.summaries or () if row != IDENTITY]
     found = {_told(row) for row in rows if isinstance(row, Summary)}
     found |= {_told(one) for row in rows if not isinstance(row, Summary) for one in row if one != IDENTITY}
     if _is_own(rows):
-        # Of what nests a time still matters below, as long as it is not complete above.
+        # Nested times still depend on the time above, as long as that is not complete.
         found.add("times: nested" if location.traits.lasting else "times: of its own")
     return sorted(found)
 
@@ -173,13 +173,13 @@ def _told(summary: Summary) -> str:
 
 
 def _begins(location: Location) -> bool:
-    """Whether another domain of times begins below a module."""
+    """Whether another time domain begins below a module."""
     rows = location.summaries or ()
     return _is_own(rows) or (bool(rows) and all(_converts(row) for row in rows))
 
 
 def _is_own(rows: Sequence[Summary | Sequence[Summary]]) -> bool:
-    """Whether the times that a module answers at follow from none that it receives."""
+    """Whether the times at which a module answers do not depend on the times it receives."""
     return bool(rows) and all(not isinstance(row, Summary) and not row for row in rows)
 
 
@@ -188,4 +188,4 @@ def _converts(row: Summary | Sequence[Summary]) -> bool:
 
 
 def _nobody(failure: BaseException) -> None:
-    """Hear of no failure: nothing runs."""
+    """Ignore a failure: nothing runs."""

@@ -1,4 +1,4 @@
-"""Seeing what a run knows of its progress: a sidecar that tells what modules hold, and what it says itself."""
+"""Observing a run's progress: a sidecar that reports what modules hold, and its own announcements."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -14,7 +14,7 @@ from pullstream.trace.observer import Observer
 
 
 class SeenSidecar(Sidecar):
-    """A sidecar that tells what modules hold, and what it says to those who wait."""
+    """A sidecar that reports what modules hold, and what it announces to waiters."""
 
     def __init__(self, observer: Observer, spawn: Spawn, detector: DeadlockDetector, outer: Sidecar | None) -> None:
         super().__init__(spawn, detector, outer)
@@ -44,7 +44,7 @@ class SeenSidecar(Sidecar):
             self._listen()
 
     def _listen(self) -> None:
-        """Hear of every change of what modules hold; of what is in flight lanes tell."""
+        """Subscribe to every change of what modules hold; lanes report values in flight."""
         phase = self.phase
         kept = phase.update
 

@@ -1,4 +1,4 @@
-"""Times in a trace: written as JSON, read back as what they were, and shown to people."""
+"""Times in a trace: written as JSON, read back as the original values, and displayed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
@@ -13,7 +13,7 @@ import attrs
 from pullstream.timely import BEGINNING, Lexicographic, LoopTime, Product
 
 Json: TypeAlias = Any
-"""All that a line of JSON may hold."""
+"""A JSON value."""
 
 _SHORT = Repr()
 _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 40, 60, 24
@@ -21,12 +21,12 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfr
 
 
 class NotInTrace(Exception):
-    """A question that a trace does not answer: how a time of an unknown kind is compared, what becomes of one."""
+    """A question that a trace cannot answer: how times of an unknown type compare, or what a step makes of one."""
 
 
 @attrs.frozen(order=False)
 class Opaque:
-    """A time of a kind that is only shown: what it was compared by is not in the trace."""
+    """A time of a type that is only displayed: the trace does not say how it compares."""
 
     shown: str
 
@@ -35,7 +35,7 @@ class Opaque:
 
 
 def shown(value: object) -> str:
-    """A value in few words, the same in every run: without the address that an object happened to have."""
+    """Return a short text for a value, the same in every run: without memory addresses."""
     if value.__class__ is int or value.__class__ is str:
         text = repr(value)
         if len(text) < _SHORT.maxlong:
@@ -50,7 +50,7 @@ def _without_address(text: str) -> str:
 
 
 def encode(value: Any) -> Json:
-    """A time as JSON: numbers and strings as they are, everything else by the name of its kind."""
+    """Return a time as JSON: numbers and strings as they are, other types by name."""
     kind = value.__class__
     if kind is int or kind is str or (kind is float and isfinite(value)):
         return value
@@ -62,7 +62,7 @@ def encode(value: Any) -> Json:
 
 
 def decode(written: Json) -> Any:
-    """The time that was written; `Opaque` for one that is only shown."""
+    """Return the time that was encoded; `Opaque` for one that is only displayed."""
     if not isinstance(written, dict):
         return written
     ((name, value),) = cast("dict[str, Any]", written).items()
@@ -111,7 +111,7 @@ _READERS: Final = {name: read for name, _, read in _CODINGS.values()}
 
 
 def told(written: Json) -> str:
-    """A time, as it was written, for people.
+    """Return the display text of an encoded time.
 
     >>> told(3), told({"date": "2024-02-29"}), told({"loop": [3, 0, 2]}), told({"product": [1, 2]})
     ('3', '2024-02-29', '3 round 0.2', '(1, 2)')

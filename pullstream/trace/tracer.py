@@ -1,7 +1,7 @@
-"""The tracer of a run: writes down all that passes on its edges, all that changes in its progress, and the verdict.
+"""The tracer of a run: writes all events of its edges, all changes of its progress, and the verdict.
 
-What happens is only noted as it happens, and written a thousand events at a time. A value is shown as it was when it
-passed, though: it may be changed later.
+Events are only noted as they happen, and written a thousand at a time. But values are turned into text at once, because
+they may change later.
 """
 
 import json
@@ -34,10 +34,10 @@ TraceTo: TypeAlias = str | PathLike[str] | TextIO
 """The place of a trace: the path of a file, or an open text file."""
 
 SAMPLE: Final = 3
-"""The number of values of a batch that are shown."""
+"""The number of values shown of a batch."""
 
 AT_A_TIME: Final = 1_000
-"""The number of events that are written at a time."""
+"""The number of events written at a time."""
 
 _encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -45,7 +45,7 @@ Noted: TypeAlias = tuple[float, str, tuple[Any, ...]]
 
 
 class Tracer(trio.abc.Instrument):
-    """Observes one run, and writes its trace."""
+    """Observes one run and writes its trace."""
 
     def __init__(self, to: TraceTo, *, limit: int, checker: Checker | None = None) -> None:
         self.verdict: Verdict | None = None
@@ -66,21 +66,21 @@ class Tracer(trio.abc.Instrument):
         self._edges: WeakKeyDictionary[Edge[Any], SeenEdge] = WeakKeyDictionary()
         self._number_of_edges = 0
         self._described: list[dict[str, Json]] = []
-        """The edges that the run begins with."""
+        """The edges with which the run begins."""
         self._rested = False
         self._told: list[Violation] = []
         self._refused: list[object] = []
-        """The failures of answers that were refused, each told once."""
+        """The failures of refused answers, each reported once."""
 
     # ---- for the run
 
     @property
     def sidecar(self) -> Callable[..., Sidecar]:
-        """Makes the run's sidecar."""
+        """Returns the run's sidecar."""
         return partial(SeenSidecar, self)
 
     def lane(self, edge: Edge[Any], port: Port) -> SeenLane[Any]:
-        """A first lane of an edge, seen and, if the run is checked, verified."""
+        """Make the first lane of an edge, observed and, if the run is checked, verified."""
         watched: WatchedLane[Any] | None = None
         if self._checker is not None:
             watched = self._checker.lane(edge, port)
@@ -88,7 +88,7 @@ class Tracer(trio.abc.Instrument):
         seen = self._edges.get(edge)
         if seen is None:
             self._number_of_edges += 1
-            # It must not lead to its edge, which is forgotten when a stream inside is over.
+            # It must not refer to its edge, which is dropped when an inner stream ends.
             seen = self._edges[edge] = SeenEdge(self, self._number_of_edges - 1, edge, port)
             self._describe(seen.number, edge.location, port, counted=seen.counted)
             self._see_resources(edge, edge.location.node if seen.counted else edge.location.name)
@@ -100,13 +100,13 @@ class Tracer(trio.abc.Instrument):
         """Open the file.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         to = self._to
         self._file = open(to, "w", encoding="utf-8") if isinstance(to, (str, PathLike)) else to  # noqa: PTH123, SIM115 - closed at the end of the run
 
     def close(self, failure: BaseException | None) -> None:
-        """The run is over: write what is left, and the verdict."""
+        """Write the remaining events and the verdict, at the end of the run."""
         self.changed()
         self._tell_violations()
         how = "complete" if failure is None else type(failure).__name__
@@ -117,7 +117,7 @@ class Tracer(trio.abc.Instrument):
             self._write([_encoded({"sends": self._table.as_json()}), _encoded(self.verdict.as_json())], last=True)
 
     def shut(self) -> None:
-        """Let go of the file, and hear of nothing any more, however far the run has come."""
+        """Close the file and ignore all further events, however far the run has come."""
         if self._sidecar is not None:
             trio.lowlevel.remove_instrument(self)
         if self._file is not None and self._file is not self._to:
@@ -127,7 +127,7 @@ class Tracer(trio.abc.Instrument):
     # ---- what is heard
 
     def began(self, sidecar: Sidecar) -> None:
-        """The run begins: write what it consists of."""
+        """Write the description of the run as it begins."""
         trio.lowlevel.add_instrument(self)
         self._sidecar = sidecar
         self._clock = trio.lowlevel.current_clock().current_time
@@ -140,7 +140,7 @@ class Tracer(trio.abc.Instrument):
         self._write(self._frontiers())
 
     def passed(self, kind: str, edge: SeenEdge, lane: int, number: int, about: object = None) -> None:
-        """A request was sent on an edge, or answered."""
+        """Note a request that was sent on an edge, or its answer."""
         self._tell_violations()
         if kind == "ask":
             self._note(kind, edge.number, lane, number, about)
@@ -159,11 +159,11 @@ class Tracer(trio.abc.Instrument):
             self._note(kind, edge.number, lane, number)
         else:
             self._note(kind, edge.number, lane, number, shown(about))
-            # Who answers with a failure is above; who sends one up, below.
+            # A failure is answered by the module above, and an error sent by the one below.
             self._tell_refused(about, edge.above if kind == "failed" else edge.below)
 
     def change(self, place: int, time: Hashable, delta: int) -> None:
-        """Pointstamps have come to a place, or gone."""
+        """Note pointstamps added to a place or removed."""
         key = place, time
         now = self._changes.get(key, 0) + delta
         if now:
@@ -172,13 +172,13 @@ class Tracer(trio.abc.Instrument):
             del self._changes[key]
 
     def changed(self) -> None:
-        """Note what has changed until now as one change."""
+        """Note the changes so far as one atomic change."""
         if self._changes and self._sidecar is not None:
             changes, self._changes = self._changes, {}
             self._note("stamps", [(place, time, delta) for (place, time), delta in changes.items()])
 
     def wait(self, kind: Literal["awaited", "completed", "dismissed"], place: int, time: Hashable) -> None:
-        """Note a wait for a time: that it begins, is told that the time is complete, or is given up."""
+        """Note a step of a wait for a time: it begins, is notified of the completion, or is given up."""
         self._note(kind, place, time)
 
     def untracked(self) -> None:
@@ -186,25 +186,25 @@ class Tracer(trio.abc.Instrument):
         self._note("untracked")
 
     def ended(self, location: Location) -> None:
-        """A module's part of the run is over."""
+        """Note that a module's part of the run is over."""
         failure = location.failure
         self._note("ended", location.node, location.ending.value, None if failure is None else shown(failure))
         self._tell_refused(failure, location.name)
 
     @override
     def before_io_wait(self, timeout: float) -> None:
-        """No task can go on: whatever is complete must have been announced."""
+        """Check, when no task can move, that every completion has been announced."""
         if not (self._rested or trio.lowlevel.current_statistics().tasks_runnable):
             self.rest()
 
     def rest(self) -> None:
-        """Note that nothing goes on until something comes from outside, or time passes."""
+        """Note that nothing moves until something comes from outside, or time passes."""
         self.changed()
         self._note("rest")
         self._rested = True
 
     def say_frontiers(self) -> None:
-        """Write down what the run itself says may still come, at a rest."""
+        """Write, at a rest, the frontiers according to the run itself."""
         assert self._sidecar is not None
         phase = self._sidecar.track()
         self._sidecar.propagate()
@@ -214,7 +214,7 @@ class Tracer(trio.abc.Instrument):
                     self._note("said", place, list(phase.frontier(place)))
 
     def violated(self, violation: Violation, edge: SeenEdge, lane: int, number: int) -> None:
-        """Note an answer that breaks a rule, and which."""
+        """Note an answer that breaks a rule, and the rule."""
         last = violation.events[-1] if violation.events else None
         if violation not in self._told and last is not None and last.number == number:
             what, about = last.what, last.about
@@ -228,14 +228,14 @@ class Tracer(trio.abc.Instrument):
         self._tell_violations()
 
     def _tell_violations(self) -> None:
-        """Note what the checker has found since."""
+        """Note new violations found by the checker."""
         if self._checker is not None and len(self._checker.violations) > len(self._told):
             for violation in self._checker.violations[len(self._told) :]:
                 self._told.append(violation)
                 self._note("violation", violation.module, violation.rule, violation.what)
 
     def _tell_refused(self, failure: object, module: str) -> None:
-        """Note which rule is broken by what is refused, checked or not, where that is heard of first."""
+        """Note which rule a refused answer breaks, in checked and unchecked runs, when it is first seen."""
         self._tell_violations()
         broken = None if failure in (*self._told, *self._refused) else _broken(failure, module)
         if broken is not None:
@@ -243,7 +243,7 @@ class Tracer(trio.abc.Instrument):
             self._note("violation", *broken)
 
     def _see_resources(self, edge: Edge[Any], name: str | int) -> None:
-        """Note when a module takes what it needs, and when it lets go of that (R10)."""
+        """Note when a module acquires and releases its resources (R10)."""
         acquire, release = edge.acquire, edge.release
 
         async def acquired() -> None:
@@ -259,7 +259,7 @@ class Tracer(trio.abc.Instrument):
     # ---- writing
 
     def _describe(self, number: int, above: Location, below: Port, *, counted: bool) -> None:
-        """Write of an edge that it is there; of those that the run begins with, its first line tells."""
+        """Write the description of a new edge; the first line describes those with which the run begins."""
         below_it = below.location
         if self._sidecar is None:
             edge = {"id": number, "from": above.node, "to": below_it.node, "place": below.place}
@@ -288,7 +288,7 @@ class Tracer(trio.abc.Instrument):
         self._write(lines)
 
     def _line(self, now: float, kind: str, about: tuple[Any, ...]) -> str:
-        # Most of what happens in a run is one of these three.
+        # Most events of a run are of these three kinds.
         if kind == "ask":
             edge, lane, number, limit = about
             return f'[{self._number},{now},"ask",{edge},{lane},{number},{limit}]'
@@ -309,7 +309,7 @@ class Tracer(trio.abc.Instrument):
         return _encoded([self._number, now, kind, *written])
 
     def _frontiers(self, now: float = 0.0) -> list[str]:
-        """The line for the frontiers that have moved, if any have."""
+        """Return the line for the frontiers that have moved, if any have."""
         assert self._judge is not None
         moved = [[place, sorted(map(encode, times), key=repr)] for place, times in self._judge.moved()]
         if not moved:
@@ -325,19 +325,19 @@ class Tracer(trio.abc.Instrument):
             if last:
                 self._file.flush()
         except (OSError, ValueError) as exc:
-            # The run goes on: who opened it hears of it at its end.
+            # The run continues; the error is raised at its end.
             self.trouble = PullstreamError(f"the trace could not be written: {exc}")
             self.trouble.__cause__ = exc
 
 
 JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "untracked"})
-"""The events that the model has something to say of."""
+"""The kinds of events that the model judges."""
 
 
 def _broken(failure: object, module: str) -> tuple[str, str, str] | None:
-    """The module, the rule and what it did, of a failure that says which rule is broken."""
+    """Return the module, the rule and the deed for a failure that names a broken rule."""
     if isinstance(failure, Violation):
-        # Of an edge that is watched by somebody else.
+        # From an edge that is watched by hand.
         return failure.module, failure.rule, failure.what
     if isinstance(failure, CapabilityError):
         rule, what = "R12", failure.fault.removesuffix(" (R12)")
@@ -345,7 +345,7 @@ def _broken(failure: object, module: str) -> tuple[str, str, str] | None:
         rule, _, what = str(failure).partition(": ")
     else:
         return None
-    # Who did it, and where that was composed, is told beside it.
+    # The module and its line are stored separately.
     return module, rule, re.sub(r", composed at .*?:\d+", "", what).removeprefix(module).lstrip(", ")
 
 

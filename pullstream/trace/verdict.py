@@ -1,7 +1,7 @@
-"""The judge of a trace: the model of timely dataflow, which replays what was recorded (000, Theorem 2).
+"""The judge of a trace: the model of timely dataflow, which replays the recorded events.
 
-It works out by itself, from the definitions and from what was held and in flight, which times may still come where; so
-it also says where a frontier is after each change. What the run announced must agree with it.
+From the definitions, and from the times held and in flight, it computes which times may still arrive where, and so
+where each frontier is after each change. The run's announcements must agree with it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ AT_HAND: Final = 1_000
 
 @attrs.frozen
 class Objection:
-    """An event that the model does not allow: its number, by which rule, and why."""
+    """An event that the model does not allow: its number, the broken rule, and why."""
 
     event: int
     rule: str
@@ -48,21 +48,21 @@ class Objection:
 
 @attrs.frozen
 class Verdict:
-    """The model's verdict on a run: objections, and how much there was to judge."""
+    """The model's verdict on a run: its objections, and how much it has judged."""
 
     objections: Sequence[Objection]
     events: int
     completions: int
     until: tuple[int, str] | None = None
-    """The event from which on nothing can be judged, because times cannot be compared, or are only shown; and why."""
+    """The event from which on nothing can be judged, and why: its times cannot be compared, or are only displayed."""
 
     @property
     def ok(self) -> bool:
-        """Whether the model allows all that it can judge."""
+        """Whether the model allows everything that it can judge."""
         return not self.objections
 
     def as_json(self) -> Json:
-        """The last line of a trace."""
+        """Return the last line of a trace."""
         objections = [[objection.event, objection.rule, objection.because] for objection in self.objections]
         return {
             "verdict": "refused" if objections else "allowed",
@@ -79,33 +79,33 @@ class Verdict:
 
 
 class Table(dict[tuple[int, Hashable], Sequence[Any]]):
-    """The times that came out of steps that change them: filled by the run's own functions, or read from its trace."""
+    """The results of steps that change times: computed by the run's own functions, or read from its trace."""
 
     def sends(self, step: int, function: Sends | None = None) -> Sends:
-        """A function of times for a step: as far as it is known, or worked out by the function and then known."""
+        """Return a step's function of times: from the table, or computed with the function and stored in the table."""
 
         def sends(time: Any) -> Iterable[Any]:
             known = self.get((step, time))
             if known is None:
                 if function is None:
-                    raise NotInTrace(f"the trace does not say what becomes of {time!r} in step {step} of its plan")
+                    raise NotInTrace(f"the trace does not contain the result for {time!r} of step {step} of its plan")
                 known = self[step, time] = list(function(time))
             return known
 
         return sends
 
     def as_json(self) -> Json:
-        """The line of a trace that holds it."""
+        """Return the line of a trace that stores the table."""
         return [[step, encode(time), [encode(later) for later in result]] for (step, time), result in self.items()]
 
     @classmethod
     def read(cls, rows: Sequence[Json]) -> "Table":
-        """The table that such a line holds."""
+        """Read the table from such a line."""
         return cls({(step, decode(time)): [decode(later) for later in result] for step, time, result in rows})
 
 
 class Judge:
-    """Hears the events of a run one by one, and says where frontiers have moved to."""
+    """Receives the events of a run one by one, and computes where frontiers have moved to."""
 
     def __init__(self, header: Mapping[str, Json], functions: Mapping[int, Sends], table: Table) -> None:
         self._names: dict[int, str] = {place["id"]: place["name"] for place in header["places"]}
@@ -117,11 +117,11 @@ class Judge:
         ]
         initial = [(self._names[place], decode(time)) for place, time in header["plan"]["initial"]]
         plan = Plan.of_steps(ports, initial)
-        # What is in flight is so on the step that leads to the input.
+        # Values in flight are on the step that leads to the input.
         self._edges = {b: plan.edges[number].name for number, (_, b, _) in enumerate(steps) if b not in self._outputs}
         self._replay = Replay(plan)
         self._known: dict[tuple[int, Hashable, int], Sequence[Change]] = {}
-        """Changes in the words of the model: of many, few are different."""
+        """Changes in the model's terms; cached, because few of them differ."""
         self._now: dict[int, tuple[Any, ...]] = dict.fromkeys(self._names, ())
         self._least: object = None
         self._events = 0
@@ -139,14 +139,14 @@ class Judge:
         }
 
     def verdict(self) -> Verdict:
-        """The verdict on what was heard so far."""
+        """Return the verdict on the events so far."""
         replayed = self._replay.replayed()
         objections = [Objection(wrong.index, wrong.rule, wrong.because) for wrong in replayed.violations]
         objections = sorted([*objections, *self._trouble], key=lambda objection: objection.event)
         return Verdict(objections, self._events, replayed.completions, self._until)
 
     def see(self, number: int, kind: str, about: Sequence[Any]) -> None:
-        """Hear of an event; times are what they are, and not as they are written."""
+        """Judge an event, with decoded times."""
         self._events += 1
         see = self._seen.get(kind)
         if see is not None and self._until is None:
@@ -158,7 +158,7 @@ class Judge:
                 self._trouble.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
 
     def moved(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
-        """The places whose frontier is another than when this was last asked, and what it is now."""
+        """Return the places whose frontier has moved since the last call, and their frontiers."""
         least = self._replay.least
         if least is self._least:
             return
@@ -181,7 +181,7 @@ class Judge:
         self._replay.see(number, Together(tuple(together)))
 
     def _worded(self, place: int, time: Any, delta: int) -> Sequence[Change]:
-        """A change in the words of the model."""
+        """Return a change in the model's terms."""
         if place in self._outputs:
             name = self._names[place]
             change: Change = Held(name, time) if delta > 0 else Released(name, time)
@@ -214,9 +214,9 @@ class Judge:
 
 
 def judge(trace: Trace) -> Verdict:
-    """The model's verdict on a trace that was written, by what it says and nothing else; its edges are replayed, too.
+    """Return the model's verdict on a written trace, from the trace alone; its edges are replayed, too.
 
-    A trace that is not whole, because what wrote it was killed, is judged as far as it goes.
+    An incomplete trace, whose writer was killed, is judged as far as it goes.
     """
     table = Table.read(trace.sends)
     heard, edges = Judge(trace.header, {}, table), Edges()
@@ -235,7 +235,7 @@ def judge(trace: Trace) -> Verdict:
 
 
 def _as_it_was(kind: str, about: Sequence[Json]) -> Sequence[Any]:
-    """The rest of an event, with its times as they were."""
+    """Return the content of an event with its times decoded."""
     match kind, about:
         case "stamps", [changes]:
             return [[(place, decode(time), delta) for place, time, delta in changes]]

@@ -1,4 +1,4 @@
-"""The player: one page, with all that it needs inside, that steps through a trace."""
+"""The player: a self-contained page that steps through a trace."""
 
 import json
 from base64 import b64encode
@@ -16,20 +16,20 @@ from pullstream.trace.file import Trace
 from pullstream.trace.times import Json, told
 
 SCRIPTS = ("model.js", "pictures.js", "page.js")
-"""The scripts of the page, in their order; with its style and its frame they are files of this package."""
+"""The scripts of the page, in order; like its style and its frame, they are files of this package."""
 
 NO_VERDICT: Final[dict[str, Json]] = {"verdict": "none", "objections": []}
-"""Of a trace that is not whole."""
+"""The verdict of an incomplete trace."""
 
 NOTHING: Final[Sequence[Json]] = (1, 0.0, "of what happened nothing was written down")
-"""The event of a trace that was cut short before its first: the page has a step to be at."""
+"""The event shown for a trace that ends before its first event, because the page needs a step."""
 
 
 def page_of(trace: Trace, title: str = "A run, step by step", *, told: str = "", step: int | None = None) -> str:
-    """Make the page: it asks for nothing from anywhere, and shows edges, times and events at any step.
+    """Make the page, which loads nothing from elsewhere and shows edges, times and events at any step.
 
-    It opens at `step`, as where it goes wrong, or else at the first event that breaks a rule or that the model does not
-    allow, or else at its beginning. `told` says above what is wrong; where it says nothing, the rule is said.
+    It opens at `step`; by default at the first event that breaks a rule or that the model does not allow, or else at
+    the beginning. `told` is a text above that says what is wrong; by default, it is the broken rule.
     """
     data = {**data_of(trace), "told": told, "opens": step}
     script, style = "\n".join(map(_file, SCRIPTS)), _file("player.css")
@@ -48,7 +48,7 @@ def page_of(trace: Trace, title: str = "A run, step by step", *, told: str = "",
 
 
 def data_of(trace: Trace) -> dict[str, Json]:
-    """The trace as the page reads it: its times are words."""
+    """Return the trace in the form that the page reads, with times as text."""
     header = trace.header
     return {
         "modules": header["modules"],
@@ -90,5 +90,5 @@ def _file(name: str) -> str:
 
 
 def _hash(content: str) -> str:
-    """By this the page's own rule lets its script and style in, and no others."""
+    """Return the hash with which the page's own policy admits its script and style, and no others."""
     return b64encode(sha256(content.encode()).digest()).decode()

@@ -5,6 +5,7 @@ python -m tests.benchmarks --quick --repeat 1 # a look, in some minutes
 python -m tests.benchmarks --plot             # and the page and chart of the docs, and the figures as JSON beside
 python -m tests.benchmarks --only W4 growth   # some of it
 python -m tests.benchmarks --only tracker     # a study of one thing, alone (--list); what follows -- is for it
+python -m tests.benchmarks --whole            # whole programs beside the same by hand; --whole main: the main job alone
 """
 
 import argparse
@@ -144,6 +145,10 @@ def found(given: argparse.Namespace, only: list[str]) -> Results:
 
 def main() -> int:
     arguments, own = sys.argv[1:], list[str]()
+    if arguments[:1] == ["--whole"]:
+        from tests.benchmarks.whole.__main__ import main as whole
+
+        return whole(arguments[1:])
     if "--" in arguments:
         at = arguments.index("--")
         arguments, own = arguments[:at], arguments[at + 1 :]

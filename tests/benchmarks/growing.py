@@ -37,7 +37,7 @@ def own_stages(count: int) -> Any:
     import pullstream as ps
 
     @ps.transformer
-    class Passing(ps.Kernel[int]):
+    class Passing(ps.authoring.Kernel[int]):
         """A stage that is not made one loop with its neighbours."""
 
         async def produce(self, limit: int) -> Any:

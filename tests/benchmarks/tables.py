@@ -105,18 +105,18 @@ def growth(results: Results) -> list[str]:
     return table(("what grows", "to", "seconds", "slope", "memory"), rows) if rows else []
 
 
-SLOPES = "A slope is the exponent between the last two: 1 is a cost that follows the number, 0 one that does not."
+SLOPES = "The slope is the exponent between the last two counts: 1 means a proportional cost, 0 a constant one."
 
 INTRODUCTION = """\
 # How fast it is
 
 <!-- Written by `python -m tests.benchmarks --plot`: not to be edited. -->
 
-Each workload has one right answer, which every way of computing it must give. A figure is a ratio to the limit: plain
-Python with what is fast in it (`map`, `itertools`, `Counter`). Every measurement is a process of its own, and right
-before it the limit is measured in another; a ratio is the median of such pairs, in {repeat} rounds over all of them,
-with the least and the greatest in brackets. Costs are processor time of all threads, of warm runs; *fresh process* is
-the first run of each. Where a toolkit is missing it has no way to do it.
+Each workload has one correct result, which every implementation must produce. Figures are ratios to the limit: fast
+plain Python (`map`, `itertools`, `Counter`). Each measurement runs in its own process, right after a measurement of the
+limit in another process. A ratio is the median of {repeat} such pairs, measured in rounds over all implementations; the
+least and the greatest are in brackets. Costs are the processor time of all threads in warm runs; *fresh process* is the
+first run. A toolkit that cannot do a workload is not listed there.
 """
 
 
@@ -125,7 +125,7 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
     toolkits = ", ".join(f"{toolkit} {version}" for toolkit, version in results.versions.items() if version)
     began, ended = results.loads[0], results.loads[-1]
     quiet = began < 1 and ended < 3
-    busy = ", which is the benchmark's own." if quiet else ": others worked on it, and figures are rough."
+    busy = ", from the benchmark itself." if quiet else ": other programs were running, so the figures are rough."
     sizes = "" if results.pace == "full" else f" at the sizes of `--{results.pace}`"
     minutes = f"{results.seconds / 60:.0f} minutes"
     lines = [
@@ -139,7 +139,7 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
         "",
     ]
     if results.missing:
-        lines += [f"Not installed, and so not here: {', '.join(results.missing)}.", ""]
+        lines += [f"Not installed, and therefore not measured: {', '.join(results.missing)}.", ""]
     if results.rows:
         lines += [f"![Costs of all toolkits, as ratios to the limit]({chart})", ""]
         lines += ["## In short", "", *targets(results, workloads.values()), ""]
@@ -149,13 +149,13 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
             continue
         lines += [f"## {workload.name}: {workload.title}", "", workload.says, ""]
         if workload.by_the_clock:
-            lines += ["Measured by the clock, as other processes work, too.", ""]
+            lines += ["Measured by the clock, because other processes take part.", ""]
         # It is measured with every way, at that one's size.
         limit = statistics.median(seconds / row.size for row in rows for seconds in row.limit_warm) * 1e6
         article = "an" if workload.unit[0] in "aeiou" else "a"
         lines += table((HEAD[0], f"{article} {workload.unit}", *HEAD[2:]), map(cells, rows))
         most = max(row.size for row in rows)
-        lines += ["", f"The limit: {took(limit)} {article} {workload.unit}, of {most:,}.", ""]
+        lines += ["", f"The limit: {took(limit)} {article} {workload.unit}, for {most:,} in one run.", ""]
         for row in rows:
             words = [f"{row.size:,} {workload.unit}s"] * (row.size < most) + [row.note] * bool(row.note)
             lines += [f"- {row.name}: {'; '.join(words)}."] * bool(words)
@@ -164,10 +164,15 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
         lines += [
             "## How costs grow",
             "",
-            "A slope is the exponent between the last two: 1 is a cost that follows the number.",
+            "The slope is the exponent between the last two counts: 1 means that the cost is proportional.",
             "",
         ]
         lines += [*growth(results), ""]
     if results.troubles:
-        lines += ["## What gave no figure", "", *(f"- {name}: {why}" for name, why in results.troubles.items()), ""]
+        lines += [
+            "## Workloads without a figure",
+            "",
+            *(f"- {name}: {why}" for name, why in results.troubles.items()),
+            "",
+        ]
     return "\n".join(lines)

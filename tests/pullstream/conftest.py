@@ -29,7 +29,7 @@ class Probe:
 
 
 @ps.source
-class Counting(ps.Kernel[int]):
+class Counting(ps.authoring.Kernel[int]):
     """Gives 0, 1, ... up to `count`, each at a time of its own if `timed`, `delay` seconds after it was asked for."""
 
     def __init__(self, probe, count, *, delay=0.0, failure=None, timed=False):

@@ -34,7 +34,7 @@ LIMIT = 60.0
 """Seconds after which a program is said to hang, on a machine however busy."""
 
 
-class Source(ps.Kernel):
+class Source(ps.authoring.Kernel):
     """A few numbers, each at its time; knows what it has acquired and released."""
 
     open_now = 0
@@ -248,30 +248,32 @@ def each(name, opcodes, every, seed):
 
 
 def busy(folder, endless):
-    ps.run(ps.pipe(ps.count() if endless else ps.values(range(20_000)), ps.map(str), ps.filter(len), ps.drain()))
+    ps.run(ps.pipe(ps.integers() if endless else ps.values(range(20_000)), ps.map(str), ps.filter(len), ps.drain()))
 
 
 def in_threads(folder, endless):
     def slow(n):
         time.sleep(0.001)
 
-    ps.run(ps.pipe(ps.count() if endless else ps.values(range(20)), ps.map_thread(slow, 4), ps.drain()))
+    ps.run(ps.pipe(ps.integers() if endless else ps.values(range(20)), ps.map_thread(slow, 4), ps.drain()))
 
 
 def in_processes(folder, endless):
-    ps.run(ps.pipe(ps.count() if endless else ps.values(range(4)), ps.map_process(str, 2), ps.drain()))
+    ps.run(ps.pipe(ps.integers() if endless else ps.values(range(4)), ps.map_process(str, 2), ps.drain()))
 
 
 def journalled(folder, endless):
     from adapters import files
 
     numbers = ps.unfold(0, lambda n: (n, n + 1) if endless or n < 50 else None)
-    lines = ps.pipe(numbers, ps.epochs(5), ps.accumulate(ps.agg.count()), files.write_jsonl(f"{folder}/{{time}}.jsonl"))
+    lines = ps.pipe(
+        numbers, ps.stamp_epochs(5), ps.accumulate(ps.agg.count()), files.write_jsonl(f"{folder}/{{time}}.jsonl")
+    )
     ps.run(lines, journal=f"{folder}/journal")
 
 
 def iterated(folder, endless):
-    for n in ps.iterate(ps.pipe(ps.count() if endless else ps.values(range(200)), ps.map(str)), limit=7):
+    for n in ps.iterate(ps.pipe(ps.integers() if endless else ps.values(range(200)), ps.map(str)), limit=7):
         len(n)
 
 
@@ -317,7 +319,7 @@ def in_trio(folder, endless):
 
 def loops_left(folder, endless):
     for _ in count() if endless else range(3):
-        for _ in ps.iterate(ps.count(), limit=3):
+        for _ in ps.iterate(ps.integers(), limit=3):
             break
 
 

@@ -131,7 +131,7 @@ def test_a_second_cancellation_does_not_wait():
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:
             await task
-        assert isinstance(caught.value.__cause__, (ps.ReleaseTimeout, ps.Abandoned))
+        assert isinstance(caught.value.__cause__, (ps.errors.ReleaseTimeout, ps.errors.Abandoned))
 
     asyncio.run(main())
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_awaited():
     """What is no pipeline, and where nothing runs that could wait."""
     with pytest.raises(ps.CompositionError, match=r"arun\(\) at .*test_arun.py.* no sink"):
         ps.arun(ps.values("ab"))
-    with pytest.raises(ps.PullstreamError, match="run\\(pipeline\\) elsewhere"):
+    with pytest.raises(ps.PullstreamError, match=r"elsewhere use run\(pipeline\)"):
         ps.arun(ps.pipe(ps.values("ab"), ps.collect())).send(None)
 
 

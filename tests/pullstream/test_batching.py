@@ -7,6 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from tests.sampling import amount
 
 LIMITS = (1, 2, 7, 1024)
 
@@ -100,7 +101,7 @@ def same_at_every_limit(source, stages, raising):
                 assert seen == calls
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=amount(30, 120), deadline=None)
 @given(sources, stages, raising)
 def test_batching_is_invisible(source, stages, raising):
     """Random chains deliver the same at limits 1, 2, 7 and 1024, also when a callable raises."""

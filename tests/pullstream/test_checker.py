@@ -110,22 +110,22 @@ class Timeless(Numbers):
 
 class ManyUnasked(Numbers):
     async def ask(self, limit=1):
-        return ps.TimedBatch([0], ["a"])
+        return ps.authoring.TimedBatch([0], ["a"])
 
 
 class ManyTooMany(Numbers):
     async def ask_many(self, limit=1):
-        return ps.TimedBatch([0, 1], "ab")
+        return ps.authoring.TimedBatch([0, 1], "ab")
 
 
 class ManyAndNone(Numbers):
     async def ask_many(self, limit=1):
-        return ps.TimedBatch([0, None], ["a", "b"])
+        return ps.authoring.TimedBatch([0, None], ["a", "b"])
 
 
 class ManyUnequal(Numbers):
     async def ask_many(self, limit=1):
-        return ps.TimedBatch([0, 1, 2], ["a", "b"])
+        return ps.authoring.TimedBatch([0, 1, 2], ["a", "b"])
 
 
 class LateMany(Numbers):
@@ -133,7 +133,7 @@ class LateMany(Numbers):
 
     async def ask_many(self, limit=1):
         await self.changed.wait()
-        return ps.TimedBatch([0, 1], ["a", "b"])
+        return ps.authoring.TimedBatch([0, 1], ["a", "b"])
 
     async def abort(self):
         self.changed.set()
@@ -354,7 +354,7 @@ async def test_an_impolite_requester_is_accepted_unless_strict(requests):
 # ---- broken modules in a pipeline
 
 
-class Broken(ps.Kernel):
+class Broken(ps.authoring.Kernel):
     """Passes everything on; subclasses do so in a wrong way, some by breaking the machine that runs them."""
 
     machine = Edge
@@ -490,7 +490,7 @@ class AsksAgain(Broken):
 
 
 @ps.source
-class DoneThenMore(ps.Kernel):
+class DoneThenMore(ps.authoring.Kernel):
     """A source that goes on after its end."""
 
     async def produce(self, limit):
@@ -602,7 +602,7 @@ def test_a_violation_that_is_swallowed_ends_the_run():
         while True:
             try:
                 await upstream.ask()
-            except ps.ProtocolError:
+            except ps.errors.ProtocolError:
                 await trio.lowlevel.checkpoint()
             yield ps.Batch(0, [0])
 
@@ -674,7 +674,7 @@ async def test_an_answer_of_many_times_is_drawn_with_each_value_at_its_time(auto
 
     class Many(Numbers):
         async def ask_many(self, limit=1):
-            return ps.TimedBatch([0, 1, (2, "b"), 3][:limit], ["a", "b", "c", "d"][:limit])
+            return ps.authoring.TimedBatch([0, 1, (2, "b"), 3][:limit], ["a", "b", "c", "d"][:limit])
 
     reader = watch(Many())
     await reader.ask_many(2)
@@ -687,7 +687,7 @@ async def test_an_answer_of_many_times_is_drawn_with_each_value_at_its_time(auto
 
 
 @ps.source
-class TrustedMany(ps.Kernel):
+class TrustedMany(ps.authoring.Kernel):
     """Gives what it is told to, unverified without the checker; it holds 4 until it has answered."""
 
     traits = Traits(trusted=True, follows=True)
@@ -715,11 +715,19 @@ async def takes(upstream, ctx, whole):
 @pytest.mark.parametrize(
     ("answers", "rule", "what"),
     [
-        ([ps.TimedBatch([1, 2], ["a"])], "R2", "2 times and 1 values: each has one"),
-        ([ps.TimedBatch([1, None], ["a", "b"])], "R2", "the time None, which is no time"),
-        ([ps.TimedBatch([1, 2] * 5, [*"abcdefghij"])], "R2", "10 values to an ask for 1 to 9"),
-        ([ps.Batch(1, ["a"]), ps.TimedBatch([3, 2], ["a", "b"])], "R12", "it answered at 3, which was complete"),
-        ([ps.Batch(4, ["a"]), ps.TimedBatch([4, 3], ["a", "b"])], "R12", "it answered at 3, which was complete"),
+        ([ps.authoring.TimedBatch([1, 2], ["a"])], "R2", "2 times and 1 values: each has one"),
+        ([ps.authoring.TimedBatch([1, None], ["a", "b"])], "R2", "the time None, which is no time"),
+        ([ps.authoring.TimedBatch([1, 2] * 5, [*"abcdefghij"])], "R2", "10 values to an ask for 1 to 9"),
+        (
+            [ps.Batch(1, ["a"]), ps.authoring.TimedBatch([3, 2], ["a", "b"])],
+            "R12",
+            "it answered at 3, which was complete",
+        ),
+        (
+            [ps.Batch(4, ["a"]), ps.authoring.TimedBatch([4, 3], ["a", "b"])],
+            "R12",
+            "it answered at 3, which was complete",
+        ),
     ],
 )
 def test_a_module_that_nobody_verifies_is_caught_in_an_answer_of_many_times(answers, rule, what, whole):
@@ -736,7 +744,7 @@ def test_a_batch_of_many_times_that_is_not_counted_is_found(method, monkeypatch)
     """What is handed over is in flight, at each of its times (R11)."""
     monkeypatch.setattr(End, method, lambda *_: None, raising=False)
     with pytest.raises(Violation, match="R11"):
-        ps.run(ps.pipe(TrustedMany(ps.TimedBatch([1, 2], ["a", "b"])), takes(whole=True)), check=True)
+        ps.run(ps.pipe(TrustedMany(ps.authoring.TimedBatch([1, 2], ["a", "b"])), takes(whole=True)), check=True)
 
 
 async def test_a_long_stream_is_watched_in_bounded_memory():

@@ -161,7 +161,7 @@ class TestAside:
         told = []
 
         @ps.transformer
-        class Slow(ps.Kernel):
+        class Slow(ps.authoring.Kernel):
             async def produce(self, limit):
                 return await self.upstream.ask(limit)
 
@@ -188,7 +188,7 @@ class TestAside:
         """What the main branch has left out stays open when letting go of it fails."""
 
         @ps.transformer
-        class Failing(ps.Kernel):
+        class Failing(ps.authoring.Kernel):
             async def produce(self, limit):
                 return await self.upstream.ask(limit)
 

@@ -185,7 +185,7 @@ def test_end_and_fail(limit, waiting):
                 await wait_all_tasks_blocked()
                 news.end() if end is None else news.fail(end)
                 news.fail(ValueError("too late"))
-                with pytest.raises(ps.Ended, match=r"broadcast, made at .*test_combining_broadcast.py"):
+                with pytest.raises(ps.errors.Ended, match=r"broadcast, made at .*test_combining_broadcast.py"):
                     await news.send(3)
                 if end is None:
                     assert sorted(await one.result()) == [*range(2 + waiting * 3)]
@@ -252,7 +252,7 @@ def test_completions(limit):
                 news.advance(3)
                 await wait_all_tasks_blocked()
                 assert {time for time, _ in told} == {0, 1, 2}
-                with pytest.raises(ps.CapabilityError, match="cannot send 2 after 3"):
+                with pytest.raises(ps.errors.CapabilityError, match="cannot send 2 after 3"):
                     await news.send("c", 2)
                 news.end()
         assert told[0][1] - began == 1

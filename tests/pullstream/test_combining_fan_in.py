@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from trio._core import _run as trio_scheduler
 
 import pullstream as ps
+from tests.sampling import amount
 
 LIMITS = [1, 2, 7, 4096]
 
@@ -30,7 +31,7 @@ class Watched:
 
 
 @ps.source
-class Pausing(ps.Kernel):
+class Pausing(ps.authoring.Kernel):
     """Values at the times given with them, after random pauses; then the end or a failure."""
 
     def __init__(self, pairs, seed, watched=None, failure=None, stuck=None):
@@ -87,7 +88,7 @@ def collected(source, limit=4096, seed=0, *, timed=False):
 
 lists = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=4)
 several = given(lists, st.sampled_from(LIMITS), st.integers(0, 10**6))
-quickly = settings(max_examples=200, deadline=None, derandomize=True)
+quickly = settings(max_examples=amount(50, 200), deadline=None, derandomize=True)
 
 
 def pausing(values, seed):
@@ -145,7 +146,9 @@ class TestValues:
         pipeline = ps.pipe(ps.zip(*pausing(values, seed), mode="strict"), ps.drain(seen.append))
 
         if len({len(each) for each in values}) > 1:
-            with pytest.raises(ps.LengthError, match=rf"zip.*has ended after {len(expected)} values, and source \d"):
+            with pytest.raises(
+                ps.errors.LengthError, match=rf"zip.*has ended after {len(expected)} values, but source \d"
+            ):
                 run(pipeline, limit, seed)
         else:
             run(pipeline, limit, seed)
@@ -176,7 +179,7 @@ class TestValues:
     def test_merge_is_fair(self):
         """A source that always has something does not keep another from its turn."""
         for limit in LIMITS:
-            seen = collected(ps.pipe(ps.merge(ps.infinite(lambda: "a"), ps.infinite(lambda: "b")), ps.take(40)), limit)
+            seen = collected(ps.pipe(ps.merge(ps.repeat("a"), ps.repeat("b")), ps.take(40)), limit)
             longest = max(len(list(group)) for _, group in itertools.groupby(seen))
             assert longest <= 2 * limit
 
@@ -228,6 +231,24 @@ class TestValues:
 
         assert seen == [1, 2, 3]
         assert len(watched.reasons) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize(
+    ("sources", "key", "given", "told"),
+    [
+        (([3, 1], [2]), None, [2, 3], r"source 1 gave 1 after 3\. Sort them first, .* let key= give"),
+        (([1, 4], [2, 5, 3]), None, [1, 2, 4, 5], "source 2 gave 3 after 5"),
+        (([3, 2, 4],), None, [3], "source 1 gave 2 after 3"),
+        ((["a", "B"], ["b", "A"]), str.lower, ["a", "B", "b"], "source 2 gave 'A' with the key 'a' after .* key 'b'"),
+    ],
+)
+def test_merge_sorted_refuses_values_that_are_not_in_order(sources, key, given, told, limit):
+    """The values before are given; the message has the module, the source, the value and what to do."""
+    seen = []
+    with pytest.raises(ps.PullstreamError, match=rf"merge_sorted, composed at .*test_combining_fan_in.*{told}"):
+        run(ps.pipe(ps.merge_sorted(*map(ps.values, sources), key=key), ps.drain(seen.append)), limit)
+    assert seen == given
 
 
 MODULES = {

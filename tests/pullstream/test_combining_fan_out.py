@@ -10,6 +10,7 @@ from trio._core import _run as trio_scheduler
 from trio.testing import MockClock
 
 import pullstream as ps
+from tests.sampling import amount
 
 LIMITS = [1, 2, 7, 4096]
 
@@ -152,7 +153,7 @@ def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, probe):
     assert told["one"] == told["two"] == told["end"] - 10
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=amount(50, 200), deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(0, 5), max_size=20), st.sampled_from(LIMITS), st.sampled_from([0, 1, 3]), st.integers(0, 10**6)
 )
@@ -204,7 +205,7 @@ class TestPartition:
         """It is an error that names the value, after what came before it."""
         even = []
 
-        with pytest.raises(ps.RoutingError, match=r"partition.* 5 has the key 'odd'.*other=") as caught:
+        with pytest.raises(ps.errors.RoutingError, match=r"partition.* 5 has the key 'odd'.*other=") as caught:
             run(ps.pipe(counting(probe, 9), ps.partition(lambda n: "odd" if n == 5 else "even", {"even": kept(even)})))
 
         assert even == [*range(5)]
@@ -344,20 +345,20 @@ def test_wrong_parts_are_refused():
     """When composing, by name."""
     for make, told in [
         (ps.fork, "fork.*at least one"),
-        (lambda: ps.fork(ps.collect()), "fork.*takes transformers"),
+        (lambda: ps.fork(ps.collect()), "fork.*needs transformers"),
         (lambda: ps.fork(ps.take(1), capacity=-1), "capacity"),
         (lambda: ps.tee(ps.collect(), capacity=1.5), "capacity"),
         (lambda: ps.partition(str, {}), "at least one"),
-        (lambda: ps.partition(str, [ps.collect()]), "dict of a sink"),
-        (lambda: ps.partition(str, {"a": ps.take(1)}), "takes sinks"),
+        (lambda: ps.partition(str, [ps.collect()]), "dict with a sink"),
+        (lambda: ps.partition(str, {"a": ps.take(1)}), "needs sinks"),
         (lambda: ps.partition("a", {"a": ps.collect()}), "callable as its key"),
-        (lambda: ps.merge([1, 2]), "merge.*takes sources.*values"),
+        (lambda: ps.merge([1, 2]), "merge.*needs sources.*values"),
         (lambda: ps.zip(ps.once(1), mode="longest"), "'shortest', 'strict' or 'padded'"),
         (lambda: ps.zip(ps.once(1), fill=0), "mode='padded'"),
         (lambda: ps.merge_sorted(ps.once(1), key=3), "callable as its key"),
         (lambda: ps.broadcast(0), "capacity"),
         (lambda: ps.broadcast(1, overflow="burst"), "overflow"),
-        (lambda: ps.many().add(3), "takes sources"),
+        (lambda: ps.dynamic_merge().add(3), "needs sources"),
     ]:
         with pytest.raises(ps.CompositionError, match=rf"{told}") as caught:
             make()

@@ -15,6 +15,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.blueprint import Module
 from pullstream.engine.nested.side_branch import SideBranch
+from tests.sampling import amount
 from timely import Product, TimeDomainError
 
 
@@ -117,7 +118,7 @@ def built(tree, rng):
         case ("source", times, fails):
             return source(times, rng.random(), fails=fails)
         case ("many", children):
-            many = ps.many()
+            many = ps.dynamic_merge()
             many.add(*[built(child, rng) for child in children])
             many.cap()
             return many
@@ -202,7 +203,7 @@ async def observe(pipeline, log, limit):
     async def wait(progress, time):
         try:
             await progress.completed(time)
-        except (Unseen, ps.Abandoned):
+        except (Unseen, ps.errors.Abandoned):
             log.append(("refused", time))
         else:
             log.append(("complete", time))
@@ -216,7 +217,7 @@ async def observe(pipeline, log, limit):
             log.append(("failed", None))
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=amount(100, 400), deadline=None, derandomize=True)
 @given(graphs)
 def test_completions_of_random_graphs(graph):
     """Where streams meet and part, and meet again, completions are true and come."""

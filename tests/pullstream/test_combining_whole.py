@@ -23,7 +23,7 @@ class Unseen(Exception):
 
 
 @ps.source
-class Rows(ps.Kernel):
+class Rows(ps.authoring.Kernel):
     """Answers pairs (time, value), as many as are asked for; it holds exactly what is still to come."""
 
     traits = Traits(trusted=True, follows=True)
@@ -41,7 +41,7 @@ class Rows(ps.Kernel):
             self._rows, self._fails = self._lots.pop(0)
             self.location.hold(BEGINNING)
         if self._rows:
-            self._left.put_batch(ps.TimedBatch([time for time, _ in self._rows], list(self._rows)))
+            self._left.put_batch(ps.authoring.TimedBatch([time for time, _ in self._rows], list(self._rows)))
         self._left.end(Unseen("above") if self._fails else ps.DONE)
         self.location.drop_capability()
 
@@ -52,7 +52,7 @@ class Rows(ps.Kernel):
 
 
 @ps.transformer
-class Cut(ps.Kernel):
+class Cut(ps.authoring.Kernel):
     """Takes what comes one time after another, and so does everything below."""
 
     traits = Traits(trusted=True)
@@ -148,7 +148,7 @@ def ran(pipeline, logs, times, limit, seed):
     async def wait(progress, time):
         try:
             await progress.completed(time)
-        except (Unseen, ps.Abandoned):
+        except (Unseen, ps.errors.Abandoned):
             return
         told.append(time)
         merged.append((time, [len(log) for log in logs]))
@@ -194,6 +194,7 @@ def parted(kind, case, *, cut):
     return ran(pipeline, logs, [time for time, _ in above], limit, seed)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("kind", PARTING)
 def test_parting_whole_is_parting_one_time_after_another(kind, limit):
@@ -260,6 +261,7 @@ def met(kind, case, *, cut):
     return above, got, failure, told, times
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("kind", MEETING)
 def test_meeting_whole_is_meeting_one_time_after_another(kind, limit):
@@ -302,7 +304,7 @@ def failing_later_still(value):
 PASSING = {
     "prefetch": lambda: ps.prefetch(5),
     "in_flight": lambda: ps.in_flight(ps.prefetch(9), 4),
-    "rate": lambda: ps.rate(3, per=0.5),
+    "rate_limit": lambda: ps.rate_limit(3, per=0.5),
     "timeout": lambda: ps.timeout(1000),
     "pausable": ps.pausable,
     "abortable": ps.abortable,
@@ -311,10 +313,11 @@ PASSING = {
     "map_async": lambda: ps.map_async(soon, 3),
     "map_async, one": lambda: ps.map_async(failing_soon, 1),
     "map_async, fails": lambda: ps.map_async(failing_soon, 3),
-    "lend": lambda: ps.lend(ps.map_async(soon, 2), ps.map(lambda value: value), concurrency=3),
+    "worker_pool": lambda: ps.worker_pool(ps.map_async(soon, 2), ps.map(lambda value: value), concurrency=3),
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("kind", PASSING)
 def test_what_passes_whole_passes_as_one_time_after_another(kind, limit):
@@ -382,6 +385,7 @@ def matched(kind, left, right):
     return pairs
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("kind", JOINS)
 def test_a_join_of_answers_of_many_times(kind, limit):

@@ -1,5 +1,6 @@
 """Handles that steer a stream from outside: `pausable`, `abortable`, and `in_flight` with its `Quota`."""
 
+import contextlib
 import pickle
 
 import pytest
@@ -10,7 +11,7 @@ import pullstream as ps
 
 
 def handles():
-    quota = ps.Quota(3)
+    quota = ps.types.Quota(3)
     return [
         ("pausable", ps.pausable()),
         ("abortable", ps.abortable()),
@@ -36,7 +37,7 @@ async def test_a_handle_belongs_to_one_run_at_a_time(handle, autojump_clock):
     pipeline = ps.pipe(ps.values([1]), transformer, ps.map_async(trio.sleep, 1), ps.collect())
     async with pipeline.open() as running:
         await trio.testing.wait_all_tasks_blocked()  # two that begin in one step begin in any order
-        with pytest.raises(ps.ReuseError, match=rf"{name}, made at .*test_concurrent_handles.py"):
+        with pytest.raises(ps.errors.ReuseError, match=rf"{name}, made at .*test_concurrent_handles.py"):
             async with pipeline.open():
                 pass
         assert await running.result() == [None]
@@ -47,7 +48,7 @@ async def test_a_handle_belongs_to_one_run_at_a_time(handle, autojump_clock):
 async def test_a_handle_stands_in_one_place(handle):
     """Twice in one pipeline is a second use."""
     name, transformer = handle
-    with pytest.raises(ps.ReuseError, match=name):
+    with pytest.raises(ps.errors.ReuseError, match=name):
         async with ps.pipe(ps.values([1]), transformer, transformer, ps.collect()).open():
             pass
 
@@ -98,7 +99,7 @@ async def test_nothing_passes_while_paused(edge, counting, probe, autojump_clock
 
 async def test_a_pause_keeps_a_time_from_completing(autojump_clock):
     """What waits in it is in flight: nothing completes behind it, though upstream has ended."""
-    pause: ps.Pausable[int] = ps.pausable()
+    pause: ps.types.Pausable[int] = ps.pausable()
     pipeline = ps.pipe(ps.values([1]), ps.map_async(trio.sleep, 1), pause, ps.collect())
     async with pipeline.open(check=True) as running:
         await trio.sleep(0.5)
@@ -172,7 +173,7 @@ async def test_the_switch_ends_both_directions_once(  # noqa: PLR0917 - fixtures
     position, strict, reason, counting, probe, autojump_clock
 ):
     """Upstream is let go at once and told why, downstream gets the end or the reason; the second call does nothing."""
-    stop: ps.Abortable[int] = ps.abortable()
+    stop: ps.types.Abortable[int] = ps.abortable()
     got: list[int] = []
 
     async def drain(upstream, ctx):
@@ -231,7 +232,7 @@ async def test_the_end_waits_for_the_release_above(edge, autojump_clock):
     """What is answered after a switch comes when everything above has let go (R7)."""
 
     @ps.source
-    class Slow(ps.Kernel[int]):
+    class Slow(ps.authoring.Kernel[int]):
         async def produce(self, limit):
             await trio.sleep_forever()
 
@@ -251,9 +252,57 @@ async def test_the_end_waits_for_the_release_above(edge, autojump_clock):
         assert trio.current_time() - start == 3
 
 
+@pytest.mark.parametrize("wait", [0, 0.05])
+@pytest.mark.parametrize("how", ["abort", "abort_nowait", "error", "error_nowait", "cancel"])
+@pytest.mark.parametrize("reason", [None, ValueError("switched off")])
+def test_a_termination_from_below_replaces_an_end_that_no_ask_was_answered_with(reason, how, wait):
+    """The consumer sees one end (R3, R5): its own termination, though the switch came first."""
+    stop, mine = ps.abortable(), KeyError("mine")
+    answers = []
+
+    @ps.sink
+    async def terminates(upstream, ctx):
+        stop.abort(reason)
+        await trio.sleep(wait)
+        if how == "cancel":
+            with trio.move_on_after(0), contextlib.suppress(ValueError):
+                await upstream.lane().ask()
+        elif (call := getattr(upstream.lane(), how)(*[mine] * how.startswith("error"))) is not None:
+            assert await call is ps.DONE
+        for _ in range(2):
+            try:
+                answers.append(await upstream.lane().ask())
+            except (KeyError, ValueError) as exc:
+                answers.append(exc)
+
+    ps.run(ps.pipe(ps.values([1]), stop, terminates()), check=True)
+
+    end = mine if how.startswith("error") else ps.DONE
+    assert answers in ([[end, end]] if how != "cancel" else [[end, end], [reason, reason]])
+
+
+@pytest.mark.parametrize("check", [True, "strict"])
+@pytest.mark.parametrize("reason", [None, OSError("switched off")])
+async def test_a_run_that_is_aborted_after_a_switch_breaks_no_rule(reason, check, autojump_clock):
+    """Upstream gets the reason of the switch, the ask below is cancelled: both come from correct requests."""
+    stop = ps.abortable()
+
+    @ps.source
+    async def hangs(ctx):
+        yield 0
+        await trio.sleep_forever()
+
+    with pytest.raises(ps.errors.Abandoned):
+        async with ps.pipe(hangs(), stop, ps.collect()).open(check=check) as running:
+            await trio.sleep(0.05)
+            stop.abort(reason)
+            await running.abort()
+            await running.result()
+
+
 def test_a_reason_is_an_exception():
     """Anything else is refused where it is given."""
-    with pytest.raises(TypeError, match="an exception, and not 'enough'"):
+    with pytest.raises(TypeError, match="an exception, but got 'enough'"):
         ps.abortable().abort("enough")
 
 
@@ -281,7 +330,7 @@ async def test_no_more_than_the_limit_are_inside(edge, drained, autojump_clock):
 
 async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
     """Raised, it lets more in at once; lowered, it lets none in until enough have left."""
-    quota = ps.Quota(2)
+    quota = ps.types.Quota(2)
     gate = trio.Event()
 
     async def call(n):
@@ -336,13 +385,13 @@ async def test_both_sides_of_a_limit_have_names(autojump_clock):
 def test_arguments_are_refused_by_name():
     """What makes no sense is refused when composing."""
     for made, message in [
-        (lambda: ps.in_flight(ps.values([1]), 3), r"in_flight\(\) at .* goes around a transformer"),
+        (lambda: ps.in_flight(ps.values([1]), 3), r"in_flight\(\) at .* needs a transformer"),
         (lambda: ps.in_flight(ps.take(1), 0), r"in_flight\(\) at .* at least 1 as its capacity"),
-        (lambda: ps.Quota(0), r"Quota\(\) at .* at least 1"),
+        (lambda: ps.types.Quota(0), r"Quota\(\) at .* at least 1"),
         (lambda: ps.prefetch(0), r"prefetch\(\) at .* at least 1 as its capacity"),
         (lambda: ps.timeout(0), r"timeout\(\) at .* positive number of seconds"),
-        (lambda: ps.rate(0), r"rate\(\) at .* at least 1 as its count"),
-        (lambda: ps.rate(1, per=-1), r"rate\(\) at .* positive number of seconds as its per"),
+        (lambda: ps.rate_limit(0), r"rate_limit\(\) at .* at least 1 as its count"),
+        (lambda: ps.rate_limit(1, per=-1), r"rate_limit\(\) at .* positive number of seconds as its per"),
         (lambda: ps.throttle("1"), r"throttle\(\) at .* positive"),
         (lambda: ps.debounce(None), r"debounce\(\) at .* positive"),
         (lambda: ps.sample(float("inf")), r"sample\(\) at .* positive"),
@@ -362,7 +411,7 @@ async def test_a_transformer_that_leaves_values_out_stalls_by_name(autojump_cloc
 @pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])
 async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock):
     """Such a wait may take as long as it likes, though everything else waits for it."""
-    pause: ps.Pausable[int] = ps.pausable()
+    pause: ps.types.Pausable[int] = ps.pausable()
     if made == "pause":
         pause.pause()
     stuck = ps.in_flight(ps.filter(lambda n: n == (made == "timeout") * 100), 2)
@@ -391,7 +440,7 @@ async def test_a_thread_ends_a_stream():
 
 async def test_a_thread_adds_sources():
     """What another thread adds is read, and its `cap` lets the stream end."""
-    shops = ps.many()
+    shops = ps.dynamic_merge()
     async with ps.pipe(shops, ps.collect()).open() as running:
         await trio.testing.wait_all_tasks_blocked()
         await trio.to_thread.run_sync(shops.add, ps.values([1, 2]))

@@ -140,7 +140,7 @@ def test_policies_for_a_value_that_fails(helpers):
     leave = ps.map_process(helpers.leave, 1, on_error="result")
     first, second = ps.run(ps.pipe(ps.values([3, 4]), leave, ps.collect()))
     assert "exit code 3 while it worked on 3" in str(first.error)
-    assert isinstance(second.error, ps.WorkerDied)
+    assert isinstance(second.error, ps.errors.WorkerDied)
 
 
 SCRIPT = """
@@ -191,7 +191,7 @@ def test_a_script_that_runs_when_it_is_imported_is_refused(tmp_path):
     """Every worker would start workers of its own, and those others."""
     done = run_script(tmp_path, "")
     assert done.returncode == 1
-    assert 'behind `if __name__ == "__main__":`' in done.stderr
+    assert 'under `if __name__ == "__main__":`' in done.stderr
 
 
 def test_what_cannot_be_pickled_is_refused_by_name(helpers):
@@ -209,14 +209,16 @@ def test_what_cannot_be_pickled_is_refused_by_name(helpers):
         (len, (n for n in "abc"), "cannot be sent to another process"),
         (helpers.odd, 1, "it raised Odd.*, which cannot be pickled"),
     ]:
-        with pytest.raises(ps.Unpicklable, match=message):
+        with pytest.raises(ps.errors.Unpicklable, match=message):
             ps.run(ps.pipe(ps.once(value), ps.map_process(function, 1), ps.collect()))
 
 
 async def test_a_worker_that_is_killed_fails_the_stream_clearly(helpers, tmp_path):
     """The error names the module, the signal and the value; the source is told, and nobody waits for ever."""
     path = tmp_path / "pid"
-    with pytest.raises(ps.WorkerDied, match=r"map_process, composed at .* killed by signal 9 while it worked on .*pid"):
+    with pytest.raises(
+        ps.errors.WorkerDied, match=r"map_process, composed at .* killed by signal 9 while it worked on .*pid"
+    ):
         async with ps.pipe(ps.values([str(path)]), ps.map_process(helpers.hang, 1), ps.collect()).open() as running:
             os.kill(await pid_in(path), signal.SIGKILL)
             with trio.fail_after(300):
@@ -333,5 +335,5 @@ def test_arguments_are_refused_by_name():
         ps.map_process(math.sqrt, 0)
     with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* needs a callable"):
         ps.map_process("sqrt", 1)
-    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* sleep: map_async"):
+    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* sleep: use map_async"):
         ps.map_process(trio.sleep, 1)

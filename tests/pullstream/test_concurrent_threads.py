@@ -137,12 +137,12 @@ async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge)
     """After the grace the abort fails with ReleaseTimeout, by name, and the thread is left behind."""
     with blocking() as (block, called, gate):
         async with (
-            edge(ps.pipe(ps.count(), ps.map_thread(block, 2)), release_timeout=0.05) as reader,
+            edge(ps.pipe(ps.integers(), ps.map_thread(block, 2)), release_timeout=0.05) as reader,
             trio.open_nursery() as nursery,
         ):
             nursery.start_soon(reader.lane().ask, 5)
             await until(lambda: len(called) == 2)
-            with trio.fail_after(300), pytest.raises(ps.ReleaseTimeout, match="map_thread, composed at"):
+            with trio.fail_after(300), pytest.raises(ps.errors.ReleaseTimeout, match="map_thread, composed at"):
                 await reader.abort()
         assert not gate.is_set()
 
@@ -157,7 +157,7 @@ async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
             trio.from_thread.check_cancelled()
             threading.Event().wait(0.001)
 
-    async with edge(ps.pipe(ps.count(), ps.map_thread(look, 1))) as reader, trio.open_nursery() as nursery:
+    async with edge(ps.pipe(ps.integers(), ps.map_thread(look, 1))) as reader, trio.open_nursery() as nursery:
         nursery.start_soon(reader.lane().ask, 1)
         await until(lambda: len(looks) > 2)
         with trio.fail_after(300):
@@ -169,5 +169,5 @@ async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
 
 def test_async_functions_are_sent_to_map_async():
     """A thread cannot await."""
-    with pytest.raises(ps.CompositionError, match=r"map_thread\(\) at .* sleep: map_async"):
+    with pytest.raises(ps.CompositionError, match=r"map_thread\(\) at .* sleep: use map_async"):
         ps.map_thread(trio.sleep, 2)

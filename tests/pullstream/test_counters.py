@@ -99,14 +99,14 @@ async def test_nothing_that_was_not_asked_has_waited():
         await upstream.abort()
 
     rows = await counters_of(ps.pipe(ps.values("ab"), ps.sink(hold)()))
-    assert rows["values"] == ps.Counters("values", 0, 0, 0, 0.0, 0.0, 0.0)
+    assert rows["values"] == ps.types.Counters("values", 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 async def test_a_module_says_how_it_is_doing():
     """What a kernel's `status` gives stands in its row, during the run and after it."""
 
     @ps.transformer
-    class Through(ps.Kernel):
+    class Through(ps.authoring.Kernel):
         asked = 0
 
         async def produce(self, limit):

@@ -18,13 +18,14 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.edge.lane import Lane
 from tests.pullstream.test_refinement import JOINS, STEPS
+from tests.sampling import amount
 from timely import less_equal
 
 LIMITS = (1, 2, 7, 4096)
 
 
 @ps.source
-class Fed(ps.Kernel):
+class Fed(ps.authoring.Kernel):
     """Answers bundles of values, many times at once, each when it is let; it holds what it will answer at."""
 
     traits = Traits(trusted=True, follows=True)
@@ -32,7 +33,7 @@ class Fed(ps.Kernel):
     def __init__(self, bundles, gates):
         self.gates = gates
         self.given = 0
-        self.bundles = [ps.TimedBatch(times, [(time, 0) for time in times]) for times in bundles if times]
+        self.bundles = [ps.authoring.TimedBatch(times, [(time, 0) for time in times]) for times in bundles if times]
         self.wanted = [number for number, times in enumerate(bundles) if times]
 
     async def acquire(self):
@@ -81,15 +82,15 @@ COUNTS = {"take", "take_times", "batch", "accumulate", "debounce"}
 """Steps to which it matters in what order values come, and when."""
 
 STAMPED = {
-    "stamped": lambda n: ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda value: value[0], lateness=9)),
+    "stamped": lambda n: ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda value: value[0], lateness=9)),
     "stamped, late dropped": lambda n: ps.pipe(
-        ps.restamp(lambda _: 0), ps.stamp(lambda value: value[0], lateness=n, late="drop")
+        ps.map_time(lambda _: 0), ps.stamp(lambda value: value[0], lateness=n, late="drop")
     ),
-    "nested": lambda n: ps.pipe(ps.stamp(lambda value: value[0], nest=True), ps.restamp(lambda time: time[0])),
-    "distinct": lambda n: ps.distinct(lambda value: value[0] % 3),
+    "nested": lambda n: ps.pipe(ps.stamp(lambda value: value[0], nest=True), ps.map_time(lambda time: time[0])),
+    "unique_by_time": lambda n: ps.unique_by_time(lambda value: value[0] % 3),
     "scan": lambda n: ps.scan(lambda before, value: (value[0], before[1] + 1), (0, 0)),
     "map_batches": lambda n: ps.pipe(ps.batch(1), ps.flat_map(list)),
-    "none of a window": lambda n: ps.pipe(ps.window(n + 1), ps.flat_map(list)),
+    "none of a window": lambda n: ps.pipe(ps.windowed(n + 1, n + 1), ps.flat_map(list)),
 }
 ALL = {**{name: step for name, step in STEPS.items() if name != "debounce"}, **STAMPED}
 CONCURRENT = {"map_async", "as ready", "prefetch", "diverted", *REORDERS}
@@ -126,7 +127,9 @@ class Program:
             return False
         return not (
             (len(self.inputs) > 1 or self.names & CONCURRENT)
-            and (self.names & (COUNTS | FAILS | {"scan", "distinct", "stamped, late dropped", "none of a window"}))
+            and (
+                self.names & (COUNTS | FAILS | {"scan", "unique_by_time", "stamped, late dropped", "none of a window"})
+            )
         )
 
 
@@ -263,7 +266,7 @@ FAILED_AHEAD = Program(
 """What fails has been given more, whole, than it would have asked for by then."""
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=amount(15, 40), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(programs)
 @example(FAILED_AHEAD)
 def test_random_programs_cut_and_whole(program):

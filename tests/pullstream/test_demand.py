@@ -46,13 +46,16 @@ WAITING = {
     "map_async": (lambda q: ps.map_async(q.work, 2), 2),
     "map_async, as ready": (lambda q: ps.map_async(q.work, 16, ordered=False), 16),
     "map_async, twice": (lambda q: ps.pipe(ps.map_async(q.work, 2), ps.map_async(passed, 2)), 2),
-    "lend": (lambda q: ps.lend(ps.map_async(q.work, 4), ps.map_async(q.work, 4), concurrency=2), 4),
+    "worker_pool": (lambda q: ps.worker_pool(ps.map_async(q.work, 4), ps.map_async(q.work, 4), concurrency=2), 4),
     # Three groups of four calls, which take theirs at once, and what was asked for on the strength of that.
     "group_by": (lambda q: ps.group_by(lambda n: n % 3, ps.map_async(q.work, 4)), 12 + 8),
     "flatten": (lambda q: ps.pipe(ps.map(q.stream), ps.flatten()), 1),
     "flatten, side by side": (lambda q: ps.pipe(ps.map(q.stream), ps.flatten(concurrency=3)), 3),
     "flat_map": (lambda q: ps.flat_map(q.stream), 1),
-    "rate": (lambda q: ps.pipe(ps.rate(3, per=1.0), ps.map(lambda value: setattr(q, "done", q.done + 1))), 3),
+    "rate_limit": (
+        lambda q: ps.pipe(ps.rate_limit(3, per=1.0), ps.map(lambda value: setattr(q, "done", q.done + 1))),
+        3,
+    ),
     "map_async behind a filter": (lambda q: ps.pipe(ps.filter(lambda n: True), ps.map_async(q.work, 2)), 2),
 }
 

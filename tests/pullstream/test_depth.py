@@ -45,7 +45,7 @@ async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump
 def test_values_may_go_aside_again_and_again():
     """Sinks beside the main one, as many as one likes: an ending begins a new stack at each."""
     aside = row(lambda: ps.map(int, on_error=ps.drain()), 150)
-    assert ps.run(ps.pipe(ps.count(), aside, ps.take(3), ps.collect())) == [0, 1, 2]
+    assert ps.run(ps.pipe(ps.integers(), aside, ps.take(3), ps.collect())) == [0, 1, 2]
     failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), aside))
 
 
@@ -59,7 +59,7 @@ def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe)
         raise ZeroDivisionError
         yield
 
-    patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.rate(10**6), 40))
+    patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.rate_limit(10**6), 40))
 
     async def main():
         async with ps.pipe(ps.merge(patient, failing()), ps.drain()).open(check=check) as running:
@@ -71,6 +71,7 @@ def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe)
     assert probe.reasons == [caught.value]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [lambda: ps.map_batches(list), lambda: ps.take(10**6)], ids=["map_batches", "take"])
 def test_as_many_as_are_let_in_can_end_in_every_way(make, counting, new_probe):
     """Where the recursion limit allows no more, one more is refused by name; what is allowed runs, and ends."""

@@ -58,10 +58,11 @@ def test_another_project_of_a_package_s_name_is_found(tmp_path):
         check=False,
     )
     assert done.returncode == 1, done.stderr
-    assert f"!! adapters     is {tmp_path}/adapters/__init__.py, and not the toolkit's" in done.stdout
+    assert f"!! adapters     found at {tmp_path}/adapters/__init__.py, which is not the toolkit's" in done.stdout
     assert "rename the file, or\n" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_spark_is_started_in_a_process_of_its_own(capsys):
     """It counts to three, and says by which Java."""
@@ -75,7 +76,7 @@ def test_a_spark_that_does_not_start_says_why(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "SPARK", "raise OSError('no Java anywhere')")
     code, out = told(capsys)
     assert code == 1
-    assert out.endswith("!! spark starts does not\n                OSError: no Java anywhere\n")
+    assert out.endswith("!! spark starts no\n                OSError: no Java anywhere\n")
 
 
 def test_what_is_not_installed_starts_no_spark(capsys, monkeypatch):

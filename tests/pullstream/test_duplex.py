@@ -15,10 +15,12 @@ class Boom(Exception):
 
 def through_a_pair(source, sink, *, runs=1, limit=4096):
     """The values of a source, written into a pair and read from it, in one run or in two."""
-    reading, writing = ps.pair()
+    reading, writing = ps.duplex.pair()
 
     async def one():
-        async with ps.connect(ps.Duplex(source, sink), ps.Duplex(reading, writing)).open(limit=limit) as running:
+        async with ps.duplex.connect(ps.duplex.Duplex(source, sink), ps.duplex.Duplex(reading, writing)).open(
+            limit=limit
+        ) as running:
             return (await running.result())[1]
 
     async def two():
@@ -72,8 +74,8 @@ async def test_a_reader_that_fails(runs, counting, probe, autojump_clock):
 
 async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autojump_clock):
     """The reading run fails with Abandoned, and no open time is complete there."""
-    reading, writing = ps.pair()
-    with pytest.raises(ps.Abandoned, match="writes into the pair"):
+    reading, writing = ps.duplex.pair()
+    with pytest.raises(ps.errors.Abandoned, match="writing end of the pair"):
         async with (
             ps.pipe(counting(probe, 9, delay=1, timed=True), writing).open() as writer,
             ps.pipe(reading, ps.collect()).open() as reader,
@@ -87,8 +89,8 @@ async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autoj
 
 async def test_a_reader_that_nobody_waits_for_tells_that_its_writer_was_aborted(counting, probe, autojump_clock):
     """Its stream has failed, though not by an abort of its own: leaving its block says so."""
-    reading, writing = ps.pair()
-    with pytest.raises(ps.Abandoned, match="writes into the pair"):
+    reading, writing = ps.duplex.pair()
+    with pytest.raises(ps.errors.Abandoned, match="writing end of the pair"):
         async with ps.pipe(reading, ps.collect()).open():
             async with ps.pipe(counting(probe, 9, delay=1, timed=True), writing).open() as writer:
                 await trio.sleep(3.5)
@@ -101,7 +103,7 @@ async def test_a_reader_that_nobody_waits_for_tells_that_its_writer_was_aborted(
 async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clock):
     """A termination is confirmed when what is above the writing end has been released, and was told why."""
     way, position = cell
-    reading, writing = ps.pair()
+    reading, writing = ps.duplex.pair()
     reason = Boom()
     outcome = []
     async with trio.open_nursery() as nursery:
@@ -138,11 +140,13 @@ async def test_completions_pass_through(autojump_clock):
 
     for runs in (1, 2):
         seen = {}
-        reading, writing = ps.pair()
+        reading, writing = ps.duplex.pair()
         first = ps.pipe(telling(), writing)
         second = ps.pipe(reading, ps.collect().named("got"))
         if runs == 1:
-            both = ps.connect(ps.Duplex(telling(), ps.collect().named("got")), ps.Duplex(reading, writing))
+            both = ps.duplex.connect(
+                ps.duplex.Duplex(telling(), ps.collect().named("got")), ps.duplex.Duplex(reading, writing)
+            )
             async with both.open() as running, trio.open_nursery() as nursery:
                 start = trio.current_time()
                 await watch(running, nursery, seen, start)
@@ -165,12 +169,12 @@ async def watch(running, nursery, seen, start):
 
 def test_a_pair_is_used_once():
     """A second opening of either end and pickling are refused by name."""
-    reading, writing = ps.pair()
-    pipeline = ps.connect(ps.Duplex(ps.values("ab"), ps.collect()), ps.Duplex(reading, writing))
+    reading, writing = ps.duplex.pair()
+    pipeline = ps.duplex.connect(ps.duplex.Duplex(ps.values("ab"), ps.collect()), ps.duplex.Duplex(reading, writing))
     assert ps.run(pipeline) == (None, ["a", "b"])
-    with pytest.raises(ps.ReuseError, match="sink of pair"):
+    with pytest.raises(ps.errors.ReuseError, match="sink of pair"):
         ps.run(ps.pipe(ps.values("ab"), writing))
-    with pytest.raises(ps.ReuseError, match="source of pair"):
+    with pytest.raises(ps.errors.ReuseError, match="source of pair"):
         ps.run(ps.pipe(reading, ps.collect()))
     for end in (reading, writing):
         with pytest.raises(TypeError, match="pair, made at"):
@@ -183,9 +187,9 @@ def test_a_pair_is_used_once():
 async def test_half_open(counting, new_probe, autojump_clock):
     """One direction ends before the other, which goes on."""
     short, long = new_probe(), new_probe()
-    a = ps.Duplex(counting(short, 1), ps.collect())
-    b = ps.Duplex(counting(long, 3, delay=1), ps.collect())
-    async with ps.connect(a, b).open() as running:
+    a = ps.duplex.Duplex(counting(short, 1), ps.collect())
+    b = ps.duplex.Duplex(counting(long, 3, delay=1), ps.collect())
+    async with ps.duplex.connect(a, b).open() as running:
         assert await running.result() == ([0], [0, 1, 2])
     assert short.balanced
     assert long.balanced
@@ -196,11 +200,11 @@ async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, 
     """The other's source is told why, and the run fails with the failure as it is."""
     fails, goes_on, boom = new_probe(), new_probe(), Boom()
     sides = [
-        ps.Duplex(counting(fails, 2, delay=1, failure=boom), ps.collect()),
-        ps.Duplex(counting(goes_on, 99, delay=1), ps.collect()),
+        ps.duplex.Duplex(counting(fails, 2, delay=1, failure=boom), ps.collect()),
+        ps.duplex.Duplex(counting(goes_on, 99, delay=1), ps.collect()),
     ]
     with pytest.raises(Boom) as caught:
-        async with ps.connect(sides[side], sides[1 - side]).open() as running:
+        async with ps.duplex.connect(sides[side], sides[1 - side]).open() as running:
             await running.result()
     assert caught.value is boom
     assert fails.balanced
@@ -211,8 +215,8 @@ async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, 
 async def test_an_abort_ends_both(counting, new_probe, autojump_clock):
     """Both sources are released."""
     probes = [new_probe(), new_probe()]
-    a, b = (ps.Duplex(counting(probe, 99, delay=1), ps.collect()) for probe in probes)
-    async with ps.connect(a, b).open() as running:
+    a, b = (ps.duplex.Duplex(counting(probe, 99, delay=1), ps.collect()) for probe in probes)
+    async with ps.duplex.connect(a, b).open() as running:
         await trio.sleep(2.5)
         await running.abort()
         assert all(probe.balanced and probe.acquired for probe in probes)
@@ -220,14 +224,14 @@ async def test_an_abort_ends_both(counting, new_probe, autojump_clock):
 
 async def test_a_conversation(autojump_clock):
     """Two runs, connected by a duplex pair: questions go one way and answers the other, each waiting for the other."""
-    client, server = ps.duplex_pair()
+    client, server = ps.duplex.duplex_pair()
 
     async def answer(question):
         await trio.sleep(1)
         return question * 2
 
     serving = ps.pipe(server.source, ps.map_async(answer, 1), server.sink)
-    asking = ps.connect(client, ps.Duplex(ps.values([1, 2, 3]), ps.collect()))
+    asking = ps.duplex.connect(client, ps.duplex.Duplex(ps.values([1, 2, 3]), ps.collect()))
     async with serving.open() as there, asking.open() as here:
         assert await here.result() == ([2, 4, 6], None)
         await there.result()
@@ -235,6 +239,9 @@ async def test_a_conversation(autojump_clock):
 
 def test_what_is_no_duplex_is_refused():
     """A duplex is a source and a sink, and only duplexes are connected."""
-    for wrong in (lambda: ps.Duplex(ps.drain(), ps.count()), lambda: ps.connect(ps.count(), ps.drain())):
+    for wrong in (
+        lambda: ps.duplex.Duplex(ps.drain(), ps.integers()),
+        lambda: ps.duplex.connect(ps.integers(), ps.drain()),
+    ):
         with pytest.raises(ps.CompositionError, match=r"Duplex|duplexes"):
             wrong()

@@ -15,6 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
 from pullstream.modules.windows.window import Windowed
+from tests.sampling import amount
 from timely import BEGINNING
 
 SIZE, EVERY, GAP = 4, 3, 3
@@ -140,7 +141,7 @@ def ran(case, module):
 
 
 @pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(15, 60), deadline=None)
 @given(case=cases)
 def test_what_is_in_windows(kind, case):
     """The rows of each window, at its end, ends in order; those of one source in the order in which they came."""
@@ -155,8 +156,9 @@ def test_what_is_in_windows(kind, case):
         ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(15, 60), deadline=None)
 @given(case=cases)
 def test_folds_and_keys(kind, case):
     """A fold's result of every window, and of every key and window; with a key, sessions are its own."""
@@ -176,7 +178,7 @@ def test_folds_and_keys(kind, case):
 
 
 @pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(15, 60), deadline=None)
 @given(case=cases)
 def test_eager_results(kind, case):
     """With `eager` each row is followed by the result so far, of every window it is in, and the final one comes too."""
@@ -239,7 +241,7 @@ def least(kind, clocks, rows):
 
 
 @pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(15, 60), deadline=None)
 @given(
     steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["value", "clock"]), st.integers(0, 3)), max_size=15),
     limit=st.sampled_from([1, 4096]),

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-import trio
+import trio.testing
 
 import pullstream as ps
 
@@ -12,8 +12,9 @@ LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
 @ps.source
 async def gives(ctx, *answers):
-    """Yields what is a batch, and moves its clock to what is a time."""
+    """Yields what is a batch, and moves its clock to what is a time; each when the one before is dealt with."""
     for answer in answers:
+        await trio.testing.wait_all_tasks_blocked()
         if isinstance(answer, ps.Batch):
             yield answer
         else:
@@ -66,7 +67,12 @@ async def test_completions_come_before_the_batch_that_follows_them():
                     for time in batch.times:
                         ctx.notify_at(time)
 
-    answers = ps.TimedBatch([1, 2, 3], list("abc")), ps.Batch(3, ["d"]), 4, ps.TimedBatch([5, 6], list("ef"))
+    answers = (
+        ps.authoring.TimedBatch([1, 2, 3], list("abc")),
+        ps.Batch(3, ["d"]),
+        4,
+        ps.authoring.TimedBatch([5, 6], list("ef")),
+    )
     async with ps.pipe(gives(*answers), notes()).open() as running:
         await running.result()
     assert told == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
@@ -105,14 +111,14 @@ async def test_any_of_its_times_may_be_held():
     @ps.transformer
     async def holds(upstream, ctx):
         async for batch in ctx.batches(upstream, many=True):
-            with pytest.raises(ps.CapabilityError, match="hold 0, which it has no right to"), ctx.hold(0):
+            with pytest.raises(ps.errors.CapabilityError, match="hold 0, which it has no right to"), ctx.hold(0):
                 pass
             with ctx.hold(3):
                 upstream.ack()
                 yield ps.Batch(3, ["late"])
             assert list(batch.times) == [1, 2, 3]
 
-    pipeline = ps.pipe(gives(ps.TimedBatch([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
+    pipeline = ps.pipe(gives(ps.authoring.TimedBatch([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
     async with pipeline.open() as running:
         assert await running.result() == [(3, "late")]
 
@@ -128,7 +134,7 @@ async def test_who_waits_in_the_middle_says_how_far_it_has_come():
             await go_on.wait()
             yield event.part(2)
 
-    pipeline = ps.pipe(gives(ps.TimedBatch([1, 2, 3, 4], list("abcd"))), waits(), ps.collect(timed=True))
+    pipeline = ps.pipe(gives(ps.authoring.TimedBatch([1, 2, 3, 4], list("abcd"))), waits(), ps.collect(timed=True))
     async with pipeline.open() as running:
         await running.progress.completed(2)
         assert list(running.progress.frontier()) == [3]
@@ -143,7 +149,9 @@ def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
     @ps.transformer
     async def doubles(upstream, ctx):
         async for batch in ctx.batches(upstream, many=True):
-            yield ps.TimedBatch([time for time in batch.times for _ in "ab"], [v for v in batch.values for _ in "ab"])
+            yield ps.authoring.TimedBatch(
+                [time for time in batch.times for _ in "ab"], [v for v in batch.values for _ in "ab"]
+            )
 
     @ps.sink
     async def parts(upstream, ctx):
@@ -191,7 +199,7 @@ def test_who_expects_one_time_is_told_what_to_do():
                     return time, values
         return None
 
-    with pytest.raises(TypeError, match=r"take its runs\(\).*without many=True"):
+    with pytest.raises(TypeError, match=r"use its runs\(\).*ctx\.events\(upstream\)"):
         ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()), limit=2)
     assert ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()), limit=1) == (1, [1])
 

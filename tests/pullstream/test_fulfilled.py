@@ -9,7 +9,7 @@ from pullstream.engine.sidecar.consequences import LAST
 
 
 @ps.source
-class Steered(ps.Kernel[int]):
+class Steered(ps.authoring.Kernel[int]):
     """Gives 0, 1, ... at times of their own, and then waits at the time after them; `locations` tells its place."""
 
     def __init__(self, locations, count, *, ends=False):
@@ -52,12 +52,12 @@ def fulfilled_of(pipeline_of, count, times):
         pytest.param(lambda: (ps.count_by_key(),), [0, 1, 2, 3], id="per time"),
         pytest.param(lambda: (ps.delay(2),), [0, 1, 2, 3], id="delay"),
         pytest.param(lambda: (ps.fork(ps.map(str), ps.delay(2)),), [0, 1], id="fork with a delay"),
-        pytest.param(lambda: (ps.restamp(lambda n: n // 2),), [0, 1, 2, 3], id="restamp"),
-        pytest.param(lambda: (ps.restamp(lambda n: n // 3),), [0, 1, 2], id="restamp to what is not over"),
+        pytest.param(lambda: (ps.map_time(lambda n: n // 2),), [0, 1, 2, 3], id="map_time"),
+        pytest.param(lambda: (ps.map_time(lambda n: n // 3),), [0, 1, 2], id="map_time to what is not over"),
         pytest.param(lambda: (ps.tumbling(2),), [0, 1, 2, 3], id="tumbling"),
         pytest.param(lambda: (ps.sliding(4, 2),), [0, 1], id="sliding"),
-        pytest.param(lambda: (ps.epochs(count=1, nest=True),), [0, 1, 2, 3], id="nested epochs"),
-        pytest.param(lambda: (ps.restamp(lambda _: 0), ps.epochs(1)), [], id="epochs"),
+        pytest.param(lambda: (ps.stamp_epochs(count=1, nest=True),), [0, 1, 2, 3], id="nested epochs"),
+        pytest.param(lambda: (ps.map_time(lambda _: 0), ps.stamp_epochs(1)), [], id="epochs"),
         pytest.param(lambda: (ps.loop(ps.map(lambda n: n)),), [0, 1, 2, 3], id="loop"),
     ],
 )
@@ -117,7 +117,7 @@ def test_behind_a_stamp_it_is_fulfilled_at_the_end():
 
     async def main():
         locations = []
-        pipeline = ps.pipe(Steered(locations, 3, ends=True), ps.restamp(lambda _: 0), ps.epochs(1), ps.collect())
+        pipeline = ps.pipe(Steered(locations, 3, ends=True), ps.map_time(lambda _: 0), ps.stamp_epochs(1), ps.collect())
         async with pipeline.open() as running:
             await trio.testing.wait_all_tasks_blocked()
             await locations[0].until_fulfilled(0)
@@ -156,11 +156,11 @@ def test_waiting_tells_how_the_run_ended_otherwise():
                     nursery.start_soon(wait, running)
                     await trio.testing.wait_all_tasks_blocked()
                     await (running.abort() if ending == "aborted" else running.wait())
-        except (ValueError, ps.Abandoned):
+        except (ValueError, ps.errors.Abandoned):
             pass
         return told
 
-    assert [type(exc) for exc in trio.run(main, "aborted")] == [ps.Abandoned]
+    assert [type(exc) for exc in trio.run(main, "aborted")] == [ps.errors.Abandoned]
     assert [str(exc) for exc in trio.run(main, "failed", clock=trio.testing.MockClock(autojump_threshold=0))] == [
         "no 3"
     ]
@@ -194,7 +194,7 @@ def test_a_stall_says_what_is_waited_for():
     """Who waits, as the only way on, for what needs the way on stalls, and hears what is in its way."""
 
     @ps.source
-    class Waiting(ps.Kernel[int]):
+    class Waiting(ps.authoring.Kernel[int]):
         given = False
 
         async def produce(self, limit):

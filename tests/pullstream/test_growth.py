@@ -1,6 +1,7 @@
 """Nothing grows for ever: what a run keeps for its times and its lanes does not add up, though nobody looks."""
 
 import gc
+import random
 import sys
 import weakref
 
@@ -14,7 +15,9 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.waiting import Requests, Waiter
+from timely import Product
 from timely.mutable import MutableAntichain
+from timely.order import minimal
 
 FEW = 600
 """So many times are enough to see that something is kept for each, ..."""
@@ -61,7 +64,8 @@ def containers(thing):
         case Location():
             return {"mirrored": thing._mirrored, "held": thing._held, "counts": thing.meter.ins + thing.meter.outs}
         case MutableAntichain():
-            return {"heap": thing._heap, "times": thing._counts}
+            rows = thing._chains._listed if thing._chains else ()
+            return {"heap": thing._heap, "times": thing._counts, "rows": rows}
         case Sidecar():
             return {"lanes": thing.stamps, "in flight": thing.in_flight, "mirrors": thing.nesting.mirrors}
         case Requests():
@@ -91,11 +95,25 @@ SHAPES = {
     "flatten sources": ps.pipe(ps.map(lambda n: ps.values([n])), ps.flatten(concurrency=2)),
     "loop": ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n)),
     "fork": ps.fork(ps.map(str), ps.count_by_key()),
-    "lend": ps.lend(ps.map(str)),
+    "worker_pool": ps.worker_pool(ps.map(str)),
     "in_flight": ps.in_flight(ps.map(str), 4),
     "sessions": ps.sessions(2, ps.agg.count(), key=lambda n: n % 5),
-    "late": ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda n: n, lateness=5)),
+    "late": ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda n: n, lateness=5)),
 }
+
+
+QUICK = {
+    "map",
+    "count_by_key",
+    "flatten",
+    "late",
+    "sessions",
+    "in_flight",
+    "group_by",
+    "group_by a fold",
+    "group_by group_by",
+}
+"""The shapes that take thousands of times at once."""
 
 
 def soak(module, times, look, *, beside=None):
@@ -109,12 +127,13 @@ def soak(module, times, look, *, beside=None):
     trio.run(main, clock=MockClock(autojump_threshold=0))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_entry_stays_for_a_time(name, beside, kept):
     """However many times have passed, and though nobody looks, few entries are kept."""
     looks = []
-    times = MORE if name in {"map", "count_by_key", "flatten", "late", "sessions", "in_flight"} else FEW
+    times = MORE if name in QUICK else FEW
     soak(SHAPES[name], times, lambda: looks.append(kept()), beside=beside)
     # A few batches' times, however many have passed.
     assert {what: size for what, size in looks[-1].items() if size > min(times / 2, 5 * 4096)} == {}
@@ -201,17 +220,34 @@ async def test_a_lane_with_a_batch_that_nobody_acknowledges_holds_its_time():
         assert await running.result() == [("has not acknowledged a batch at", 1)]
 
 
-def test_requests_that_are_taken_back_are_forgotten():
+@pytest.mark.parametrize("time", [int, lambda number: Product(number, number)], ids=["total", "partial"])
+def test_requests_that_are_taken_back_are_forgotten(time):
     """Though one stays that is least, and keeps those behind it from coming to the top."""
     requests = Requests[Waiter]()
-    requests[0] = waiter = None
-    for time in range(1, 10_000):
-        requests[time] = waiter
-        assert requests.first == [0]
-        del requests[time]
-    assert len(requests._heap) < 500
-    del requests[0]
+    requests[time(0)] = waiter = None
+    for number in range(1, 10_000):
+        requests[time(number)] = waiter
+        assert requests.first == [time(0)]
+        del requests[time(number)]
+    assert len(requests._heap or requests._minima) < 500
+    del requests[time(0)]
     assert requests.first == []
+
+
+def test_requests_in_a_partial_order_give_the_minimal_ones():
+    """Whatever comes and goes; and all of them once two are of two domains."""
+    rng = random.Random(0)
+    requests, there = Requests[Waiter](), {}
+    for _ in range(2_000):
+        time = Product(rng.randrange(9), rng.randrange(9))
+        if rng.random() < 0.6:
+            requests[time] = there[time] = None
+        elif there:
+            time = rng.choice(list(there))
+            del requests[time], there[time]
+        assert set(requests.first) == set(minimal(there))
+    requests[3] = None
+    assert set(requests.first) == {*there, 3}
 
 
 async def waited(thing):
@@ -238,7 +274,7 @@ async def test_a_task_that_stays_keeps_nothing_of_what_it_dealt_with(module, ask
             there.append(weakref.ref(self))
 
     @ps.source
-    class Two(ps.Kernel):
+    class Two(ps.authoring.Kernel):
         async def produce(self, limit):
             await trio.sleep(1 if len(there) < 2 else 1e6)
             return ps.Batch(len(there), [Thing()])

@@ -18,10 +18,10 @@ async def nothing(io):
 
 async def conversation(ask, tell, said=(), answered=(), **options):
     """Both sides' results, each what the other said after the talk."""
-    client, server = ps.duplex_pair()
-    client, server = ps.handshake(client, ask, **options), ps.handshake(server, tell, **options)
-    here = ps.connect(client, ps.Duplex(ps.values(said), ps.collect()))
-    there = ps.connect(server, ps.Duplex(ps.values(answered), ps.collect()))
+    client, server = ps.duplex.duplex_pair()
+    client, server = ps.duplex.handshake(client, ask, **options), ps.duplex.handshake(server, tell, **options)
+    here = ps.duplex.connect(client, ps.duplex.Duplex(ps.values(said), ps.collect()))
+    there = ps.duplex.connect(server, ps.duplex.Duplex(ps.values(answered), ps.collect()))
     async with here.open() as one, there.open() as other:
         return (await one.result())[0], (await other.result())[0]
 
@@ -59,10 +59,10 @@ async def test_a_talk_that_raises(counting, new_probe, autojump_clock):
         await io.read()
         raise boom
 
-    peer = ps.Duplex(counting(probes[0], 9), ps.collect())
-    side = ps.handshake(peer, raising)
+    peer = ps.duplex.Duplex(counting(probes[0], 9), ps.collect())
+    side = ps.duplex.handshake(peer, raising)
     with pytest.raises(Boom) as caught:
-        async with ps.connect(side, ps.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
+        async with ps.duplex.connect(side, ps.duplex.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
             await running.result()
     assert caught.value is boom
     assert all(probe.balanced for probe in probes)
@@ -77,9 +77,9 @@ async def test_a_talk_that_takes_too_long(autojump_clock):
         await io.read()
 
     with pytest.raises(ps.AskTimeout, match="within 2 s"):
-        client, _ = ps.duplex_pair()
-        side = ps.handshake(client, silent, timeout=2)
-        async with ps.connect(side, ps.Duplex(ps.empty(), ps.collect())).open() as running:
+        client, _ = ps.duplex.duplex_pair()
+        side = ps.duplex.handshake(client, silent, timeout=2)
+        async with ps.duplex.connect(side, ps.duplex.Duplex(ps.empty(), ps.collect())).open() as running:
             await running.result()
     assert trio.current_time() - start == 2
 
@@ -91,11 +91,11 @@ async def test_a_side_that_ends_in_the_talk(autojump_clock):
     async def reading(io):
         try:
             await io.read()
-        except ps.Ended as exc:
+        except ps.errors.Ended as exc:
             told.append(exc)
 
-    side = ps.handshake(ps.Duplex(ps.empty(), ps.collect()), reading)
-    async with ps.connect(side, ps.Duplex(ps.values("ab"), ps.collect())).open() as running:
+    side = ps.duplex.handshake(ps.duplex.Duplex(ps.empty(), ps.collect()), reading)
+    async with ps.duplex.connect(side, ps.duplex.Duplex(ps.values("ab"), ps.collect())).open() as running:
         assert await running.result() == ([], ["a", "b"])
     assert len(told) == 1
 
@@ -110,13 +110,13 @@ async def test_a_line_that_is_too_long(chunks, autojump_clock):
         async def hear(io):
             heard.append(await io.read_line(most=10))
 
-        side = ps.handshake(ps.Duplex(ps.values(given), ps.collect()), hear)
-        async with ps.connect(side, ps.Duplex(ps.empty(), ps.collect())).open() as running:
+        side = ps.duplex.handshake(ps.duplex.Duplex(ps.values(given), ps.collect()), hear)
+        async with ps.duplex.connect(side, ps.duplex.Duplex(ps.empty(), ps.collect())).open() as running:
             await running.result()
         return heard
 
     assert await talk([b"x" * 10 + b"\nrest"]) == [b"x" * 10]
-    with pytest.raises(ps.Ended, match="no line of at most 10 bytes"):
+    with pytest.raises(ps.errors.Ended, match="got no line end within 10 bytes"):
         await talk(chunks)
 
 
@@ -133,8 +133,8 @@ async def test_an_abort_in_the_talk(counting, new_probe, autojump_clock):
             cancelled.append(trio.current_time() - start)
             raise
 
-    side = ps.handshake(ps.Duplex(counting(probes[0], 99, delay=1), ps.collect()), endless, timeout=99)
-    async with ps.connect(side, ps.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
+    side = ps.duplex.handshake(ps.duplex.Duplex(counting(probes[0], 99, delay=1), ps.collect()), endless, timeout=99)
+    async with ps.duplex.connect(side, ps.duplex.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
         start = trio.current_time()
         await trio.sleep(3.5)
         await running.abort()
@@ -144,12 +144,12 @@ async def test_an_abort_in_the_talk(counting, new_probe, autojump_clock):
 
 def test_it_is_used_once_and_arguments_are_refused():
     """A handshake is a handle."""
-    side = ps.handshake(ps.Duplex(ps.values("ab"), ps.drain()), nothing)
+    side = ps.duplex.handshake(ps.duplex.Duplex(ps.values("ab"), ps.drain()), nothing)
     assert ps.run(ps.pipe(side.source, ps.collect())) == ["a", "b"]
-    with pytest.raises(ps.ReuseError, match="handshake"):
+    with pytest.raises(ps.errors.ReuseError, match="handshake"):
         ps.run(ps.pipe(side.source, ps.collect()))
     with pytest.raises(TypeError, match="handshake"):
         pickle.dumps(side.source)
-    for wrong in ((ps.count(), nothing), (ps.Duplex(ps.count(), ps.drain()), 7)):
+    for wrong in ((ps.integers(), nothing), (ps.duplex.Duplex(ps.integers(), ps.drain()), 7)):
         with pytest.raises(ps.CompositionError, match=r"handshake\(\)"):
-            ps.handshake(*wrong)
+            ps.duplex.handshake(*wrong)

@@ -3,6 +3,7 @@
 import pickle
 import random
 import tracemalloc
+from collections import Counter
 from itertools import product
 
 import pytest
@@ -114,7 +115,7 @@ def test_blueprints_travel():
         ps.flatten(concurrency=2),
         ps.catch(repr),
         ps.group_by(bool, ps.map(str)),
-        ps.lend(ps.map(repr), ps.take(1)),
+        ps.worker_pool(ps.map(repr), ps.take(1)),
     )
     there = pickle.loads(pickle.dumps(ps.pipe(stream, ps.map(str), ps.collect())))
     assert sorted(ps.run(there)) == ["(True, '1')", "(True, '2')", "(True, '3')"]
@@ -127,6 +128,7 @@ def test_arguments_are_refused_when_composing():
             ps.flatten(**wrong)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
     """Thousands of empty inner streams, sources and lists, pass in constant stack and memory."""
@@ -147,6 +149,81 @@ def test_a_hundred_thousand_empty_inner_streams():
     """They end, all of them, and nothing comes."""
     inner = ps.empty()
     assert ps.run(ps.pipe(ps.values(range(100_000)), ps.map(lambda _: inner), ps.flatten(), ps.collect())) == []
+
+
+class Work(trio.abc.Instrument):
+    """Counts the tasks that begin, and the steps of all tasks."""
+
+    def __init__(self):
+        self.tasks = self.steps = 0
+
+    def task_spawned(self, task):
+        self.tasks += 1
+
+    def before_task_step(self, task):
+        self.steps += 1
+
+
+@pytest.mark.parametrize("form", ["lists", "generators"])
+def test_iterables_side_by_side_need_no_task(form):
+    """Neither tasks nor steps of the scheduler grow with their number."""
+
+    def work(count):
+        counted = Work()
+        stream = ps.pipe(ps.values(range(count)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=3))
+
+        async def main():
+            async with ps.pipe(stream, ps.drain()).open(limit=64) as running:
+                await running.result()
+
+        trio.run(main, instruments=[counted])
+        return counted
+
+    few, many = work(100), work(2000)
+    assert many.tasks == few.tasks
+    # A module that has worked for some milliseconds lets others have a turn.
+    assert many.steps < few.steps + 150
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_endless_iterables_are_read_in_turn(limit):
+    """Beside a source and lists, whose values come as well; what is not read to its end is closed."""
+    closed = []
+
+    def endless(name):
+        try:
+            while True:
+                yield name
+        finally:
+            closed.append(name)
+
+    came = Counter()
+
+    def goes_on(name):
+        came[name] += 1
+        return came["b"] < 2
+
+    streams = [endless("a"), ps.values("bb"), ["c", "c"], endless("d")]
+    ps.run(ps.pipe(ps.values(streams), ps.flatten(concurrency=3), ps.take(goes_on), ps.drain()), limit=limit)
+    assert [came[name] for name in "bc"] == [2, 2]
+    assert abs(came["a"] - came["d"]) < 20 < came["a"]
+    assert sorted(closed) == ["a", "d"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_an_iterable_that_fails_gives_what_comes_before(limit):
+    """The others that are open give nothing more."""
+
+    def failing():
+        yield 1
+        yield 2
+        raise Boom
+
+    given = []
+    with pytest.raises(Boom) as failed:
+        ps.run(ps.pipe(ps.values([failing()]), ps.flatten(concurrency=2), ps.drain(given.append)), limit=limit)
+    assert given == [1, 2]
+    assert failed.value.__notes__[0].startswith("raised in flatten")
 
 
 # ---- endings
@@ -340,3 +417,20 @@ async def test_random_trees(seed, autojump_clock):
         await running.result()
     assert sorted(out) == [time for time, pauses in plan for _ in pauses]
     assert sorted(complete) == sorted({time for time, pauses in plan if pauses})
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_the_time_of_a_value_that_is_no_stream_never_completes(concurrency, limit):
+    """Neither that value nor those after it have been dealt with: a sum of those before it would be wrong."""
+    sums = []
+    pipeline = ps.pipe(
+        ps.values([(0, [1]), (0, [2]), (1, [3]), (1, 7), (1, [4]), (2, [5])], time=lambda row: row[0]),
+        ps.map(lambda row: row[1]),
+        ps.flatten(concurrency=concurrency),
+        ps.reduce_by_time(ps.agg.sum()),
+        ps.drain(sums.append),
+    )
+    with pytest.raises(TypeError, match="flatten got 7"):
+        ps.run(pipeline, limit=limit, check=True)
+    assert sums == [3]

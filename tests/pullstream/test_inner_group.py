@@ -1,5 +1,6 @@
 """group_by: a stream for every key, with exact times and one opening and closing each."""
 
+import gc
 import random
 from itertools import product
 
@@ -7,6 +8,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.engine.nested.inline import InlineRow
 
 
 class Boom(Exception):
@@ -66,7 +68,7 @@ def test_a_function_makes_the_transformer():
     pipeline = ps.pipe(ps.values([1, 2, 1, 2]), ps.group_by(lambda n: n, make), ps.collect())
     assert sorted(ps.run(pipeline)) == [(1, 1), (1, 1), (2, 4), (2, 4)]
     assert made == [1, 2]
-    with pytest.raises(TypeError, match="was given 7 for 1"):
+    with pytest.raises(TypeError, match="returned 7 for 1"):
         ps.run(ps.pipe(ps.values([1]), ps.group_by(lambda n: n, lambda _: 7), ps.collect()))
 
 
@@ -188,7 +190,7 @@ async def test_every_ending(cell, counting, probe, edge, autojump_clock):
     opened, released = [], []
 
     @ps.transformer
-    class Holding(ps.Kernel):
+    class Holding(ps.authoring.Kernel):
         async def acquire(self):
             opened.append(self)
 
@@ -269,3 +271,202 @@ async def test_a_group_that_looks_first_holds_what_went_in(above, limit, autojum
                 nursery.start_soon(waiting, running, time)
             await running.result()
     assert sorted(told, key=str) == [(0, "key"), (1, "key"), (2, "key"), 0, 1, 2]
+
+
+ROWS = {
+    "stages": ps.pipe(ps.map(lambda n: n * 2), ps.filter(lambda n: n % 3), ps.scan(lambda a, b: a + b)),
+    "fold": ps.count_by_key(lambda n: n % 2),
+    "eager fold": ps.reduce_by_key(ps.agg.sum(), key=lambda n: n % 2, eager=True),
+    "stages around folds": ps.pipe(ps.map(str), ps.count_by_key(len), ps.map(repr), ps.count_by_key(), ps.map(str)),
+    "batch": ps.batch(3),
+    "windowed, then batch": ps.pipe(ps.windowed(2, 2), ps.batch(2)),
+    "sort": ps.sort_by_time(lambda n: -n),
+    "accumulate": ps.accumulate(ps.agg.sum()),
+    "unique_by_time": ps.unique_by_time(lambda n: n % 4),
+    "unique": ps.unique(lambda n: n % 4),
+    "skip and take": ps.pipe(ps.skip(1), ps.take(3)),
+    "take none": ps.pipe(ps.take(0), ps.count_by_key()),
+    "take while": ps.pipe(ps.skip(lambda n: n < 9), ps.take(lambda n: n < 30, last=True), ps.batch(2)),
+    "take below a fold": ps.pipe(ps.count_by_key(), ps.take(3), ps.reduce_by_time(ps.agg.count())),
+    "groups": ps.group_by(lambda n: n % 8, ps.pipe(ps.map(str), ps.count_by_key(len), ps.batch(2))),
+    "take below groups": ps.pipe(ps.group_by(lambda n: n % 8, ps.batch(2)), ps.take(3), ps.count_by_key(lambda _: 0)),
+    "errors left out": ps.pipe(ps.map(lambda n: 12 // (n % 4), on_error="skip"), ps.count_by_key()),
+    "errors of a fold left out": ps.pipe(ps.count_by_key(lambda n: 12 // (n % 4), on_error="skip"), ps.map(str)),
+}
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4096])
+@pytest.mark.parametrize("run", [1, 5, 100], ids=["a time a value", "five values a time", "one time"])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_group_gives_what_its_transformer_gives_of_the_keys_values_alone(name, run, limit):
+    """In the same order at each time, and no result after its time is complete."""
+
+    def numbers(*keys):
+        return ps.values([n for n in range(60) if n % 4 in keys], time=lambda n: n // run)
+
+    def by_time(pairs):
+        return sorted(pairs, key=lambda pair: pair[0])
+
+    grouped = ps.pipe(numbers(0, 1, 2), ps.group_by(lambda n: n % 4, ROWS[name]), ps.collect(timed=True))
+    results = ps.run(grouped, limit=limit, check=True)
+    for key in range(3):
+        alone = ps.run(ps.pipe(numbers(key), ROWS[name], ps.collect(timed=True)), limit=limit)
+        assert by_time((time, value) for time, (group, value) in results if group == key) == by_time(alone)
+
+
+class Work(trio.abc.Instrument):
+    """Counts the tasks that begin, and the steps of all tasks."""
+
+    def __init__(self):
+        self.tasks = self.steps = 0
+
+    def task_spawned(self, task):
+        self.tasks += 1
+
+    def before_task_step(self, task):
+        self.steps += 1
+
+
+@pytest.mark.parametrize("run", [1, 10, 2000], ids=["a time a value", "ten values a time", "one time"])
+@pytest.mark.parametrize("name", ["stages", "stages around folds", "batch", "groups"])
+def test_a_key_begins_no_task_and_takes_no_step_of_the_scheduler(name, run):
+    """Neither grows with the keys, where the transformer needs neither."""
+
+    def work(keys):
+        counted = Work()
+        numbers = ps.values(range(2000), time=lambda n: n // run)
+        pipeline = ps.pipe(numbers, ps.group_by(lambda n: n % keys, ROWS[name]), ps.drain())
+
+        async def main():
+            async with pipeline.open(limit=64) as running:
+                await running.result()
+
+        trio.run(main, instruments=[counted])
+        return counted
+
+    few, many = work(2), work(500)
+    assert many.tasks == few.tasks
+    # A module that has worked for some milliseconds lets others have a turn.
+    assert many.steps < few.steps + 150
+
+
+@pytest.mark.parametrize("inner", [ps.map(str), ps.pipe(ps.filter(bool), ps.scan(max), ps.take(2))])
+def test_groups_of_stages_ask_for_no_more_than_is_wanted(inner, counting, probe):
+    """One value for one: nothing is produced that was not asked for."""
+    assert ps.run(
+        ps.pipe(counting(probe, 9), ps.map(lambda n: n + 1), ps.group_by(id, inner), ps.take(1), ps.collect())
+    )
+    assert probe.asked == [1]
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
+    """Those of other groups, too; the note names the module inside, and the value."""
+    seen = []
+    group = ps.pipe(ps.map(str), ps.map(lambda n: 1 // (int(n) - 7)), ps.batch(1))
+    pipeline = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, group), ps.drain(seen.append))
+    with pytest.raises(ZeroDivisionError) as failed:
+        ps.run(pipeline, limit=limit)
+    assert {(n % 3, (1 // (n - 7),)) for n in range(7)} <= {(key, tuple(values)) for key, values in seen}
+    (note,) = failed.value.__notes__
+    assert note.startswith("raised in map(")
+    assert note.endswith("at the value '7'")
+
+
+def test_a_fold_that_fails_in_a_group_is_named():
+    """Also where it fails when a time is complete."""
+    for fold in (ps.Fold(int, lambda n, _: n // 0), ps.Fold(int, lambda n, _: n, lambda n: n // 0)):
+        with pytest.raises(ZeroDivisionError) as failed:
+            ps.run(ps.pipe(ps.values([1]), ps.group_by(str, ps.reduce_by_time(fold)), ps.drain()))
+        assert failed.value.__notes__[0].startswith("raised in reduce_by_time(")
+
+
+def test_groups_give_what_is_a_result_already_when_the_stream_fails(counting, probe):
+    """A batch that is not full is one; a fold whose time is not complete is none."""
+    for inner, expected in ((ps.batch(2), [(0, [0, 2]), (0, [4]), (1, [1, 3])]), (ps.count_by_key(), [])):
+        got = []
+        source = counting(probe, 5, failure=Boom())
+        with pytest.raises(Boom):
+            ps.run(ps.pipe(source, ps.group_by(lambda n: n % 2, inner), ps.drain(got.append)))
+        assert sorted(got) == expected
+
+
+def test_a_fold_below_a_module_that_ends_answers_at_once():
+    """Its time is complete there, though it goes on outside."""
+    counted = ps.pipe(ps.take(3), ps.count_by_key(lambda _: "n"))
+    pipeline = ps.pipe(ps.integers(), ps.group_by(lambda n: n % 2, counted), ps.take(2), ps.collect())
+    assert sorted(ps.run(pipeline)) == [(0, ("n", 3)), (1, ("n", 3))]
+
+
+async def test_a_group_that_has_ended_holds_no_time(autojump_clock):
+    """The values that it leaves out are no reason to wait: their times complete as they pass."""
+
+    @ps.source
+    async def seconds(ctx):
+        for second in range(4):
+            yield ps.Batch(second, [second])
+            await trio.sleep(1)
+
+    seen = []
+    group = ps.pipe(ps.count_by_key(eager=True), ps.take(1))
+    async with ps.pipe(seconds(), ps.group_by(lambda _: 0, group), ps.drain()).open() as running:
+        start = trio.current_time()
+        for second in range(4):
+            await running.progress.completed(second)
+            seen.append(trio.current_time() - start)
+    assert seen == [1, 2, 3, 4]
+
+
+def test_nothing_is_kept_of_a_group_that_was_ended():
+    """Though the time that it waited for is not complete, and though its key comes no more."""
+
+    def rows():
+        gc.collect()
+        return sum(isinstance(thing, InlineRow) for thing in gc.get_objects())
+
+    def numbers():
+        before = rows()
+        yield from range(3000)
+        assert rows() - before < 10
+
+    for inner in (ps.count_by_key(), ps.batch(2)):
+        ps.run(ps.pipe(ps.values(numbers()), ps.group_by(lambda n: n, inner, capacity=2), ps.drain()))
+
+
+def test_what_a_group_has_at_its_end_goes_through_the_modules_below():
+    """Stages and folds below a fold, also when a module above them, or the room for keys, has ended the group."""
+    row = ps.pipe(ps.reduce_by_time(ps.agg.sum()), ps.map(lambda n: -n))
+    pipeline = ps.pipe(ps.values([1, 2, 11, 12, 3]), ps.group_by(lambda n: n // 10, row, capacity=1), ps.collect())
+    assert ps.run(pipeline) == [(0, -3), (1, -23), (0, -3)]
+    row = ps.pipe(ps.take(2), row, ps.take(1), ps.map(str))
+    pipeline = ps.pipe(ps.values([1, 2, 3, 11, 12, 3]), ps.group_by(lambda n: n // 10, row), ps.collect())
+    assert ps.run(pipeline) == [(0, "-3"), (1, "-23")]
+
+
+@ps.transformer
+async def as_they_are(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield batch
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("row", [ps.map(lambda n: n), as_they_are()], ids=["row", "stream"])
+def test_the_time_at_which_a_key_raises_never_completes(row, limit):
+    """Neither that value nor those after it have been dealt with: a sum of those before it would be wrong."""
+
+    def key(n):
+        if n == 13:
+            raise Boom
+        return n % 2
+
+    sums = []
+    pipeline = ps.pipe(
+        ps.values([1, 2, 11, 12, 13, 14, 21], time=lambda n: n // 10),
+        ps.group_by(key, row),
+        ps.map(lambda pair: pair[1]),
+        ps.reduce_by_time(ps.agg.sum()),
+        ps.drain(sums.append),
+    )
+    with pytest.raises(Boom):
+        ps.run(pipeline, limit=limit, check=True)
+    assert sums == [3]

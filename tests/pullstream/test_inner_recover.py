@@ -47,11 +47,11 @@ def test_catch_ends_or_goes_on(limit):
     assert caught(lambda _: later) == [*before, (3, 3), (4, 4), (6, 6)]
     with pytest.raises(Boom):
         caught(on=(KeyError, ValueError))
-    with pytest.raises(ps.CapabilityError, match=r"answered at 2, which is complete"):
+    with pytest.raises(ps.errors.CapabilityError, match=r"answered at 2, but that time is already complete"):
         caught(lambda _: ps.values([2], time=lambda n: n))
-    with pytest.raises(TypeError, match="gave 7"):
+    with pytest.raises(TypeError, match="returned 7"):
         caught(lambda _: 7)
-    with pytest.raises(TypeError, match="gave 'no'"):
+    with pytest.raises(TypeError, match="returned 'no'"):
         caught(lambda _: "no")
 
 
@@ -86,7 +86,7 @@ def test_a_failure_below_is_not_caught():
         raise Boom
 
     with pytest.raises(Boom):
-        ps.run(ps.pipe(ps.count(), ps.catch(handled.append), ps.map(raising), ps.collect()))
+        ps.run(ps.pipe(ps.integers(), ps.catch(handled.append), ps.map(raising), ps.collect()))
     assert handled == []
 
 
@@ -98,11 +98,11 @@ def test_arguments_are_refused_when_composing():
         lambda: ps.catch(on=(ValueError, "x")),
         lambda: ps.catch(7),
         lambda: ps.retry(ps.map(str)),
-        lambda: ps.retry(ps.count(), -1),
-        lambda: ps.retry(ps.count(), delay=-1),
-        lambda: ps.retry(ps.count(), backoff=0),
-        lambda: ps.retry(ps.count(), on=BaseException),
-        lambda: ps.retry(ps.count(), resume=lambda n: n, skip_delivered=True),
+        lambda: ps.retry(ps.integers(), -1),
+        lambda: ps.retry(ps.integers(), delay=-1),
+        lambda: ps.retry(ps.integers(), backoff=0),
+        lambda: ps.retry(ps.integers(), on=BaseException),
+        lambda: ps.retry(ps.integers(), resume=lambda n: n, skip_delivered=True),
     ):
         with pytest.raises(ps.CompositionError):
             wrong()
@@ -237,13 +237,13 @@ def test_what_retry_gives_again(limit):
     assert run(ps.retry(failing_at(0, 0, 0)(), resume=lambda _: ps.empty())) == once
     with pytest.raises(Boom):
         run(ps.retry(failing_at(0, 0, 0, 0)()))
-    with pytest.raises(TypeError, match="gave 3"):
+    with pytest.raises(TypeError, match="returned 3"):
         run(ps.retry(failing_at(4)(), resume=lambda last: last))
 
 
 def test_retry_of_what_can_be_read_once_is_refused():
     """A one-shot argument cannot be opened again, and is named."""
-    with pytest.raises(ps.ReuseError, match="values"):
+    with pytest.raises(ps.errors.ReuseError, match="values"):
         ps.run(ps.pipe(ps.retry(ps.values(1 // n for n in (1, 0))), ps.collect()))
 
 

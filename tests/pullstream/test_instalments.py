@@ -71,7 +71,7 @@ class Stored:
 
 
 def pairs(batch):
-    if isinstance(batch, ps.TimedBatch):
+    if isinstance(batch, ps.authoring.TimedBatch):
         return list(zip(batch.times, batch.values, strict=True))
     return [(batch.time, value) for value in batch.values]
 
@@ -120,9 +120,9 @@ FORGETTING = {
     "gaps": lambda: ps.sliding(2, 7, ps.agg.count()),
     "sessions": lambda: ps.sessions(4),
     "sessions by key": lambda: ps.sessions(4, ps.agg.sum(), key=lambda value: value % 2),
-    "coarser": lambda: ps.pipe(ps.restamp(lambda time: time // 7), ps.reduce_by_time(ps.agg.sum())),
+    "coarser": lambda: ps.pipe(ps.map_time(lambda time: time // 7), ps.reduce_by_time(ps.agg.sum())),
     "later": lambda: ps.delay(5),
-    "coarser windows": lambda: ps.pipe(ps.restamp(lambda time: time // 2), ps.tumbling(5, ps.agg.sum())),
+    "coarser windows": lambda: ps.pipe(ps.map_time(lambda time: time // 2), ps.tumbling(5, ps.agg.sum())),
     "windows of windows": lambda: ps.pipe(ps.tumbling(5, ps.agg.sum()), ps.tumbling(20)),
     "loop": lambda: ps.loop(ps.map(halved)),
     "fork": lambda: ps.fork(ps.tumbling(7, ps.agg.sum()), ps.reduce_by_time(ps.agg.max())),
@@ -152,6 +152,7 @@ def history(seed):
     return [*steps, ([], END)]
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", [*FORGETTING, *KEEPING])
 async def test_instalments_are_one_run(name, seed):
@@ -205,7 +206,7 @@ async def test_a_failure_is_the_streams_own_and_the_next_stream_goes_on():
 
 async def test_a_time_that_a_function_refuses_fails_its_module():
     """When composing nothing is known of it."""
-    plan = plan_of(ps.restamp(lambda time: 1 // (time - 2)), ps.reduce_by_time(ps.agg.count()))
+    plan = plan_of(ps.map_time(lambda time: 1 // (time - 2)), ps.reduce_by_time(ps.agg.count()))
     ahead = plan.ahead()
     assert ahead.from_row(2, 0) == 1
     async with instalments(plan, ahead) as here:
@@ -242,11 +243,11 @@ async def test_what_a_module_would_forget_is_refused():
                 case ps.Completed(time):
                     yield ps.Batch(time, ["full"])
 
-    with pytest.raises(ps.JournalError, match=r"in_tens.* holds 10, and no row has come at that time.*restamp"):
+    with pytest.raises(ps.errors.JournalError, match=r"in_tens.* holds 10, and no row has come at that time.*map_time"):
         await Stored(in_tens()).come([(3, "a")], 4)
 
 
-class _Beside(ps.Kernel[int]):
+class _Beside(ps.authoring.Kernel[int]):
     traits = Traits(sources=[ps.values([1])])
 
     async def produce(self, limit):
@@ -257,13 +258,13 @@ class _Beside(ps.Kernel[int]):
     ("transformer", "why"),
     [
         (lambda: ps.stamp(lambda value: value), "gives times of its own"),
-        (lambda: ps.epochs(3), "gives times of its own"),
+        (lambda: ps.stamp_epochs(3), "gives times of its own"),
         (lambda: ps.batch(3, seconds=1), "goes by a clock"),
-        (lambda: ps.window(seconds=1), "goes by a clock"),
+        (lambda: ps.windowed(seconds=1), "goes by a clock"),
         (lambda: ps.debounce(1), "goes by a clock"),
         (lambda: ps.sample(1), "goes by a clock"),
         (lambda: ps.throttle(1), "goes by a clock"),
-        (lambda: ps.rate(3), "goes by a clock"),
+        (lambda: ps.rate_limit(3), "goes by a clock"),
         (lambda: ps.timeout(3), "goes by a clock"),
         (lambda: ps.map(len, on_error=ps.collect()), "one way out"),
         (ps.transformer(_Beside), "a source of its own"),

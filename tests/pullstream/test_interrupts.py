@@ -3,6 +3,7 @@
 The strikes are made by `strikes.py`, in a process of its own, which is ended if it hangs.
 """
 
+import random
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine.runtime.interrupts import Interrupts
+from pullstream.engine.runtime.interrupts import Interrupts, Spared
+from tests.sampling import amount
 
 STRIKES = Path(__file__).with_name("strikes.py")
 SCENES = ["plain", "tasks", "threads", "journal", "failing", "in_asyncio", "loop", "loop_left", "opened", "read"]
@@ -32,7 +34,7 @@ def strike(*options):
 
 def test_at_some_lines():
     """At every so many of the lines that runs pass, in the toolkit and beneath it."""
-    assert strike("each", "--every", 300).count(" 0 not in order") == len(SCENES)
+    assert strike("each", "--every", amount(1000, 300)).count(" 0 not in order") == len(SCENES)
 
 
 @pytest.mark.slow
@@ -51,7 +53,7 @@ def test_at_every_instruction(scene):
 
 def test_at_random():
     """In processes of their own: the first 20 ms, the end and the middle of ten shapes of programs."""
-    assert " 0 wrong in all" in strike("random", 30, "--seed", 5)
+    assert " 0 wrong in all" in strike("random", amount(10, 30), "--seed", 5)
 
 
 @pytest.mark.slow
@@ -145,8 +147,8 @@ def test_a_second_one_ends_what_keeps_everything_waiting():
 async def test_in_a_trio_program_that_aborts_on_it():
     """`abort_on_interrupt`: the run is aborted, and says so; what strikes after its end is raised."""
     with handling(signal.getsignal(signal.SIGINT)):
-        running = ps.pipe(ps.count(), ps.map(strike_at(3)), ps.drain()).open(limit=1)
-        with pytest.raises(ps.Abandoned):
+        running = ps.pipe(ps.integers(), ps.map(strike_at(3)), ps.drain()).open(limit=1)
+        with pytest.raises(ps.errors.Abandoned):
             async with running:
                 running.abort_on_interrupt()
                 await running.result()
@@ -162,7 +164,7 @@ async def test_in_a_trio_program_whose_abort_fails():
     """What goes wrong with the release is the cause of what is raised."""
 
     @ps.source
-    class Stuck(ps.Kernel[int]):
+    class Stuck(ps.authoring.Kernel[int]):
         async def produce(self, limit):
             await trio.sleep_forever()
 
@@ -217,6 +219,55 @@ def test_loops_that_overlap():
         assert len(caught.traceback) < 10
         while loops:
             loops.popleft().close()
+
+
+def test_10000_blocks_that_overlap():
+    """They cost the same each, however many there are, and Ctrl-C reaches the program's own handler through all."""
+    struck = []
+    with handling(lambda signum, frame: struck.append(frame)):
+        theirs = signal.getsignal(signal.SIGINT)
+
+        def calls(count):
+            """Count the calls that opening and closing so many takes, closed in any order."""
+            made = 0
+
+            def called(frame, event, arg):
+                nonlocal made
+                made += 1
+
+            blocks = [Spared() for _ in range(count)]
+            closed = random.Random(1).sample(blocks, count)
+            sys.setprofile(called)
+            try:
+                for block in blocks:
+                    block.__enter__()
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+                sys.setprofile(called)
+                for block in closed:
+                    block.__exit__(None, None, None)
+            finally:
+                sys.setprofile(None)
+            assert signal.getsignal(signal.SIGINT) is theirs
+            return made / count
+
+        assert calls(10_000) < 1.1 * calls(100)
+    assert len(struck) == 2
+
+
+async def test_1500_runs_in_one_nursery():
+    results = []
+
+    async def one(number):
+        async with ps.pipe(ps.values([number]), ps.collect()).open() as running:
+            results.extend(await running.result())
+
+    theirs = signal.getsignal(signal.SIGINT)
+    async with trio.open_nursery() as nursery:
+        for number in range(1500):
+            nursery.start_soon(one, number)
+    assert sorted(results) == list(range(1500))
+    assert signal.getsignal(signal.SIGINT) is theirs
 
 
 def test_in_another_thread():

@@ -14,7 +14,7 @@ class Boom(Exception):
 
 
 @ps.source
-class Slow(ps.Kernel):
+class Slow(ps.authoring.Kernel):
     """Gives numbers, one a second."""
 
     def __init__(self, log=None):
@@ -118,7 +118,7 @@ async def test_a_failure_keeps_its_own_context_whatever_the_code_under_way_raise
     reason.__context__ = cause
 
     @ps.source
-    class Clumsy(ps.Kernel):
+    class Clumsy(ps.authoring.Kernel):
         async def produce(self, limit):
             try:
                 await trio.sleep_forever()
@@ -197,7 +197,7 @@ async def test_a_granted_turn_that_is_cancelled_is_passed_on(edge, autojump_cloc
     """When the turn is granted to an ask that is cancelled in the same step, the stream still ends at once."""
 
     @ps.source
-    class Held(ps.Kernel):
+    class Held(ps.authoring.Kernel):
         async def produce(self, limit):
             await gate.wait()
             return ps.Batch(0, [0])
@@ -242,7 +242,7 @@ async def test_two_aborts_at_once_are_both_confirmed_after_the_release(edge, aut
     seen = []
 
     @ps.source
-    class Reluctant(ps.Kernel):
+    class Reluctant(ps.authoring.Kernel):
         async def produce(self, limit):
             return ps.Batch(0, [0])
 
@@ -268,7 +268,7 @@ async def test_asks_while_the_stream_closes_are_answered_once_it_has(edge, autoj
     """A request that comes while upstream lets go gets a terminal answer, and no value (R3, R5)."""
 
     @ps.source
-    class Reluctant(ps.Kernel):
+    class Reluctant(ps.authoring.Kernel):
         async def produce(self, limit):
             return ps.Batch(0, [0])
 
@@ -300,12 +300,12 @@ async def test_an_answer_that_breaks_the_rules_is_refused(edge, answer, words):
     """Empty, too long, or not a batch: the module that answers so is named, with the rule (R2)."""
 
     @ps.source
-    class Odd(ps.Kernel):
+    class Odd(ps.authoring.Kernel):
         async def produce(self, limit):
             return answer
 
     async with edge(Odd()) as reader:
-        with pytest.raises(ps.ProtocolError, match=f"^R2: Odd, composed at .*test_kernel.py.*{words}"):
+        with pytest.raises(ps.errors.ProtocolError, match=f"^R2: Odd, composed at .*test_kernel.py.*{words}"):
             await reader.ask(2)
 
 
@@ -322,7 +322,7 @@ async def test_a_source_that_goes_back_in_time_is_refused(edge):
     """No batch at a time that is already complete on the edge (R12)."""
     async with edge(ps.values([2, 1], time=lambda value: value)) as reader:
         assert (await reader.ask()).time == 2
-        with pytest.raises(ps.CapabilityError, match=r"went back in time.*R12"):
+        with pytest.raises(ps.errors.CapabilityError, match=r"went back in time.*R12"):
             await reader.ask()
 
 
@@ -336,7 +336,7 @@ async def test_a_transformer_may_not_answer_at_a_time_it_has_let_go(edge):
         yield first
 
     async with edge(ps.pipe(ps.values([1, 2], time=lambda value: value), late())) as reader:
-        with pytest.raises(ps.CapabilityError, match=r"late.*answered at 1.*ctx\.hold"):
+        with pytest.raises(ps.errors.CapabilityError, match=r"late.*answered at 1.*ctx\.hold"):
             await reader.ask()
 
 
@@ -349,7 +349,7 @@ async def test_a_hung_callable_does_not_keep_an_abort_from_being_confirmed(edge,
     async def hangs(value):
         await trio.sleep_forever()
 
-    async with edge(ps.pipe(ps.count(), ps.map_async(hangs, 3))) as reader, trio.open_nursery() as nursery:
+    async with edge(ps.pipe(ps.integers(), ps.map_async(hangs, 3))) as reader, trio.open_nursery() as nursery:
         nursery.start_soon(reader.lane().ask, 3)
         await trio.sleep(1)
         start = trio.current_time()
@@ -366,7 +366,7 @@ async def test_a_module_that_does_not_let_go_is_named(edge, autojump_clock, kind
             await trio.sleep(60)
 
     @ps.source
-    class Kernel(ps.Kernel):
+    class Kernel(ps.authoring.Kernel):
         async def produce(self, limit):
             return ps.Batch(0, [0])
 
@@ -386,13 +386,15 @@ async def test_a_module_that_does_not_let_go_is_named(edge, autojump_clock, kind
     made = {
         "kernel": Kernel,
         "generator": generator,
-        "call": lambda: ps.pipe(ps.count(), ps.map_async(call, 1).named("call")),
+        "call": lambda: ps.pipe(ps.integers(), ps.map_async(call, 1).named("call")),
     }[kind]
     async with edge(made(), release_timeout=2.0) as reader:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reader.lane().ask)
             await trio.sleep(1)
-            with pytest.raises(ps.ReleaseTimeout, match=rf"(?i)^{kind}, composed at .*test_kernel.py:\d+.* 2.0 s"):
+            with pytest.raises(
+                ps.errors.ReleaseTimeout, match=rf"(?i)^{kind}, composed at .*test_kernel.py:\d+.* 2.0 s"
+            ):
                 await reader.abort()
             assert trio.current_time() == pytest.approx(3)
         assert await reader.abort() is ps.DONE
@@ -412,7 +414,7 @@ async def test_a_generators_cleanup_is_awaited_before_the_confirmation(edge, aut
             await trio.sleep(1)
             seen.append("cleaned")
 
-    async with edge(ps.pipe(ps.count(), careful())) as reader:
+    async with edge(ps.pipe(ps.integers(), careful())) as reader:
         await reader.ask()
         await reader.abort()
         seen.append("confirmed")
@@ -450,7 +452,7 @@ async def test_acquiring_is_cut_short_by_an_abort(edge, autojump_clock):
     seen = []
 
     @ps.source
-    class Dialling(ps.Kernel):
+    class Dialling(ps.authoring.Kernel):
         async def acquire(self):
             await trio.sleep_forever()
 
@@ -514,7 +516,7 @@ async def test_a_failing_release_raises_its_own_error_with_the_first_as_its_cont
     boom, worse = Boom("first"), OSError("while letting go")
 
     @ps.source
-    class Fragile(ps.Kernel):
+    class Fragile(ps.authoring.Kernel):
         async def produce(self, limit):
             raise boom
 
@@ -564,7 +566,7 @@ async def test_a_cancelled_nursery_of_the_users_is_a_cancellation(edge, autojump
     """Cancellations that come wrapped in a group are never kept as the stream's failure (R3)."""
 
     @ps.source
-    class Parallel(ps.Kernel):
+    class Parallel(ps.authoring.Kernel):
         async def produce(self, limit):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(trio.sleep_forever)
@@ -586,10 +588,10 @@ async def test_a_sink_with_a_nursery_is_aborted_like_any_other(autojump_clock):
             nursery.start_soon(trio.sleep_forever)
             nursery.start_soon(trio.sleep_forever)
 
-    async with ps.pipe(ps.count(), ps.tee(parallel(), ps.drain())).open() as running:
+    async with ps.pipe(ps.integers(), ps.tee(parallel(), ps.drain())).open() as running:
         await trio.sleep(1)
         await running.abort()
-        with pytest.raises(ps.Abandoned):
+        with pytest.raises(ps.errors.Abandoned):
             await running.result()
 
 
@@ -597,7 +599,7 @@ async def test_of_a_mixed_group_the_failure_is_kept(edge, autojump_clock):
     """A real failure beside cancellations fails the stream, without them (R3, R8)."""
 
     @ps.source
-    class Parallel(ps.Kernel):
+    class Parallel(ps.authoring.Kernel):
         async def produce(self, limit):
             async def raises():
                 try:
@@ -627,7 +629,7 @@ async def test_of_a_mixed_group_the_failure_is_kept(edge, autojump_clock):
         lambda stop: ps.pipe(ps.values([1]), ps.map_batches(stop)),
         lambda stop: ps.pipe(ps.values([1]), ps.map_async(stop, 2)),
         lambda stop: ps.values([1, 2], time=lambda n: 0 if n == 1 else stop(n)),
-        lambda stop: ps.infinite(lambda: stop(0)),
+        lambda stop: ps.unfold(0, stop),
         lambda stop: ps.pipe(ps.values([1]), ps.reduce_by_key(ps.Fold(int, max), key=stop)),
     ],
 )
@@ -709,12 +711,12 @@ async def test_an_indication_takes_effect_at_once(edge, counting, probe, autojum
 @pytest.mark.parametrize(
     "endless",
     [
-        lambda: ps.pipe(ps.count(), ps.filter(lambda _: False), ps.drain()),
-        lambda: ps.pipe(ps.count(), ps.drain()),
-        lambda: ps.pipe(ps.count(), ps.flat_map(lambda _: ()), ps.drain()),
-        lambda: ps.pipe(ps.count(), ps.map_batches(lambda _: ()), ps.drain()),
-        lambda: ps.pipe(ps.count(), ps.tee(ps.drain(), ps.drain())),
-        lambda: ps.pipe(ps.count(), ps.reduce_by_key(ps.Fold(int, max), key=lambda n: n % 3), ps.drain()),
+        lambda: ps.pipe(ps.integers(), ps.filter(lambda _: False), ps.drain()),
+        lambda: ps.pipe(ps.integers(), ps.drain()),
+        lambda: ps.pipe(ps.integers(), ps.flat_map(lambda _: ()), ps.drain()),
+        lambda: ps.pipe(ps.integers(), ps.map_batches(lambda _: ()), ps.drain()),
+        lambda: ps.pipe(ps.integers(), ps.tee(ps.drain(), ps.drain())),
+        lambda: ps.pipe(ps.integers(), ps.reduce_by_key(ps.Fold(int, max), key=lambda n: n % 3), ps.drain()),
     ],
 )
 async def test_busy_pipelines_stay_cancellable_and_fair(endless):
@@ -768,7 +770,7 @@ async def test_a_run_leaves_no_task_behind(autojump_clock):
         await trio.sleep(1)
         return value / 2
 
-    pipeline = ps.pipe(ps.count(), ps.map_async(half, 3), ps.tee(ps.drain(), ps.drain()))
+    pipeline = ps.pipe(ps.integers(), ps.map_async(half, 3), ps.tee(ps.drain(), ps.drain()))
     async with pipeline.open() as running:
         await trio.sleep(5)
         await running.abort()

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from pullstream import timely
+from tests.sampling import amount
 from timely import Antichain
 
 
@@ -83,7 +85,7 @@ async def test_rounds_complete_one_after_another(autojump_clock):
         result = await running.result()
     assert result == [(0, 1), (1, 1), (2, 1)]
     assert told == [
-        (ps.LoopTime(time, (number,)), total)
+        (timely.LoopTime(time, (number,)), total)
         for time, totals in ((0, [11, 5, 2, 1]), (1, [40, 20, 10, 5, 2, 1]), (2, [2, 1]))
         for number, total in enumerate(totals)
     ]
@@ -108,8 +110,8 @@ async def test_a_loop_in_a_loop(limit, autojump_clock):
         assert sorted(await running.result()) == [(False, 1), (False, 1), (True, 1)]
     assert {len(time.counters) for time in seen} == {2}
     # 12 -> 6 -> 3 in one round of the outer loop, then 2 -> 1 in the next.
-    assert ps.LoopTime(False, (0, 2)) in seen
-    assert ps.LoopTime(False, (1, 1)) in seen
+    assert timely.LoopTime(False, (0, 2)) in seen
+    assert timely.LoopTime(False, (1, 1)) in seen
 
 
 @ps.transformer
@@ -229,11 +231,11 @@ async def test_the_frontier_in_a_body_while_a_round_runs(autojump_clock):
         seen.append(running.progress.frontier("body"))
         handle.end()
     assert seen == [
-        Antichain([ps.LoopTime(0, (0,))]),
-        Antichain([ps.LoopTime(0, (1,)), ps.LoopTime(1, (0,))]),
+        Antichain([timely.LoopTime(0, (0,))]),
+        Antichain([timely.LoopTime(0, (1,)), timely.LoopTime(1, (0,))]),
         # A value at 1 waits outside, for the time before it.
-        Antichain([ps.LoopTime(0, (2,)), ps.LoopTime(1, (0,))]),
-        Antichain([ps.LoopTime(1, (0,))]),
+        Antichain([timely.LoopTime(0, (2,)), timely.LoopTime(1, (0,))]),
+        Antichain([timely.LoopTime(1, (0,))]),
     ]
 
 
@@ -304,9 +306,18 @@ def test_a_loop_that_grows_without_end_fails():
             released.append(True)
 
     grow = ps.flat_map(lambda n: [ps.Again(n), ps.Again(n + 1)])
-    with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* and may have 100: .* raise capacity="):
+    with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* its capacity is 100\. .* raise capacity="):
         ps.run(ps.pipe(ps.values(numbers()), ps.loop(grow, capacity=100), ps.collect()))
     assert released == [True]
+
+
+def test_a_loop_that_grows_too_much_in_the_middle_of_many_times_fails_alike():
+    """What went round before the value that is too many makes no other error of it."""
+    thrice = ps.flat_map(lambda n: [ps.Again(n)] * 3)
+    source = ps.pipe(ps.values(range(40)), ps.stamp(lambda n: n % 5, lateness=9))
+    for capacity in range(7, 31):
+        with pytest.raises(ps.Overflow, match="loop ingress"):
+            ps.run(ps.pipe(source, ps.loop(thrice, capacity=capacity), ps.collect()), limit=30)
 
 
 def test_what_is_no_body_is_refused():
@@ -317,7 +328,7 @@ def test_what_is_no_body_is_refused():
         ps.loop(ps.map(str), capacity=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(15, 60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=12),
     st.sampled_from(sorted(BODIES)),

@@ -57,6 +57,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_four_times_as_many_members_cost_about_four_times_as_much(shape):
     """No member has the others looked at: neither when it comes, nor when it answers, nor when it ends."""

@@ -58,18 +58,18 @@ def refused(compose):
         (lambda: ps.fork(ps.unique), ["fork() at", "unique()"]),
         (lambda: ps.partition(str, {"a": ps.collect}), ["partition() at", "collect()"]),
         (lambda: ps.iterate([1, 2]), ["iterate() at", "values(...)"]),
-        (lambda: ps.iterate(ps.pipe(ps.values([1]), ps.collect())), ["iterate() at", "leave its sink out"]),
+        (lambda: ps.iterate(ps.pipe(ps.values([1]), ps.collect())), ["iterate() at", "leave out its sink"]),
         (lambda: ps.aggregate(n=ps.agg.count), ["aggregate(n=...) at", "agg.count()"]),
-        (lambda: ps.transformer(turned), ["@transformer at", "(upstream, ctx), in this order", "turned"]),
+        (lambda: ps.transformer(turned), ["@transformer at", "swap its first two arguments", "turned"]),
         (lambda: ps.source(half), ["@source", "one with a yield"]),
-        (lambda: ps.run(ps.values([1])), ["run() at", "from a source to a sink"]),
-        (lambda: ps.values(some), ["values() at", "call it, values(some())"]),
+        (lambda: ps.run(ps.values([1])), ["run() at", "has no sink: add one"]),
+        (lambda: ps.values(some), ["values() at", "Call it: values(some())"]),
         (lambda: ps.source(some), ["@source at", "write async def some", "values(some())"]),
-        (lambda: ps.source(nothing_taken), ["@source at", "called with (ctx)", "nothing_taken()"]),
-        (lambda: ps.transformer(without_ctx), ["@transformer at", "(upstream, ctx)", "without_ctx(upstream)"]),
-        (lambda: ps.sink(half), ["@sink at", "(upstream, ctx)", "half(n)", "async def half(upstream, ctx, n)"]),
+        (lambda: ps.source(nothing_taken), ["@source at", "calls with (ctx, ...)", "nothing_taken()"]),
+        (lambda: ps.transformer(without_ctx), ["@transformer at", "(upstream, ctx, ...)", "without_ctx(upstream)"]),
+        (lambda: ps.sink(half), ["@sink at", "(upstream, ctx, ...)", "half(n)", "async def half(upstream, ctx, n)"]),
         (lambda: ps.transformer(half), ["@transformer at", "no yield"]),
-        (lambda: ps.sink(nothing_taken), ["@sink at", "it yields"]),
+        (lambda: ps.sink(nothing_taken), ["@sink at", "has no yield"]),
         (lambda: ps.merge([ps.values([1])]), ["merge() at", "one by one, merge(*sources)"]),
         (lambda: ps.Fold(3, half), ["Fold() at", "initial", "3"]),
     ],
@@ -107,7 +107,7 @@ def test_times_that_cannot_be_compared_are_named():
 
 def test_map_async_says_what_it_got():
     """A function that returns something that cannot be awaited belongs into map."""
-    with pytest.raises(TypeError, match="use map"):
+    with pytest.raises(TypeError, match="Use map"):
         ps.run(ps.pipe(ps.values([1]), ps.map_async(str, 2), ps.collect()))
 
 
@@ -128,7 +128,7 @@ async def test_a_pipeline_that_is_not_open_says_so():
 async def test_a_running_is_entered_once():
     """Another run is another open()."""
     async with ps.pipe(ps.values([1]), ps.collect()).open() as running:
-        with pytest.raises(ps.ReuseError, match="open"):
+        with pytest.raises(ps.errors.ReuseError, match="open"):
             await running.__aenter__()
         assert await running.result() == [1]
 
@@ -152,14 +152,15 @@ def test_slow_functions_are_given_few_values_at_a_time(slow):
     asked = []
 
     @ps.source
-    class Numbers(ps.Kernel):
+    class Numbers(ps.authoring.Kernel):
         async def produce(self, limit):
             asked.append(limit)
             return ps.Batch(0, [1] * min(limit, 30 - sum(asked[:-1]))) if sum(asked[:-1]) < 30 else ps.DONE
 
     ps.run(ps.pipe(Numbers(), slow, ps.drain()))
 
-    assert max(asked) <= 16
+    # The first answer comes while the run is set up, and is not measured.
+    assert max(asked) <= 32
     assert asked[2] <= 2
 
 
@@ -168,7 +169,7 @@ async def test_cheap_functions_are_given_many_values_at_a_time():
     asked = []
 
     @ps.source
-    class Numbers(ps.Kernel):
+    class Numbers(ps.authoring.Kernel):
         async def produce(self, limit):
             asked.append(limit)
             return ps.Batch(0, [1] * limit) if len(asked) < 20 else ps.DONE
@@ -203,7 +204,7 @@ def test_code_of_asyncio_is_sent_where_it_runs():
 
 @pytest.mark.parametrize(
     ("module", "value", "words"),
-    [(ps.split(), 3, "text or bytes"), (ps.split(size=2), [1], "text or bytes"), (ps.decode(), "a", "text already")],
+    [(ps.split(), 3, "text or bytes"), (ps.split(size=2), [1], "text or bytes"), (ps.decode(), "a", "already text")],
 )
 def test_what_is_neither_text_nor_bytes_is_named(module, value, words):
     """The module says what it takes, and what it got."""
@@ -269,7 +270,7 @@ async def test_a_pushable_in_another_thread_says_what_to_do(call):
         assert await running.result() == ["rice"]
 
 
-class FailsToRelease(ps.Kernel[int]):
+class FailsToRelease(ps.authoring.Kernel[int]):
     async def produce(self, limit):
         return await self.upstream.ask(limit)
 
@@ -406,7 +407,7 @@ def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     with pytest.raises(TypeError, match="tuple indices") as caught:
         ps.run(ps.pipe(rows, ps.map(lambda row: row["item"]), ps.drain()))
     hint, note = caught.value.__notes__
-    assert hint == "a row is a named tuple: its columns are attributes, as row.item, or places, row[0]"
+    assert hint == "a row is a named tuple: write row.item, or row[0] for a column by position"
     assert note.endswith("at the value Row(item='tea', count=0)")
 
 
@@ -422,7 +423,7 @@ def test_a_text_is_no_list_of_values():
         yield ps.Batch("monday", "tea")
 
     @ps.transformer
-    class Named(ps.Kernel[str]):
+    class Named(ps.authoring.Kernel[str]):
         async def produce(self, limit):
             batch = await self.upstream.ask(limit)
             return batch if batch is ps.DONE else ps.Batch(batch.time, "tea")
@@ -432,7 +433,7 @@ def test_a_text_is_no_list_of_values():
         (single(), r"a list of one, Batch\('monday', \['tea'\]\)"),
         (ps.pipe(ps.values([1, 2, 3]), Named()), r"a list of one, Batch\(0, \['tea'\]\)"),
     ]:
-        with pytest.raises(ps.ProtocolError, match=f"letter by letter: .*{advice}"):
+        with pytest.raises(ps.errors.ProtocolError, match=f"letter by letter: .*{advice}"):
             ps.run(ps.pipe(source, ps.collect()))
 
 
@@ -581,7 +582,7 @@ def test_a_method_that_nobody_would_run_is_refused():
     """It would give a generator, or a coroutine that nobody awaits, and so nothing."""
     with pytest.raises(ps.CompositionError, match=rf"Yields.produce, at {__file__}:\d+, yields"):
 
-        class Yields(ps.Kernel[int]):
+        class Yields(ps.authoring.Kernel[int]):
             async def produce(self, limit):
                 yield ps.Batch(0, [limit])
 
@@ -671,7 +672,7 @@ def test_a_batch_with_its_arguments_turned_says_how_it_is_written(batch, hint):
     async def turned_round(ctx):
         yield batch
 
-    with pytest.raises(ps.ProtocolError, match=hint):
+    with pytest.raises(ps.errors.ProtocolError, match=hint):
         ps.run(ps.pipe(turned_round(), ps.collect()))
 
 
@@ -679,6 +680,44 @@ def test_an_argument_that_is_nearly_right_is_answered_with_the_right_one():
     """What is one letter off is what was meant."""
     with pytest.raises(ps.CompositionError, match="did you mean first="):
         months(fist=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: ps.aggregate(ps.agg.count()),
+            (
+                "takes no argument by position, and got 1. "
+                "Write aggregate(n=agg.count(), key=..., eager=..., on_error=...)"
+            ),
+        ),
+        (
+            lambda: ps.reduce_by_key(len, ps.agg.count()),
+            "takes 1 argument by position, and got 2. Write reduce_by_key(fold, key=..., eager=..., on_error=...)",
+        ),
+        (
+            lambda: ps.map(str, [1]),
+            (
+                "takes 1 argument by position, and got 2. Write map(function, on_error=...). "
+                "Its values come from the module above it: pipe(values(...), map(...))"
+            ),
+        ),
+        (lambda: ps.map(str, "skip"), "takes 1 argument by position, and got 2. Write map(function, on_error=...)"),
+        (
+            lambda: ps.windowed(size=3),
+            "has no argument 'size'. Write windowed(count=..., step=..., seconds=..., every=..., capacity=...)",
+        ),
+        (lambda: ps.take(count=3), "has no argument 'count'. Write take(what, last=..., ahead=..., on_error=...)"),
+        (ps.map, "needs the argument 'function'. Write map(function, on_error=...)"),
+        (lambda: ps.agg.mean(off=len), "has no argument 'off'; did you mean of=? Write mean(of=...)"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_answered_with_how_the_call_is_written(call, told):
+    """The message has the names and the order of the arguments."""
+    with pytest.raises(ps.CompositionError) as caught:
+        call()
+    assert str(caught.value).partition(" at ")[2].partition(" ")[2] == told
 
 
 def test_a_module_that_does_not_take_its_context_is_told_that_a_run_gives_it():
@@ -705,7 +744,7 @@ def test_a_table_given_for_a_source_is_answered_with_what_makes_one(package, nam
     table = type(name, (), {"__module__": package, "__iter__": lambda self: iter(["a"])})()
     with pytest.raises(ps.CompositionError, match=hint):
         ps.pipe(table, ps.collect())
-    with pytest.raises(ps.CompositionError, match=r"values\(\) at .* apart by columns, .*" + hint):
+    with pytest.raises(ps.CompositionError, match=r"values\(\) at .* would not iterate a .* by rows: .*" + hint):
         ps.values(table)
     for module in (ps.flat_map(lambda _: table), ps.map_batches(lambda _: table)):
         with pytest.raises(TypeError, match=r"composed at .* apart by columns, .*" + hint):
@@ -797,17 +836,17 @@ MICROSECONDS = ps.values([60_000_000, 70_000_000], time=lambda n: n)
 )
 def test_a_timedelta_over_whole_numbers_says_what_it_is_in_microseconds(modules):
     """Wherever a duration is given; of a TIMESTAMP column times are whole numbers, whose unit no timedelta knows."""
-    with pytest.raises((TypeError, TimelyError), match="microseconds, of which it is 30_000_000"):
+    with pytest.raises((TypeError, TimelyError), match="TIMESTAMP column, the duration is 30_000_000"):
         ps.run(ps.pipe(*modules, ps.drain()))
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ps.stamp(abs, lateness=-3), "a lateness that is not negative, and got -3"),
-        (lambda: ps.stamp(abs, lateness=math.nan), "not negative, and got nan"),
-        (lambda: ps.stamp(abs, lateness=timedelta(-1)), "not negative, and got datetime.timedelta"),
-        (lambda: ps.sliding(4, timedelta(1)), "two numbers, or two timedeltas, and got size=4"),
+        (lambda: ps.stamp(abs, lateness=-3), "a lateness that is not negative, but got -3"),
+        (lambda: ps.stamp(abs, lateness=math.nan), "not negative, but got nan"),
+        (lambda: ps.stamp(abs, lateness=timedelta(-1)), "not negative, but got datetime.timedelta"),
+        (lambda: ps.sliding(4, timedelta(1)), "two numbers or two timedeltas, but got size=4"),
     ],
 )
 def test_a_duration_that_cannot_be_meant_is_refused_when_composing(make, said):
@@ -819,7 +858,7 @@ def test_a_duration_that_cannot_be_meant_is_refused_when_composing(make, said):
 def test_a_window_over_values_without_times_says_so():
     """The time 0 is not taken for microseconds."""
     pipeline = ps.pipe(ps.values([1]), ps.tumbling(timedelta(minutes=5)), ps.collect())
-    with pytest.raises(TimelyError, match="0 is the time of a source that says nothing of time"):
+    with pytest.raises(TimelyError, match="Values without an assigned time are at 0"):
         ps.run(pipeline)
 
 

@@ -66,7 +66,7 @@ def test_a_time_is_compared_with_each_that_may_count_and_with_no_two_of_them():
 
 
 @ps.source
-class Beside(ps.Kernel):
+class Beside(ps.authoring.Kernel):
     """Answers times of which none is before another, all at once."""
 
     traits = Traits(trusted=True, follows=True)
@@ -83,7 +83,7 @@ class Beside(ps.Kernel):
             return ps.DONE
         self._left = False
         assert limit >= MANY
-        return ps.TimedBatch([Product(place, MANY - place) for place in range(MANY)], range(MANY))
+        return ps.authoring.TimedBatch([Product(place, MANY - place) for place in range(MANY)], range(MANY))
 
 
 def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeypatch):
@@ -116,7 +116,7 @@ def test_prefetch_takes_times_in_no_order_a_few_at_a_time():
     count, limits = 1000, []
 
     @ps.source
-    class Answering(ps.Kernel):
+    class Answering(ps.authoring.Kernel):
         traits = Traits(trusted=True, follows=True)
         given = 0
 
@@ -128,7 +128,7 @@ def test_prefetch_takes_times_in_no_order_a_few_at_a_time():
             limits.append(limit)
             start, self.given = self.given, min(count, self.given + limit)
             times = [Product(Counted(place), Counted(count - place)) for place in range(start, self.given)]
-            return ps.TimedBatch(times, range(start, self.given)) if times else ps.DONE
+            return ps.authoring.TimedBatch(times, range(start, self.given)) if times else ps.DONE
 
     Counted.looks = 0
     assert ps.run(ps.pipe(Answering(), ps.prefetch(10 * count), ps.collect())) == list(range(count))
@@ -141,7 +141,7 @@ def test_prefetch_asks_for_more_and_more_where_times_are_quickly_compared():
     limits = []
 
     @ps.source
-    class Answering(ps.Kernel):
+    class Answering(ps.authoring.Kernel):
         async def produce(self, limit):
             limits.append(limit)
             return ps.Batch(0, range(limit)) if len(limits) < 9 else ps.DONE

@@ -49,12 +49,12 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("here", "is there already"),
-        *((name, "not begin with a letter") for name in ("3rd", "3-x", "_x", "", ".")),
-        *((name, "other signs than letters, digits, - and _") for name in ("café", "a b")),
-        ("x_", "not end in a letter or a digit"),
-        ("class", "a word of Python's"),
-        *((name, "of another package") for name in ("pullstream", "json", "trio", "tests")),
+        ("here", "already exists"),
+        *((name, "must begin with a letter") for name in ("3rd", "3-x", "_x", "", ".")),
+        *((name, "only letters, digits") for name in ("café", "a b")),
+        ("x_", "must end in a letter or a digit"),
+        ("class", "a Python keyword"),
+        *((name, "already the name of another package") for name in ("pullstream", "json", "trio", "tests")),
     ],
 )
 def test_what_cannot_be_made_changes_nothing(name, said, tmp_path, monkeypatch, capsys):
@@ -109,7 +109,7 @@ def test_a_finding_is_in_the_file_of_the_module(tmp_path):
 import pullstream as ps
 
 @ps.transformer
-class Greedy(ps.Kernel):
+class Greedy(ps.authoring.Kernel):
     async def produce(self, limit):
         return await self.upstream.ask(limit + 1)
 

@@ -65,7 +65,7 @@ async def failing_iterable(delay):
 
 
 @ps.source
-class InProduce(ps.Kernel):
+class InProduce(ps.authoring.Kernel):
     """Works in a nursery while it is asked."""
 
     async def produce(self, limit):

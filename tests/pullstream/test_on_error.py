@@ -45,7 +45,7 @@ MODULES = {
     "filter_not": lambda policy: ps.filter_not(lambda n: checked(n) == 2, on_error=policy),
     "tap": lambda policy: ps.tap(checked, on_error=policy),
     "unique": lambda policy: ps.unique(checked, on_error=policy),
-    "non_unique": lambda policy: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.non_unique(checked, on_error=policy)),
+    "duplicates": lambda policy: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.duplicates(checked, on_error=policy)),
     "scan": lambda policy: ps.scan(lambda total, n: total + checked(n), 0, on_error=policy),
 }
 
@@ -61,7 +61,7 @@ SHOWN = {
     "filter_not": [0, -1, -3, 4, -5],
     "tap": [0, -1, 2, -3, 4, -5],
     "unique": [0, -1, 2, -3, 4, -5],
-    "non_unique": [0, -1, -1, 2, -3, -3, 4, -5, -5],
+    "duplicates": [0, -1, -1, 2, -3, -3, 4, -5, -5],
     "scan": [0, -1, 2, -3, 6, -5],
 }
 
@@ -192,7 +192,7 @@ async def test_what_is_left_out_is_counted(module):
     """Counters say how many values were left out, whatever the module is."""
     async with ps.pipe(ps.values([1, 1]), module, ps.collect()).open(limit=1) as running:
         await running.result()
-        left_out = 4 if "non_unique" in repr(module) else 2
+        left_out = 4 if "duplicates" in repr(module) else 2
         assert sum(row.skipped for row in running.counters()) == left_out
 
 

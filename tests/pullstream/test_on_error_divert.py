@@ -226,7 +226,7 @@ async def test_an_aborted_run_completes_nothing_beside(way, counting, probe, aut
         async with ps.pipe(source, ps.map(checked, on_error=note()), ps.collect()).open() as running:
             await trio.sleep(7)
             await running.abort()
-            with pytest.raises(ps.Abandoned):
+            with pytest.raises(ps.errors.Abandoned):
                 await running.progress.completed(0)
     assert ends == ["cancelled"]
     assert probe.balanced

@@ -35,9 +35,9 @@ TRANSFORMERS = {
         [(0, {"n": 1}), (2, {"n": 1}), (4, {"n": 1})],
     ),
     "count_by_key": (lambda p: ps.count_by_key(even, on_error=p), [(0, 1), (2, 1), (4, 1)]),
-    "distinct": (lambda p: ps.distinct(even, on_error=p), [0, 2, 4]),
-    "epochs, begin": (lambda p: ps.epochs(begin=even, on_error=p), [0, 2, 4]),
-    "epochs, key": (lambda p: ps.epochs(key=even, on_error=p), [0, 2, 4]),
+    "unique_by_time": (lambda p: ps.unique_by_time(even, on_error=p), [0, 2, 4]),
+    "stamp_epochs, begin": (lambda p: ps.stamp_epochs(begin=even, on_error=p), [0, 2, 4]),
+    "stamp_epochs, key": (lambda p: ps.stamp_epochs(key=even, on_error=p), [0, 2, 4]),
     "filter": (lambda p: ps.filter(lambda n: even(n) >= 0, on_error=p), [0, 2, 4]),
     "filter_not": (lambda p: ps.filter_not(lambda n: even(n) < 0, on_error=p), [0, 2, 4]),
     "flat_map": (lambda p: ps.flat_map(lambda n: [even(n)], on_error=p), [0, 2, 4]),
@@ -46,7 +46,7 @@ TRANSFORMERS = {
     "map_async": (lambda p: ps.map_async(even_later, 1, on_error=p), [0, 2, 4]),
     "map_process": (lambda p: ps.map_process(even, 1, on_error=p), [0, 2, 4]),
     "map_thread": (lambda p: ps.map_thread(even, 1, on_error=p), [0, 2, 4]),
-    "non_unique": (lambda p: ps.non_unique(lambda n: even(n) * 0, on_error=p), [2, 4]),
+    "duplicates": (lambda p: ps.duplicates(lambda n: even(n) * 0, on_error=p), [2, 4]),
     "reduce_by_key": (lambda p: ps.reduce_by_key(LISTING, key=even, on_error=p), [(0, [0]), (2, [2]), (4, [4])]),
     "reduce_by_key, step": (lambda p: ps.reduce_by_key(STEP, key=lambda _: "", on_error=p), [("", [0, 2, 4])]),
     "reduce_by_time": (lambda p: ps.reduce_by_time(STEP, on_error=p), [[0, 2, 4]]),
@@ -106,7 +106,7 @@ NO_SINK = {
 MANY_AT_ONCE = {"map_batches"}
 """What fails there is a list, of as many values as were asked for; see the tests of `on_error`."""
 
-NOT_BY_VALUE = {"at_completion", "infinite", "restamp", "unfold"}
+NOT_BY_VALUE = {"at_completion", "map_time", "unfold"}
 """Their functions are not called with a value; help says what follows from that."""
 
 BY_STREAM = {

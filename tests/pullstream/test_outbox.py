@@ -74,7 +74,7 @@ def test_what_is_owed_comes_in_order_at_its_time_and_is_held_until_then(seed):
             limit = rng.randrange(1, 12)
             batch = outbox.take(limit)
             assert len(batch.values) == min(limit, len(put) - len(taken))
-            assert isinstance(batch, ps.TimedBatch) == (len(set(batch.times)) > 1)
+            assert isinstance(batch, ps.authoring.TimedBatch) == (len(set(batch.times)) > 1)
             taken += zip(batch.times, batch.values, strict=True)
         assert taken == put[: len(taken)]
         assert outbox.values == len(put) - len(taken)
@@ -98,7 +98,9 @@ def test_what_is_owed_at_many_times_is_held_at_the_least_of_them(seed, new):
         if rng.random() < 0.4:
             times = [new(rng) for _ in range(rng.randrange(1, 9))]
             values = [(number, n) for n in range(len(times))]
-            outbox.put_batch(ps.TimedBatch(times, values) if rng.random() < 0.8 else ps.Batch(times[0], values[:1]))
+            outbox.put_batch(
+                ps.authoring.TimedBatch(times, values) if rng.random() < 0.8 else ps.Batch(times[0], values[:1])
+            )
             put += list(zip(times, values, strict=True))[: outbox.values - len(put) + len(taken)]
         elif outbox:
             limit = rng.randrange(1, 12)
@@ -203,11 +205,11 @@ async def test_one_more_value_costs_one_value(name, autojump_clock):
 def test_a_part_at_one_time_of_what_is_owed_at_many_is_a_batch_of_one_time():
     """However little is asked for at a time, nothing at one time is taken for values at many."""
     outbox = Outbox()
-    outbox.put_batch(ps.TimedBatch([1, 1, 2, 3, 3], "abcde"))
+    outbox.put_batch(ps.authoring.TimedBatch([1, 1, 2, 3, 3], "abcde"))
 
     assert [outbox.take(limit) for limit in (1, 2, 1, 9)] == [
         ps.Batch(1, "a"),
-        ps.TimedBatch([1, 2], "bc"),
+        ps.authoring.TimedBatch([1, 2], "bc"),
         ps.Batch(3, "d"),
         ps.Batch(3, "e"),
     ]
@@ -226,9 +228,9 @@ ONE_TIME = {
     "filter": ps.filter(lambda n: n == 2),
     "batches": ps.map_batches(lambda values: [n for n in values if n == 2]),
     "flat_map": ps.flat_map(lambda n: [n] if n == 2 else []),
-    "stamp": ps.pipe(ps.filter(lambda n: n < 4), ps.restamp(lambda _: 0), ps.stamp(lambda _: 2)),
-    "restamp": ps.restamp(lambda _: 2),
-    "distinct": ps.distinct(lambda n: 1 // (n == 2), on_error="skip"),
+    "stamp": ps.pipe(ps.filter(lambda n: n < 4), ps.map_time(lambda _: 0), ps.stamp(lambda _: 2)),
+    "map_time": ps.map_time(lambda _: 2),
+    "unique_by_time": ps.unique_by_time(lambda n: 1 // (n == 2), on_error="skip"),
 }
 
 

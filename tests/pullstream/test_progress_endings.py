@@ -117,7 +117,7 @@ async def test_take_completes_below_and_abandons_above(autojump_clock):
         assert await outcome(progress, 4, at="take") == "complete"
         for name in ("map", "values"):
             assert await outcome(progress, 1, at=name) == "complete"
-            assert isinstance(await outcome(progress, 2, at=name), ps.Abandoned)
+            assert isinstance(await outcome(progress, 2, at=name), ps.errors.Abandoned)
 
 
 async def test_take_times_takes_whole_times(autojump_clock):
@@ -127,7 +127,7 @@ async def test_take_times_takes_whole_times(autojump_clock):
         async with pipeline.open(limit=limit) as running:
             assert await running.result() == [1, 1, 2, 2, 2]
             assert await outcome(running.progress, 2, at="values") == "complete"
-            assert isinstance(await outcome(running.progress, 4, at="values"), ps.Abandoned)
+            assert isinstance(await outcome(running.progress, 4, at="values"), ps.errors.Abandoned)
 
 
 async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
@@ -139,7 +139,7 @@ async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
         yield ps.Batch(2, [2])
         await trio.sleep_forever()
 
-    with pytest.raises(ps.Abandoned):
+    with pytest.raises(ps.errors.Abandoned):
         async with ps.pipe(source(), ps.map(str), ps.collect()).open() as running:
             told = {}
 
@@ -152,9 +152,9 @@ async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
                 await trio.sleep(1)
                 await running.abort()
             assert told[1] == "complete"
-            assert isinstance(told[2], ps.Abandoned)
+            assert isinstance(told[2], ps.errors.Abandoned)
             for name in ("source", "map", "collect"):
-                assert isinstance(await outcome(running.progress, 3, at=name), ps.Abandoned)
+                assert isinstance(await outcome(running.progress, 3, at=name), ps.errors.Abandoned)
             await running.result()
 
 
@@ -175,7 +175,7 @@ async def test_a_cancellation_from_outside_abandons(autojump_clock):
             await running.progress.completed(1)
     assert scope.cancelled_caught
     assert released == [True]
-    assert isinstance(await outcome(running.progress, 1), ps.Abandoned)
+    assert isinstance(await outcome(running.progress, 1), ps.errors.Abandoned)
 
 
 async def test_an_exception_in_the_block_abandons(autojump_clock):
@@ -185,7 +185,7 @@ async def test_an_exception_in_the_block_abandons(autojump_clock):
             await running.progress.completed(2)
             raise Unseen
     assert await outcome(running.progress, 2) == "complete"
-    assert isinstance(await outcome(running.progress, 9), ps.Abandoned)
+    assert isinstance(await outcome(running.progress, 9), ps.errors.Abandoned)
 
 
 async def test_the_same_failure_in_the_blocks_own_nursery_is_not_told_twice(autojump_clock):
@@ -268,7 +268,7 @@ async def test_an_abort_while_the_sink_works_completes_nothing(owes, autojump_cl
                 await upstream.ask(1)
             await trio.sleep_forever()
 
-    with pytest.raises(ps.Abandoned):
+    with pytest.raises(ps.errors.Abandoned):
         async with ps.pipe(timed(1, 2, 3), ps.map_async(same, 2), works()).open() as running:
             told = []
 
@@ -279,7 +279,7 @@ async def test_an_abort_while_the_sink_works_completes_nothing(owes, autojump_cl
                 nursery.start_soon(observe)
                 await trio.sleep(1)
                 await running.abort()
-            assert isinstance(told[0], ps.Abandoned)
+            assert isinstance(told[0], ps.errors.Abandoned)
             await running.result()
 
 

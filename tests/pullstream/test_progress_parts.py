@@ -8,7 +8,7 @@ import pullstream as ps
 from timely import BEGINNING
 
 
-class Parts(ps.Kernel[int]):
+class Parts(ps.authoring.Kernel[int]):
     """Three parts that hold 1, 1 and 5; answers what it is told to."""
 
     def __init__(self, answers):
@@ -50,6 +50,6 @@ class TestParts:
 
     async def test_it_answers_at_nothing_else(self):
         """Before its least hold a source without a capability has no right to speak."""
-        with pytest.raises(ps.CapabilityError, match=r"answered at 0, and holds \[1, 5\]"):
+        with pytest.raises(ps.errors.CapabilityError, match=r"answered at 0, and holds \[1, 5\]"):
             async with ps.pipe(ps.source(Parts)([0]), ps.drain()).open():
                 pass

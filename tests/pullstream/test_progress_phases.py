@@ -86,7 +86,8 @@ def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
     for lane in lanes:
         if rng.random() < 0.5:
             lane.stamp(rng.randrange(10))
-            lane.live = rng.random() < 0.7
+            if rng.random() < 0.3:
+                lane.acknowledge()
     sidecar.propagate()
     places = range(sum(len(location.ports) + 1 for location in sidecar.locations))
     untracked = [sidecar.phase.frontier(place) for place in places]

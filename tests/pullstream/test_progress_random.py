@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps
+from tests.sampling import amount
 
 MODULES = [
     "map", "filter", "flat_map", "map_batches", "map_async", "unordered", "take", "take_times", "thrice", "held",
-    "batch", "batch seconds", "window", "sliding", "window seconds", "diverted",
-    "prefetch", "in_flight", "rate", "throttle", "debounce", "sample", "pausable", "abortable",
-    "kept", "sorted", "distinct", "stamped", "stamped late", "restamped", "delayed", "nested", "nested stamps",
+    "batch", "batch seconds", "windowed", "sliding", "windowed seconds", "diverted",
+    "prefetch", "in_flight", "rate_limit", "throttle", "debounce", "sample", "pausable", "abortable",
+    "kept", "sorted", "unique_by_time", "stamped", "stamped late", "restamped", "delayed", "nested", "nested stamps",
 ]  # fmt: skip
 
 
@@ -75,12 +76,12 @@ def module(kind, count, seed, log):
         "held": held,
         "batch": lambda: ps.pipe(ps.batch(count), ps.flat_map(list)),
         "batch seconds": lambda: ps.pipe(ps.batch(3, seconds=count / 3), ps.flat_map(list)),
-        "window": lambda: ps.pipe(ps.window(count), ps.flat_map(list)),
-        "sliding": lambda: ps.pipe(ps.window(count, 1), ps.flat_map(list)),
-        "window seconds": lambda: ps.pipe(ps.window(seconds=count / 2, every=0.7), ps.flat_map(list)),
+        "windowed": lambda: ps.pipe(ps.windowed(count, count), ps.flat_map(list)),
+        "sliding": lambda: ps.pipe(ps.windowed(count, 1), ps.flat_map(list)),
+        "windowed seconds": lambda: ps.pipe(ps.windowed(seconds=count / 2, every=0.7), ps.flat_map(list)),
         "prefetch": lambda: ps.prefetch(count),
         "in_flight": lambda: ps.in_flight(ps.map_async(pause, 3), count),
-        "rate": lambda: ps.rate(count, per=0.7),
+        "rate_limit": lambda: ps.rate_limit(count, per=0.7),
         "throttle": lambda: ps.throttle(count / 4),
         "debounce": lambda: ps.debounce(count / 4),
         "sample": lambda: ps.sample(count / 4),
@@ -88,15 +89,15 @@ def module(kind, count, seed, log):
         "abortable": ps.abortable,
         "kept": lambda: ps.pipe(ps.reduce_by_time(ps.Fold(list, lambda kept, v: [*kept, v])), ps.flat_map(list)),
         "sorted": lambda: ps.sort_by_time(lambda value: -value[1]),
-        "distinct": lambda: ps.distinct(lambda value: value[1] % 3),
+        "unique_by_time": lambda: ps.unique_by_time(lambda value: value[1] % 3),
         # Time is given up, and given anew; the values still say what it was.
-        "stamped": lambda: ps.pipe(ps.sort_by_time(), ps.restamp(lambda _: 0), ps.stamp(lambda value: value[0])),
-        "stamped late": lambda: ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda value: value[0], lateness=5)),
-        "restamped": lambda: ps.pipe(ps.restamp(str), ps.restamp(int)),
-        "delayed": lambda: ps.pipe(ps.delay(count), ps.restamp(lambda time: time - count)),
-        "nested": lambda: ps.pipe(ps.epochs(count, nest=True), ps.restamp(lambda time: time[0])),
+        "stamped": lambda: ps.pipe(ps.sort_by_time(), ps.map_time(lambda _: 0), ps.stamp(lambda value: value[0])),
+        "stamped late": lambda: ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda value: value[0], lateness=5)),
+        "restamped": lambda: ps.pipe(ps.map_time(str), ps.map_time(int)),
+        "delayed": lambda: ps.pipe(ps.delay(count), ps.map_time(lambda time: time - count)),
+        "nested": lambda: ps.pipe(ps.stamp_epochs(count, nest=True), ps.map_time(lambda time: time[0])),
         "nested stamps": lambda: ps.pipe(
-            ps.stamp(lambda value: value[0], nest=True), ps.sort_by_time(), ps.restamp(lambda time: time[0])
+            ps.stamp(lambda value: value[0], nest=True), ps.sort_by_time(), ps.map_time(lambda time: time[0])
         ),
         "diverted": lambda: ps.map(failing(count), on_error=record(log, seed)),
     }[kind]()
@@ -127,7 +128,7 @@ async def observe(pipeline, log, limit, times):
     async def wait(progress, time):
         try:
             await progress.completed(time)
-        except (Unseen, ps.Abandoned) as exc:
+        except (Unseen, ps.errors.Abandoned) as exc:
             log.append(("refused", time, type(exc)))
         else:
             log.append(("complete", time))
@@ -198,7 +199,7 @@ ACKNOWLEDGED = {
 }
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=amount(250, 1000), deadline=None, derandomize=True)
 @given(pipelines)
 @example(ACKNOWLEDGED)
 def test_completions_of_random_pipelines(given_):

@@ -22,6 +22,7 @@ from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.trace import Trace, judge
+from tests.sampling import amount
 from timely import Source, TimeDomainError, Tracker
 
 
@@ -116,7 +117,7 @@ async def drive(handle, times, seed, at):
         handle.advance(at(last + 1))
         await trio.sleep(5)
         handle.end()
-    except ps.Ended:
+    except ps.errors.Ended:
         return
 
 
@@ -163,7 +164,7 @@ def farther(value):
 
 
 @ps.source
-class Bundles(ps.Kernel):
+class Bundles(ps.authoring.Kernel):
     """Answers many times at once, and holds what it will answer at; in order, as it says them, or back and forth."""
 
     traits = Traits(trusted=True, follows=True)
@@ -184,7 +185,7 @@ class Bundles(ps.Kernel):
         part, self.left = self.left[:count], self.left[count:]
         for time, _ in part:
             self.location.drop(time)
-        return ps.TimedBatch(*map(list, zip(*part, strict=True))) if part else ps.DONE
+        return ps.authoring.TimedBatch(*map(list, zip(*part, strict=True))) if part else ps.DONE
 
 
 def bundles(times, seed, at):
@@ -209,7 +210,7 @@ async def whole_sink(upstream, ctx, seed):
 
 SOURCES = [ordered, unordered, clock_only, pushed]
 OF_MANY = [bundles, bundles_back_and_forth, pushed]
-INTS_ALONE = {"restamp", "tumbling", "sliding", "sessions"}
+INTS_ALONE = {"map_time", "tumbling", "sliding", "sessions"}
 """Steps that reckon with whole numbers."""
 
 STEPS = {
@@ -229,7 +230,7 @@ STEPS = {
     "accumulate": lambda n: ps.accumulate(ps.Fold(tuple, lambda _, value: value)),
     "delay": ps.delay,
     "two delays": lambda n: ps.pipe(ps.delay(n), ps.map(lambda value: value), ps.delay(3 - n)),
-    "restamp": lambda n: ps.restamp(lambda time: time // 2),
+    "map_time": lambda n: ps.map_time(lambda time: time // 2),
     "tumbling": lambda n: ps.pipe(ps.tumbling(n + 1), ps.flat_map(lambda window: window.value)),
     "sliding": lambda n: ps.pipe(ps.sliding(n + 2, every=1), ps.flat_map(lambda window: window.value[:1])),
     "sessions": lambda n: ps.pipe(ps.sessions(n + 1), ps.flat_map(lambda window: window.value)),
@@ -353,7 +354,7 @@ async def observed(program, looker, trace):
     async def wait(progress, time):
         try:
             await progress.completed(time)
-        except (ZeroDivisionError, ps.Abandoned, ps.CapabilityError, TimeDomainError):
+        except (ZeroDivisionError, ps.errors.Abandoned, ps.errors.CapabilityError, TimeDomainError):
             return
 
     try:
@@ -368,7 +369,7 @@ async def observed(program, looker, trace):
                 if program["ending"] != "end":
                     await trio.sleep(1.2)
                     await (running.abort() if program["ending"] == "abort" else running.finish())
-    except* (ZeroDivisionError, ps.CapabilityError, TimeDomainError):
+    except* (ZeroDivisionError, ps.errors.CapabilityError, TimeDomainError):
         pass  # a run may fail: what it announced before must be true all the same
 
 
@@ -390,14 +391,14 @@ def refine(program):
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=amount(15, 60), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(programs)
 def test_random_runs_are_runs_of_the_model(program):
     """Every completion was allowed, none that the model allows is withheld, no batch comes at a complete time."""
     refine(program)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=amount(15, 60), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(programs_of_many)
 def test_runs_with_answers_of_many_times_are_runs_of_the_model(program):
     """Each of the values of such an answer is sent at its own time, and taken when it has been dealt with."""
@@ -462,7 +463,7 @@ def forget_the_rest(monkeypatch):
 
 def count_one_of_many(monkeypatch):
     """Of an answer of many times that is taken whole the last time is counted, and not the least."""
-    monkeypatch.setattr(ps.TimedBatch, "least", property(lambda batch: list(batch.times[-1:])))
+    monkeypatch.setattr(ps.authoring.TimedBatch, "least", property(lambda batch: list(batch.times[-1:])))
 
 
 @pytest.mark.parametrize("break_it", [forget_the_rest, count_one_of_many])
@@ -489,6 +490,7 @@ def test_what_is_not_counted_of_many_times_is_found_out(break_it, monkeypatch):
             refine(program)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("break_it", [forget_to_hold, forget_batches, look_seldom, forget_rounds])
 def test_what_is_wrong_is_found_out(break_it, monkeypatch):
     """A sidecar that forgets something is caught within a few runs that are allowed while it does not."""
@@ -502,7 +504,7 @@ def test_what_is_wrong_is_found_out(break_it, monkeypatch):
             "ending": "end",
             "seed": seed,
         }
-        for seed in range(10)
+        for seed in range(amount(5, 10))
         for step in ("per time", "loop of calls")
     ]
     for program in programs:

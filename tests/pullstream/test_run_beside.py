@@ -163,7 +163,7 @@ async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
             await running.result()
     assert released == [2.5]
     assert isinstance(running.failure, LookupError)
-    with pytest.raises(ps.Abandoned):
+    with pytest.raises(ps.errors.Abandoned):
         await running.progress.completed(50)
 
 
@@ -204,9 +204,9 @@ async def test_it_may_end_early_or_abort(autojump_clock):
     async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=stopping) as running:
         assert await running.result() == [1, 2]
     async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=aborting) as running:
-        with pytest.raises(ps.Abandoned):
+        with pytest.raises(ps.errors.Abandoned):
             await running.result()
-    assert isinstance(running.failure, ps.Abandoned)
+    assert isinstance(running.failure, ps.errors.Abandoned)
 
 
 @pytest.mark.parametrize("beside", LOOKERS)
@@ -215,7 +215,7 @@ async def test_an_abort_is_no_trouble_for_it(beside, autojump_clock):
     async with ps.pipe(slowly(1, 2, 3), ps.tee(ps.collect(), ps.drain())).open(beside=beside) as running:
         await trio.sleep(1.5)
         await running.abort()
-    with pytest.raises(ps.Abandoned):
+    with pytest.raises(ps.errors.Abandoned):
         await running.result()
 
 
@@ -234,7 +234,10 @@ def made(*, every=10.0):
         (made, r"and got made; call it: beside=made\(\)$"),
         ("display", r"and got 'display' \(str\)$"),
         ([forever], r"\(list\)$"),
-        (without_it, r"and got without_it, which cannot be called with it alone: too many positional arguments$"),
+        (
+            without_it,
+            r"and got without_it, which cannot be called with the Running alone: too many positional arguments$",
+        ),
         (lambda running, console: None, r"<lambda>, which cannot be .* missing a required argument: 'console'$"),
     ],
 )
@@ -242,14 +245,14 @@ def test_what_cannot_look_on_is_refused(beside, told):
     """Before anything is opened; what is to be called first, as `display`, is said to be."""
     opened = []
     with pytest.raises(ps.CompositionError, match=told) as caught:
-        ps.run(ps.pipe(ps.infinite(lambda: opened.append(1)), ps.take(1), ps.collect()), beside=beside)
+        ps.run(ps.pipe(ps.unfold(None, lambda _: (opened.append(1), None)), ps.take(1), ps.collect()), beside=beside)
     assert f"beside= at {__file__}" in str(caught.value)
     assert not opened
 
 
 def test_what_looks_on_without_waiting_is_refused():
     """A plain function is called, and then there is nothing to wait for: that is said, and not trio's complaint."""
-    with pytest.raises(ps.CompositionError, match=r"got print, which has returned None, and nothing to wait for"):
+    with pytest.raises(ps.CompositionError, match=r"got print, which returned None, not an awaitable"):
         ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=print)
 
 

@@ -34,6 +34,18 @@ def test_a_tee_gives_a_tuple():
     assert ps.run(ps.pipe(ps.values([1, 3, 2]), ps.tee(inner, ps.drain()))) == (([1, 3, 2], 3), None)
 
 
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
+    """The call stops it; the `await` only waits for the confirmation."""
+    released = []
+    async with ps.pipe(endless(released), ps.drain()).open() as running:
+        await trio.sleep(1)
+        running.abort()
+        with pytest.raises(ps.errors.Abandoned):
+            await running.result()
+    assert released == [True]
+
+
 @pytest.mark.parametrize("parts", [[ps.map(broken), ps.collect()], [ps.drain(broken)]])
 def test_an_exception_arrives_as_itself(parts):
     """No group is around it, and one note names the module and the line that composed it."""

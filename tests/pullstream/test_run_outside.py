@@ -50,7 +50,7 @@ async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_
     complete = int((deadline + 0.2) / 0.2) - 1
     assert written == list(range(max(0, len(written))))
     assert len(written) <= complete + 1
-    with pytest.raises(ps.Abandoned):
+    with pytest.raises(ps.errors.Abandoned):
         await running.progress.completed(len(written) + 1)
 
 
@@ -99,7 +99,7 @@ async def test_the_grace_bounds_a_generators_cleanup(autojump_clock):
         finally:
             await trio.sleep_forever()
 
-    with trio.fail_after(100), pytest.raises(ps.ReleaseTimeout, match="stuck"):
+    with trio.fail_after(100), pytest.raises(ps.errors.ReleaseTimeout, match="stuck"):
         async with ps.pipe(stuck(), ps.take(1), ps.collect()).open(release_timeout=3) as running:
             await running.result()
 
@@ -108,7 +108,7 @@ async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
     """A sink that returns early is complete only when upstream has let go without trouble."""
 
     @ps.source
-    class Leaky(ps.Kernel):
+    class Leaky(ps.authoring.Kernel):
         async def produce(self, limit):
             return ps.Batch(0, [1])
 
@@ -143,5 +143,5 @@ def test_a_source_is_not_notified():
         ctx.notify_at(0)
         yield 1
 
-    with pytest.raises(ps.CapabilityError, match="is a source"):
+    with pytest.raises(ps.errors.CapabilityError, match="is a source"):
         ps.run(ps.pipe(asks(), ps.collect()))

@@ -92,7 +92,7 @@ def test_ctrl_c_is_dealt_with_once():
         got = []
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, got.append, "asyncio's")
         with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="await arun"):
-            ps.run(ps.pipe(ps.count(), ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()))
+            ps.run(ps.pipe(ps.integers(), ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()))
         await asyncio.sleep(0.05)
         return got
 

@@ -1,7 +1,6 @@
 """concat_values, log, find, first, last, on_end: what they give, how much they ask for, how they end."""
 
 import operator
-from io import StringIO
 
 import pytest
 import trio
@@ -47,11 +46,50 @@ def test_results(sink, words, result, limit):
     assert ps.run(pipeline, limit=limit) == result
 
 
+FRUIT = ["melon", "fig", "plum", "kiwi"]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4096])
+@pytest.mark.parametrize(
+    ("fold", "of_all", "of_none"),
+    [
+        (ps.agg.count(), 4, 0),
+        (ps.agg.sum(len), 16, 0),
+        (ps.agg.top(1, len), ["melon"], []),
+        (ps.agg.count_unique(len), 3, 0),
+        (ps.agg.min_by(len), "fig", None),
+        (ps.agg.max_by(lambda name: -len(name)), "fig", None),
+        (ps.agg.min_by(lambda name: name[2]), "fig", None),
+        (ps.agg.max(len), 5, None),
+        (ps.agg.mean(len), 4, None),
+        (ps.agg.quantile(0.5, len), 4, None),
+        (ps.Fold(list, lambda seen, name: [*seen, name], len), 4, 0),
+    ],
+)
+def test_reduce_takes_a_fold(fold, of_all, of_none, limit):
+    """Each run has a state of its own; a fold that has no result for no values says so."""
+    pipeline = ps.pipe(ps.values(FRUIT), ps.reduce(fold))
+    assert [ps.run(pipeline, limit=limit), ps.run(pipeline, limit=limit)] == [of_all, of_all]
+    if of_none is None:
+        with pytest.raises(ValueError, match="no values, so"):
+            ps.run(ps.pipe(ps.empty(), ps.reduce(fold)))
+    else:
+        assert ps.run(ps.pipe(ps.empty(), ps.reduce(fold))) == of_none
+
+
+def test_reduce_needs_one_initial_state():
+    """A function needs it beside, and a Fold has its own."""
+    with pytest.raises(ps.CompositionError, match=r"reduce\(function, initial\)\. Or pass a Fold"):
+        ps.reduce(max)
+    with pytest.raises(ps.CompositionError, match="got a Fold and an initial state"):
+        ps.reduce(ps.agg.count(), 0)
+
+
 def test_concat_refuses_what_does_not_join():
     """A value of another kind fails the run, another kind the composition."""
     with pytest.raises(TypeError, match="expected str instance, int found"):
         ps.run(ps.pipe(ps.values(["a", 1]), ps.concat_values()))
-    with pytest.raises(ps.CompositionError, match="joins str, bytes or list"):
+    with pytest.raises(ps.CompositionError, match="needs str, bytes or list"):
         ps.concat_values(int)
 
 
@@ -75,7 +113,7 @@ def test_a_find_is_complete_below():
     """What ends by itself ends its times, as take does."""
 
     async def main():
-        async with ps.pipe(ps.count(), ps.find(lambda n: n == 3)).open() as running:
+        async with ps.pipe(ps.integers(), ps.find(lambda n: n == 3)).open() as running:
             await running.progress.completed(0)
 
     trio.run(main)
@@ -101,16 +139,6 @@ def test_async_callables_are_refused(sink):
 
     with pytest.raises(ps.CompositionError, match="async function never"):
         sink(never)
-
-
-def test_log(capsys):
-    """A line a value: on standard output, or in a file."""
-    ps.run(ps.pipe(ps.values(["a", None]), ps.log("> ")))
-    assert capsys.readouterr().out == "> a\n> None\n"
-
-    text = StringIO()
-    ps.run(ps.pipe(ps.values("ab"), ps.log(file=text)))
-    assert text.getvalue() == "a\nb\n"
 
 
 def test_on_end_of_the_stream(counting, probe):
@@ -149,7 +177,7 @@ async def test_on_end_of_an_abort(how, counting, probe, autojump_clock):
                     raise Boom
         except Boom:
             assert how == "block"
-    assert called == [(ps.Abandoned, 1)]
+    assert called == [(ps.errors.Abandoned, 1)]
 
 
 async def test_on_end_of_an_abort_between_two_asks(counting, probe):
@@ -160,7 +188,7 @@ async def test_on_end_of_an_abort_between_two_asks(counting, probe):
         for _ in range(5):
             await trio.lowlevel.checkpoint()
         await running.abort()
-    assert called == [(ps.Abandoned, 1)]
+    assert called == [(ps.errors.Abandoned, 1)]
     assert probe.asked
 
 
@@ -169,7 +197,7 @@ async def test_on_end_of_an_abort_whose_release_fails(autojump_clock):
     called = []
 
     @ps.source
-    class Leaky(ps.Kernel):
+    class Leaky(ps.authoring.Kernel):
         async def produce(self, limit):
             await trio.sleep_forever()
 

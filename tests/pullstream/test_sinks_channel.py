@@ -35,7 +35,7 @@ async def test_a_closed_receiver_is_an_abort(counting, probe, autojump_clock):
         await running.progress.completed(0)
         receive.close()
         assert await running.result() is None
-        with pytest.raises(ps.Abandoned):
+        with pytest.raises(ps.errors.Abandoned):
             await running.progress.completed(3)
     assert probe.reasons == [None]
     assert probe.balanced
@@ -62,7 +62,7 @@ async def test_a_second_run_is_refused():
     pipeline = ps.pipe(ps.values([1]), ps.to_channel(send))
     async with pipeline.open():
         pass
-    with pytest.raises(ps.ReuseError, match="to_channel"):
+    with pytest.raises(ps.errors.ReuseError, match="to_channel"):
         async with pipeline.open():
             pass
     with pytest.raises(ps.CompositionError, match="SendChannel"):

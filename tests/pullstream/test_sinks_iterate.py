@@ -10,8 +10,10 @@ import time
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.engine.edge.lane import Lane
 
 
 class Boom(Exception):
@@ -44,7 +46,7 @@ async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
     assert probe.acquired == (how != "unread")
     assert probe.reasons == [None]
     assert [value async for value in values] == []
-    with pytest.raises(ps.Abandoned):
+    with pytest.raises(ps.errors.Abandoned):
         await values.running.progress.completed(3)
 
 
@@ -63,6 +65,42 @@ async def test_what_aiterate_has_read_is_complete(autojump_clock):
                 await values.running.progress.completed(1)
                 assert values.running.progress.frontier().less_equal(2)
     await values.running.progress.completed(3)
+
+
+async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_clock):
+    """A time is complete once the block has read past it, in the middle of a batch as well."""
+    with trio.fail_after(10):
+        async with ps.aiterate(ps.values(range(100), time=lambda n: n // 2)) as values:
+            async for value in values:
+                if value > 1:
+                    await values.running.progress.completed(value // 2 - 1)
+                assert values.running.progress.frontier().less_equal(value // 2)
+
+
+async def test_aiterate_keeps_open_what_the_block_has_not_read(autojump_clock):
+    """Times out of order: while a value is unread, its time is not complete."""
+    times = [n + (7, 0, 3)[n % 3] for n in range(100)]
+    async with ps.aiterate(ps.pipe(ps.values(range(100)), ps.stamp(times.__getitem__, lateness=9))) as values:
+        async for value in values:
+            frontier = values.running.progress.frontier()
+            assert all(frontier.less_equal(time) for time in times[value:])
+
+
+@pytest.mark.parametrize("read", ["iterate", "aiterate"])
+def test_reading_asks_for_many_times_at_once(read, monkeypatch):
+    """A thousand times cost a few asks, not one ask each."""
+    asks = []
+    ask = Lane.ask
+    monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
+    source = ps.values(range(1000), time=lambda n: n)
+
+    async def main():
+        async with ps.aiterate(source) as values:
+            return [value async for value in values]
+
+    got = list(ps.iterate(source)) if read == "iterate" else trio.run(main, clock=MockClock())
+    assert got == list(range(1000))
+    assert len(asks) < 100
 
 
 async def test_aiterate_fails_as_the_stream_does(counting, probe, autojump_clock):
@@ -128,7 +166,7 @@ def test_iterate_fails_as_the_stream_does():
         return n
 
     with pytest.raises(Boom) as caught:
-        for value in ps.iterate(ps.pipe(ps.count(), ps.map(broken))):
+        for value in ps.iterate(ps.pipe(ps.integers(), ps.map(broken))):
             got.append(value)  # noqa: PERF402 - `list` loses what came before the failure
     assert got == [0, 1, 2]
     assert caught.value is failure
@@ -139,7 +177,7 @@ def test_a_release_that_fails_is_raised_by_close():
     """Leaving the loop tells of what the release raised, or of one that does not end."""
 
     @ps.source
-    class Leaky(ps.Kernel):
+    class Leaky(ps.authoring.Kernel):
         def __init__(self, fails):
             self.fails = fails
 
@@ -151,7 +189,7 @@ def test_a_release_that_fails_is_raised_by_close():
                 raise Boom
             await trio.sleep_forever()
 
-    for fails, error in ((True, Boom), (False, ps.ReleaseTimeout)):
+    for fails, error in ((True, Boom), (False, ps.errors.ReleaseTimeout)):
         values = ps.iterate(Leaky(fails), release_timeout=0.05)
         assert next(values) == 1
         with pytest.raises(error):
@@ -205,9 +243,7 @@ def test_aiterate_in_an_asyncio_program_says_what_belongs_there():
         async with ps.aiterate(ps.values([1])):
             pass
 
-    with pytest.raises(
-        ps.PullstreamError, match=r"belong into a trio program.* `await arun\(pipeline\)` where asyncio"
-    ):
+    with pytest.raises(ps.PullstreamError, match=r"need a trio program.* use `await arun\(pipeline\)`"):
         asyncio.run(main())
 
 
@@ -216,7 +252,7 @@ def test_in_an_asyncio_program():
 
     async def main():
         task = asyncio.create_task(asyncio.sleep(0.01, "slept"))
-        got = list(ps.iterate(ps.pipe(ps.count(), ps.map_async(later, 2), ps.take(3))))
+        got = list(ps.iterate(ps.pipe(ps.integers(), ps.map_async(later, 2), ps.take(3))))
         return got, await task
 
     async def later(n):
@@ -229,7 +265,7 @@ def test_in_an_asyncio_program():
 async def test_inside_trio_it_is_refused():
     """It would keep the program waiting; the message says what to use."""
     with pytest.raises(ps.PullstreamError, match="aiterate"):
-        ps.iterate(ps.count())
+        ps.iterate(ps.integers())
     for read in (ps.iterate, ps.aiterate):
         with pytest.raises(ps.CompositionError, match=r"iterate\(\) at .*test_sinks_iterate.py.* reads a source"):
             read([1])

@@ -63,7 +63,7 @@ async def test_an_async_iterator_is_read_once(autojump_clock):
     pipeline = ps.pipe(ps.from_async_iterable(Closing(1)), ps.collect())
     async with pipeline.open() as running:
         assert await running.result() == [1]
-    with pytest.raises(ps.ReuseError, match="from_async_iterable"):
+    with pytest.raises(ps.errors.ReuseError, match="from_async_iterable"):
         async with pipeline.open():
             pass
 
@@ -149,7 +149,7 @@ async def test_from_awaitable(autojump_clock):
     pipeline = ps.pipe(ps.from_awaitable(answer()), ps.collect())
     async with pipeline.open() as running:
         assert await running.result() == [42]
-    with pytest.raises(ps.ReuseError, match="from_awaitable"):
+    with pytest.raises(ps.errors.ReuseError, match="from_awaitable"):
         async with pipeline.open():
             pass
 
@@ -186,7 +186,7 @@ def test_from_awaitable_refuses_what_it_cannot_await():
     with pytest.raises(ps.CompositionError, match="from_asyncio"):
         ps.from_awaitable(loop.create_future())
     loop.close()
-    with pytest.raises(TypeError, match="awaits what its function returns"):
+    with pytest.raises(TypeError, match="its function returned 3"):
         ps.run(ps.pipe(ps.from_awaitable(lambda: 3), ps.collect()))
 
 

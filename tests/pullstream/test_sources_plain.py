@@ -1,4 +1,4 @@
-"""keys, repeat, unfold, and how values are cut into batches at one time."""
+"""repeat, unfold, and how values are cut into batches at one time."""
 
 import pytest
 
@@ -19,11 +19,8 @@ def collatz(n):
 @pytest.mark.parametrize(
     ("source", "timed"),
     [
-        (ps.keys({"a": 1, "b": 2}), [(0, "a"), (0, "b")]),
-        (ps.keys({"a": 1, "b": 2}, time=ord), [(97, "a"), (98, "b")]),
         (ps.once(7, time=str), [("7", 7)]),
-        (ps.pipe(ps.count(8, 4, time=lambda n: n // 10), ps.take(3)), [(0, 8), (1, 12), (1, 16)]),
-        (ps.pipe(ps.infinite(lambda: 5, time=lambda n: n), ps.take(2)), [(5, 5), (5, 5)]),
+        (ps.pipe(ps.integers(8, 4, time=lambda n: n // 10), ps.take(3)), [(0, 8), (1, 12), (1, 16)]),
         (ps.repeat(None, 3), [(0, None)] * 3),
         (ps.repeat(1, 0), []),
         (ps.pipe(ps.repeat(1), ps.take(9)), [(0, 1)] * 9),
@@ -87,7 +84,6 @@ def test_an_iterator_that_nobody_reads_is_closed(tmp_path):
 @pytest.mark.parametrize(
     "compose",
     [
-        lambda: ps.keys([1]),
         lambda: ps.repeat(1, -1),
         lambda: ps.repeat(1, 1.5),
         lambda: ps.unfold(1, None),
@@ -96,5 +92,5 @@ def test_an_iterator_that_nobody_reads_is_closed(tmp_path):
 )
 def test_bad_arguments_are_refused(compose):
     """When composing, by name."""
-    with pytest.raises(ps.CompositionError, match=r"(keys|repeat|unfold|values)\(\) at .*test_sources_plain"):
+    with pytest.raises(ps.CompositionError, match=r"(repeat|unfold|values)\(\) at .*test_sources_plain"):
         compose()

@@ -28,6 +28,36 @@ async def test_what_is_pushed_comes_out(limit, autojump_clock):
     assert await pushed.aborted() is False
 
 
+def test_a_pushable_that_no_one_can_push_into_is_refused():
+    """The run would wait forever: nothing refers to the handle. What was pushed before is given first."""
+    with pytest.raises(ps.StalledError, match=r"made at .*test_sources_pushable\.py.* Keep it in a variable"):
+        ps.run(ps.pipe(ps.pushable(4), ps.collect()))
+
+    def full():
+        pushed = ps.pushable(4)
+        pushed.push_nowait("a")
+        return pushed
+
+    got = []
+    with pytest.raises(ps.StalledError, match="made at"):
+        ps.run(ps.pipe(full(), ps.drain(got.append)))
+    assert got == ["a"]
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+async def test_a_name_makes_a_second_handle(kept, autojump_clock):
+    """As long as the program has one of the two, values can come."""
+    first = ps.pushable(4)
+    handle = [first, first.named("orders")][kept]
+    pipeline = ps.pipe(first.named("orders") if kept == 0 else handle, ps.collect())
+    del first
+    async with pipeline.open() as running:
+        await trio.sleep(1)
+        await handle.push("tea")
+        handle.end()
+        assert await running.result() == ["tea"]
+
+
 def test_what_is_pushed_before_the_run():
     """It fills the buffer, also before any trio program runs; the end comes after it."""
     pushed = ps.pushable(2)
@@ -36,11 +66,11 @@ def test_what_is_pushed_before_the_run():
     with pytest.raises(trio.WouldBlock):
         pushed.push_nowait("c")
     pushed.end()
-    with pytest.raises(ps.Ended, match=r"after end\(\)"):
+    with pytest.raises(ps.errors.Ended, match=r"after end\(\)"):
         pushed.push_nowait("c")
 
     assert ps.run(ps.pipe(pushed, ps.collect())) == ["a", "b"]
-    with pytest.raises(ps.Ended, match="read to its end"):
+    with pytest.raises(ps.errors.Ended, match="read to its end"):
         pushed.push_nowait("c")
     pushed.end()
     pushed.fail(Boom())
@@ -131,7 +161,7 @@ async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
     async def push():
         try:
             await pushed.push_many(range(9))
-        except ps.Ended as exc:
+        except ps.errors.Ended as exc:
             told.append(exc)
 
     async def watch():
@@ -151,9 +181,9 @@ async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
     (error,) = (one for one in told if one is not True)
     assert "aborted by its reader" in str(error)
     assert isinstance(error.__cause__, Boom if how == "error" else type(None))
-    with pytest.raises(ps.Ended):
+    with pytest.raises(ps.errors.Ended):
         await pushed.push(1)
-    with pytest.raises(ps.Ended):
+    with pytest.raises(ps.errors.Ended):
         pushed.advance(1)
     pushed.end()
 
@@ -171,7 +201,7 @@ async def test_an_abort_while_an_ask_waits(edge, autojump_clock):
         nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
         await other.abort()
-        with pytest.raises(ps.Ended):
+        with pytest.raises(ps.errors.Ended):
             await pushed.push(1)
     assert answers == [ps.DONE]
 
@@ -197,12 +227,12 @@ async def test_times(autojump_clock):
     """They do not go back; the mistake is the pusher's, and the stream goes on."""
     pushed = ps.pushable(9)
     await pushed.push("a", time=3)
-    with pytest.raises(ps.CapabilityError, match="cannot take 2 after 3"):
+    with pytest.raises(ps.errors.CapabilityError, match="cannot take 2 after 3"):
         await pushed.push("b", time=2)
-    with pytest.raises(ps.CapabilityError):
+    with pytest.raises(ps.errors.CapabilityError):
         pushed.advance(1)
     pushed.advance(5)
-    with pytest.raises(ps.CapabilityError, match="cannot take 4 after 5"):
+    with pytest.raises(ps.errors.CapabilityError, match="cannot take 4 after 5"):
         await pushed.push("b", time=4)
     await pushed.push("c", time=5)
     pushed.end()
@@ -239,7 +269,7 @@ async def test_several_pushers_by_chance(seed, autojump_clock):
                 await trio.sleep(chance.choice([0, 0.5]))
                 try:
                     await pushed.push((name, n))
-                except ps.Ended:
+                except ps.errors.Ended:
                     return
                 taken.append((name, n))
 
@@ -270,7 +300,7 @@ async def test_a_handle_belongs_to_one_run():
     pipeline = ps.pipe(pushed.named("orders"), ps.collect())
     async with pipeline.open():
         pass
-    with pytest.raises(ps.ReuseError, match=r"pushable, made at .*test_sources_pushable"):
+    with pytest.raises(ps.errors.ReuseError, match=r"pushable, made at .*test_sources_pushable"):
         async with pipeline.open():
             pass
     with pytest.raises(TypeError, match="pushable, made at"):

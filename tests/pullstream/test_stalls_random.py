@@ -221,7 +221,7 @@ class Real:
             await self.take(self.program.runs[run])
 
         try:
-            async with ps.pipe(ps.count(), scripted()).open() as self.running[run]:
+            async with ps.pipe(ps.integers(), scripted()).open() as self.running[run]:
                 await self.running[run].result()
         except ps.StalledError:
             self.fates[run] = "stalls", trio.current_time()

@@ -53,7 +53,7 @@ MODULES = {
     "flatten": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten()),
     "flatten of 2": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten(concurrency=2)),
     "group_by": ps.group_by(str, ps.map_async(hop, 1)),
-    "lend": ps.lend(ps.map_async(hop, 1), ps.map_async(hop, 1)),
+    "worker_pool": ps.worker_pool(ps.map_async(hop, 1), ps.map_async(hop, 1)),
     "in_flight": ps.in_flight(ps.map_async(rest, 2), 2),
     "fork": ps.fork(ps.map(str), ps.map_async(hop, 1)),
     "catch": ps.catch(lambda _: ps.empty()),
@@ -64,9 +64,9 @@ MODULES = {
     "throttle": ps.throttle(0.1),
     "debounce": ps.debounce(0.1),
     "sample": ps.sample(0.1),
-    "rate": ps.rate(5, 1),
+    "rate_limit": ps.rate_limit(5, 1),
     "scan": ps.scan(lambda _, value: value, 0),
-    "distinct": ps.distinct(),
+    "unique_by_time": ps.unique_by_time(),
     "take": ps.take(5),
     "skip": ps.skip(1),
     "loop": ps.loop(ps.map(lambda value: value)),
@@ -82,8 +82,8 @@ async def awaiting(upstream, ctx, box):
 
 
 def through_a_pair(source):
-    (reading, writing) = ps.pair()
-    return ps.connect(ps.Duplex(source, ps.collect()), ps.Duplex(reading, writing))
+    (reading, writing) = ps.duplex.pair()
+    return ps.duplex.connect(ps.duplex.Duplex(source, ps.collect()), ps.duplex.Duplex(reading, writing))
 
 
 def below(box):

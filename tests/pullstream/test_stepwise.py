@@ -47,7 +47,7 @@ SHAPES = {
         ps.count_by_key(),
         ps.map(str),
         ps.filter(bool),
-        ps.distinct(),
+        ps.unique_by_time(),
         ps.filter_not(bool),
         ps.count_by_key(),
     ),
@@ -58,15 +58,15 @@ SHAPES = {
     "times anew": lambda n: ps.pipe(
         numbers(n),
         ps.count_by_key(),
-        ps.restamp(lambda time: time),
+        ps.map_time(lambda time: time),
         ps.timed(),
         ps.scan(lambda _, pair: pair[0], 0),
         ps.count_by_key(),
-        ps.restamp(lambda _: 0),
+        ps.map_time(lambda _: 0),
         ps.stamp(lambda pair: pair[0], lateness=1, late="drop"),
         ps.count_by_key(),
     ),
-    "groups": lambda n: ps.pipe(numbers(n), ps.batch(2), ps.window(2), ps.count_by_key(str)),
+    "groups": lambda n: ps.pipe(numbers(n), ps.batch(2), ps.windowed(2, 2), ps.count_by_key(str)),
     "events": lambda n: ps.pipe(numbers(n), ps.count_by_key(), by_events()),
     "below what waits": lambda n: ps.pipe(numbers(n), by_events(), ps.count_by_key(), by_events(), ps.batch(2)),
     "merge": lambda n: ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)),
@@ -180,7 +180,7 @@ def test_a_failure_above_comes_after_what_was_complete_before_it():
 def test_an_abort_between_steps(check):
     """What is above is told, once, and nothing is left asked."""
     ended = []
-    source = ps.pipe(ps.count(), ps.stamp(lambda n: n), ps.tap(lambda _: None, on_end=ended.append))
+    source = ps.pipe(ps.integers(), ps.stamp(lambda n: n), ps.tap(lambda _: None, on_end=ended.append))
     stream = ps.pipe(source, *counts(3), ps.take(5), ps.collect())
     assert len(ps.run(stream, check=check)) == 5
     assert ended == [None]

@@ -21,6 +21,7 @@ async def watched(ctx, log, count, failure=None):
     try:
         for n in range(count):
             log.append(n)
+            await trio.sleep(0.001)  # what is yielded between two waits comes together
             yield ps.Batch(n // 4, [n])
         if failure is not None:
             raise failure
@@ -132,7 +133,7 @@ class TestEveryOrder:
             async with ps.pipe(watched(log, 100), ps.tee(slow(), ps.collect())).open() as running:
                 await trio.sleep(3.5)
                 await running.abort()
-                with pytest.raises(ps.Abandoned):
+                with pytest.raises(ps.errors.Abandoned):
                     await running.progress.completed(20)
 
         trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -57,7 +57,7 @@ class Known(PassOn):
             self.left[time] -= 1
             if not self.left[time]:
                 self.location.drop(time)
-        return ps.TimedBatch(times, batch.values)
+        return ps.authoring.TimedBatch(times, batch.values)
 
 
 class Cut(Kernel):
@@ -102,7 +102,7 @@ PER_TIME = {
     "reduce_by_key": lambda **options: ps.reduce_by_key(LISTED, key=key, **options),
     "count_by_key": lambda **options: ps.count_by_key(key, **options),
     "count": lambda **options: ps.reduce_by_time(ps.agg.count(), **options),
-    "distinct": lambda eager=False, **options: ps.distinct(key, **options),
+    "unique_by_time": lambda eager=False, **options: ps.unique_by_time(key, **options),
     "sort_by_time": lambda eager=False, **options: ps.sort_by_time(row_number, **options),
     "take_times": lambda eager=False, on_error="fail": ps.take_times(5),
 }
@@ -146,7 +146,7 @@ def outcome(given, module, *, limit, whole):
     modules = [ps.values(given), known([time for time, _, _ in given]), *between, module(), ps.timed()]
     try:
         ps.run(ps.pipe(*modules, ps.drain(came.append)), limit=limit)
-    except Strike as exc:
+    except (Strike, TypeError, UnicodeDecodeError) as exc:
         return came, str(exc)
     return came, None
 
@@ -159,6 +159,7 @@ def check(given, module, seed, *, ordered=True):
         assert other == outcomes[0], seed
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,6 +172,7 @@ def test_modules_per_time_do_with_many_times_what_they_do_with_each(name, kind, 
         check(given, lambda: {**PER_TIME, **ACCUMULATING}[name](eager=eager), seed)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("kind", PARTIAL)
 @pytest.mark.parametrize("name", PER_TIME)
@@ -186,6 +188,7 @@ def test_times_that_are_in_no_order_come_out_alike(name, kind, failing):
         check(given, PER_TIME[name], seed, ordered=False)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
@@ -198,6 +201,7 @@ def test_windows_do_with_many_times_what_they_do_with_each(name, kind, failing, 
         check(given, lambda: WINDOWS[name](kind, eager=eager), seed)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*PER_TIME, *WINDOWS])
 def test_what_fails_is_left_out_or_goes_aside_alike(name):
     """With a policy for failures, the values that it is for are the same."""
@@ -214,7 +218,7 @@ def test_what_fails_is_left_out_or_goes_aside_alike(name):
         check(given, partial(make, on_error="skip"), seed)
 
 
-@pytest.mark.parametrize("name", ["reduce_by_time", "reduce_by_key", "count_by_key", "distinct"])
+@pytest.mark.parametrize("name", ["reduce_by_time", "reduce_by_key", "count_by_key", "unique_by_time"])
 def test_what_fails_is_told_at_its_time_and_in_its_turn(name):
     """Among many that fail each is told at its time, in the order in which they came; what else comes is the same."""
     for seed in range(3):
@@ -237,7 +241,7 @@ def test_what_fails_is_told_at_its_time_and_in_its_turn(name):
                 assert came == outcome(others, PER_TIME[name], limit=limit, whole=whole), seed
 
 
-@pytest.mark.parametrize("module", [ps.count_by_key, ps.distinct], ids=["count_by_key", "distinct"])
+@pytest.mark.parametrize("module", [ps.count_by_key, ps.unique_by_time], ids=["count_by_key", "unique_by_time"])
 def test_a_policy_for_failures_is_no_reason_to_look_after_every_time(module, monkeypatch):
     """With `on_error` values at many times are taken as they are without: a look for many of them."""
     looks = []
@@ -264,8 +268,6 @@ def test_a_time_that_no_window_takes_fails_alike(name):
 
 class Asks(Notified):
     """Asks for each time, and, when one is complete, for two that follow at once; every third it takes back."""
-
-    takes_many = True
 
     def __init__(self, told):
         super().__init__()
@@ -305,7 +307,107 @@ def test_what_is_asked_for_or_taken_back_meanwhile_has_its_place(seed):
     assert all(told == everything[0] for told in everything)
 
 
-@pytest.mark.parametrize("module", [ps.count_by_key(), ps.sort_by_time(), ps.distinct(), ps.tumbling(1)], ids=str)
+class Noting(Notified):
+    """Notes every call, and answers, forgets, fails or ends in either, as the numbers of the values say."""
+
+    def __init__(self, calls, bad):
+        super().__init__()
+        self.calls = calls
+        self.bad = bad
+        self.kept = {}
+
+    def receive(self, time, values):
+        self.calls.append(("receive", time))
+        for _, _, n in values:
+            if n % 7 == 6:
+                self.give(time, [("at once", n)])
+            if n == self.bad:
+                raise Strike(n)
+            if time not in self.kept:
+                if n % 3:
+                    self.notify(time, time)
+                else:
+                    self.remind(time, before=n % 2 == 0)
+                self.kept[time] = []
+            self.kept[time].append(n)
+            if n % 5 == 4:
+                self.forget(time)
+                del self.kept[time]
+
+    def complete(self, time):
+        self.calls.append(("complete", time))
+        kept = self.kept.pop(time)
+        if -self.bad in kept:
+            raise Strike(kept)
+        if any(n % 3 for n in kept):
+            self.give(time, [("complete", n) for n in kept])
+        if 50 in kept and self.bad == 1000:
+            self.stop()
+
+
+noting = ps.transformer(Noting)
+
+
+def calls_of(given, bad, *, limit, whole):
+    """What a module is called with, runs of one time joined, and what comes of it."""
+    calls = []
+    came = outcome(given, partial(noting, calls, bad), limit=limit, whole=whole)
+    return [call for call, before in zip(calls, [None, *calls], strict=False) if call != before], came
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *PARTIAL])
+@pytest.mark.parametrize("ending", ["the end", "receive", "complete", "stop"])
+def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(kind, ending):
+    """A module gets the runs of a multi-time batch, and the completions between them, as from batches of one time."""
+    for seed in range(4):
+        rng = random.Random(f"{seed} {kind} {ending}")
+        given = rows(rng, {**KINDS, **PARTIAL}[kind], failing=False)
+        n = rng.choice(given)[2]
+        bad = {"the end": len(given), "receive": n, "complete": -n, "stop": 1000}[ending]
+        for limit in LIMITS:
+            cut_off, whole = (calls_of(given, bad, limit=limit, whole=whole) for whole in (False, True))
+            assert whole == cut_off, (seed, limit)
+
+
+def as_bytes(row):
+    """Half a character, a whole one, both, or what is none."""
+    if row[2] % 1000 in (998, 999):
+        return [b"\xff", "text"][row[2] % 2]
+    return [b"\xc3", b"\xa9", b"a", b"\xc3\xa9"][row[2] % 4]
+
+
+def as_text(row):
+    if row[2] % 1000 in (998, 999):
+        return row[2]
+    return row[1] + ["", ";", "\r", "\n", ";;"][row[2] % 5]
+
+
+GROUPS = {
+    "batch": [ps.batch(3)],
+    "batch, clocked": [ps.batch(3, seconds=1000)],
+    "window": [ps.windowed(3, 1)],
+    "window with gaps": [ps.windowed(2, 5)],
+    "window, clocked": [ps.windowed(seconds=1000)],
+    "split": [ps.map(as_text), ps.split(";")],
+    "split, lines": [ps.map(as_text), ps.split()],
+    "split, size": [ps.map(as_text), ps.split(size=3)],
+    "decode": [ps.map(as_bytes), ps.decode()],
+    "decode, replaced": [ps.map(as_bytes), ps.decode(errors="replace")],
+}
+
+
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_are_those_of_each_time(name, kind, failing):
+    """Groups of a multi-time batch are those of its runs, in their order, up to the same failure."""
+    for seed in range(5 if failing else 2):
+        rng = random.Random(f"{seed} {name} {kind} {failing}")
+        given = rows(rng, KINDS[kind], failing=failing)
+        check(given, lambda: ps.pipe(*GROUPS[name]), seed)
+
+
+@pytest.mark.parametrize("module", [ps.count_by_key(), ps.sort_by_time(), ps.unique_by_time(), ps.tumbling(1)], ids=str)
 def test_times_that_complete_together_cost_one_look(module, monkeypatch):
     """A batch of a thousand times is looked at a few times by each of three modules, and not for every time."""
     looks = []

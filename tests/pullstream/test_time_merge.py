@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import pullstream as ps
 from pullstream import agg
+from tests.sampling import amount
 
 
 def remainder(n):
@@ -28,7 +29,9 @@ FOLDS = {
     "median": agg.quantile(0.5),
     "quantile": agg.quantile(0.3, remainder),
     "top": agg.top(3, remainder),
-    "distinct": agg.distinct(remainder),
+    "count_unique": agg.count_unique(remainder),
+    "min_by": agg.min_by(remainder),
+    "max_by": agg.max_by(remainder),
     "of one's own": ps.Fold(list, lambda seen, n: [*seen, n], tuple, lambda seen, more: seen + more),
     "several": agg.several(n=agg.count(), top=agg.top(2, remainder), mean=agg.mean()),
 }
@@ -48,7 +51,7 @@ def merged(fold, states):
 
 
 @pytest.mark.parametrize("name", FOLDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(15, 60), deadline=None)
 @given(parts=parts)
 def test_merging_parts_is_folding_all(name, parts):
     """Wherever the values are divided, and some parts be empty, the result is the same, ties included."""

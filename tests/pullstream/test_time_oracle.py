@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps
+from tests.sampling import amount
 
 values = st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc"), st.integers(0, 99)), max_size=12)
 
@@ -83,7 +84,7 @@ def by_time(rows):
     return dict(sorted(table.items()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(37, 150), deadline=None)
 @given(cases)
 def test_counts_per_key_and_time(case):
     """`count_by_key` and `reduce_by_key` are a Counter per time, in the order of the times."""
@@ -96,7 +97,7 @@ def test_counts_per_key_and_time(case):
         assert {time: dict(value for at, value in found if at == time) for time, _ in found} == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases)
 def test_aggregates_per_time(case):
     """Aggregates are what plain Python gives for the values of each time."""
@@ -110,7 +111,7 @@ def test_aggregates_per_time(case):
         mean=of.mean(numbers),
         median=of.quantile(0.5, numbers),
         top=of.top(2, numbers),
-        keys=of.distinct(lambda row: row[1]),
+        keys=of.count_unique(lambda row: row[1]),
     )
     found = ran(case, merged(case), table)
     expected = by_time(case.all)
@@ -125,7 +126,7 @@ def test_aggregates_per_time(case):
         assert row["keys"] == len({given_[1] for given_ in expected[time]})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases)
 def test_eager_results(case):
     """With `eager`, every value is followed by the result so far, and the final one comes at completion again."""
@@ -134,13 +135,13 @@ def test_eager_results(case):
         assert [count for at, count in found if at == time] == [*range(1, len(rows) + 1), len(rows)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases, st.integers(0, 3))
 def test_event_times_out_of_order(case, bound):
     """Stamped anew from an interleaving, what is not late is counted at its event time, and what is late is aside."""
     late, seen = [], []
     stamped = ps.stamp(lambda row: row[0], lateness=bound, late=ps.drain(late.append))
-    flat = ps.pipe(merged(case), ps.restamp(lambda _: 0), ps.tap(seen.append))
+    flat = ps.pipe(merged(case), ps.map_time(lambda _: 0), ps.tap(seen.append))
     found = ran(case, flat, stamped, ps.count_by_key(lambda row: row[1]))
     latest, expected, behind = None, collections.defaultdict(collections.Counter), []
     for row in seen:
@@ -155,11 +156,11 @@ def test_event_times_out_of_order(case, bound):
     assert {time: dict(value for at, value in found if at == time) for time, _ in found} == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases)
 def test_times_within_times(case):
     """Nested epochs are cut within each time above, however values of several times alternate."""
-    found = ran(case, merged(case), ps.epochs(2, nest=True), ps.reduce_by_time(ps.agg.count()))
+    found = ran(case, merged(case), ps.stamp_epochs(2, nest=True), ps.reduce_by_time(ps.agg.count()))
     expected = {}
     for time, rows in by_time(case.all).items():
         for number in range(0, len(rows), 2):
@@ -168,27 +169,27 @@ def test_times_within_times(case):
     assert len(found) == len(expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases, st.integers(1, 4))
 def test_coarser_times(case, size):
     """What is counted at restamped times is what falls into each."""
-    found = ran(case, merged(case), ps.restamp(lambda n: n // size), ps.delay(3), ps.reduce_by_time(ps.agg.count()))
+    found = ran(case, merged(case), ps.map_time(lambda n: n // size), ps.delay(3), ps.reduce_by_time(ps.agg.count()))
     assert found == sorted(collections.Counter(row[0] // size + 3 for row in case.all).items())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases)
 def test_distinct_per_time(case):
     """Of each time and key the first that came."""
     seen = []
-    found = ran(case, merged(case), ps.tap(seen.append), ps.distinct(lambda row: row[1]))
+    found = ran(case, merged(case), ps.tap(seen.append), ps.unique_by_time(lambda row: row[1]))
     expected = {}
     for row in seen:
         expected.setdefault(row[:2], row)
     assert [row for _, row in found] == list(expected.values())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases)
 def test_sorted_by_time(case):
     """All values, in the order of times and keys."""
@@ -196,7 +197,7 @@ def test_sorted_by_time(case):
     assert found == [(row[0], row) for row in sorted(case.all)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases)
 def test_running_state(case):
     """The state after each time, in order, whatever came first; with a key, for the keys of the time."""
@@ -215,7 +216,7 @@ def test_running_state(case):
     assert len(found) == len(by_key)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(25, 100), deadline=None)
 @given(cases)
 def test_effects_at_completion(case):
     """One call for each time, in order, with all its values."""

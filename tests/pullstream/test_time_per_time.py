@@ -1,4 +1,4 @@
-"""`distinct`, `sort_by_time`, `accumulate`, `at_completion`: when, how often, and what goes wrong."""
+"""`unique_by_time`, `sort_by_time`, `accumulate`, `at_completion`: when, how often, and what goes wrong."""
 
 import pytest
 import trio
@@ -25,7 +25,7 @@ async def test_distinct_values_come_at_once(autojump_clock):
     start, seen = trio.current_time(), []
     source = slow(ps.Batch(0, ["a", "b"]), ps.Batch(0, ["a", "c"]), ps.Batch(1, ["a"]))
     note = ps.tap(lambda value: seen.append((value, trio.current_time() - start)))
-    async with ps.pipe(source, ps.distinct(), note, ps.collect()).open() as running:
+    async with ps.pipe(source, ps.unique_by_time(), note, ps.collect()).open() as running:
         assert await running.result() == ["a", "b", "c", "a"]
     assert seen == [("a", 0), ("b", 0), ("c", 1), ("a", 2)]
 
@@ -40,7 +40,7 @@ async def test_distinct_holds_nothing(autojump_clock):
         ctx.advance(1)
         await trio.sleep(5)
 
-    async with ps.pipe(moving(), ps.distinct(), ps.drain()).open() as running:
+    async with ps.pipe(moving(), ps.unique_by_time(), ps.drain()).open() as running:
         await running.progress.completed(0)
         assert trio.current_time() == start
 
@@ -63,7 +63,7 @@ def test_keys_and_states_are_given_up(limit):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Notified, "take", take)
         source = ps.values(range(20_000), time=lambda n: n // 2)
-        modules = ps.distinct(lambda _: 0), ps.sort_by_time(), ps.accumulate(ps.agg.count())
+        modules = ps.unique_by_time(lambda _: 0), ps.sort_by_time(), ps.accumulate(ps.agg.count())
         assert ps.run(ps.pipe(source, *modules, ps.last()), limit=limit) == 10_000
     assert max(sizes) <= 2 + limit // 2
     assert len(kernels) == 3
@@ -83,7 +83,7 @@ def test_what_distinct_found_before_a_failure_is_delivered(limit):
         return n % 2
 
     with pytest.raises(Oops):
-        ps.run(ps.pipe(ps.values(range(5)), ps.distinct(key), ps.drain(seen.append)), limit=limit)
+        ps.run(ps.pipe(ps.values(range(5)), ps.unique_by_time(key), ps.drain(seen.append)), limit=limit)
     assert seen == [0, 1]
 
 
@@ -96,7 +96,7 @@ def test_running_refuses_times_in_no_order():
             yield ps.Batch(Product(0, 1), "a")
             yield ps.Batch(Product(1, 0), "b")
 
-    with pytest.raises(ps.CapabilityError, match=r"accumulate.*Product\(.*in no order.*restamp"):
+    with pytest.raises(ps.errors.CapabilityError, match=r"accumulate.*Product\(.*have no order.*map_time"):
         ps.run(ps.pipe(partial(), ps.accumulate(ps.agg.count()), ps.collect()))
 
 
@@ -142,8 +142,8 @@ def test_bad_arguments_are_refused_when_composing():
         return value
 
     for make, told in (
-        (lambda: ps.distinct(3), "distinct"),
-        (lambda: ps.distinct(later), "async"),
+        (lambda: ps.unique_by_time(3), "unique_by_time"),
+        (lambda: ps.unique_by_time(later), "async"),
         (lambda: ps.sort_by_time(later), "async"),
         (lambda: ps.accumulate(sum), "Fold"),
         (lambda: ps.accumulate(ps.agg.count(), key=3), "accumulate"),

@@ -42,5 +42,5 @@ def test_what_is_refused():
 
     with pytest.raises(ps.CompositionError, match=r"timed\(\) .* needs a callable"):
         ps.timed(3)
-    with pytest.raises(ps.CompositionError, match="of pairs from timed"):
+    with pytest.raises(ps.CompositionError, match=r"use timed\(\) without a function"):
         ps.timed(later)

@@ -56,7 +56,7 @@ async def test_what_was_cut_short_is_not_done(ending, autojump_clock):
         return n
 
     stream = ps.pipe(ps.values([1, 2, 3, 4], time=lambda n: n), ps.map_async(fails, 1))
-    with pytest.raises((LookupError, ps.Abandoned)):
+    with pytest.raises((LookupError, ps.errors.Abandoned)):
         async with ps.pipe(stream, ps.drain()).open(beside=forever) as running:
             if ending == "abort":
                 await trio.sleep(2.5)
@@ -77,7 +77,7 @@ async def test_without_anything_beside_the_first_call_begins_to_count(autojump_c
 async def test_every_sink_has_a_frontier_of_its_own(autojump_clock):
     """Also where their times are of two kinds, which have no least time together."""
     days = [dt.date(2026, 3, day) for day in (2, 3, 4)]
-    numbered = ps.pipe(ps.restamp(lambda day: day.day), ps.drain().named("numbers"))
+    numbered = ps.pipe(ps.map_time(lambda day: day.day), ps.drain().named("numbers"))
     async with ps.pipe(slowly(*days), ps.tee(ps.drain().named("days"), numbered)).open(beside=forever) as running:
         await trio.sleep(1.5)
         found = {name: list(frontier) for name, frontier in running.progress.frontiers()}

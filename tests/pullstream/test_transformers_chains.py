@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from tests.sampling import amount
 
 LIMITS = (2, 7, 4096)
 COUNT = 1_000_000
@@ -46,7 +47,7 @@ MODULES = {
     "tap": lambda n, f, p: ps.tap(f(lambda v: v), on_end=lambda _: None, on_error=p),
     "unique": lambda n, f, p: ps.unique(f(lambda v: v % (n + 2)), on_error=p),
     "unique bounded": lambda n, f, p: ps.unique(f(lambda v: v), capacity=n + 1, on_error=p),
-    "non_unique": lambda n, f, p: ps.non_unique(f(lambda v: v % (n + 2)), on_error=p),
+    "duplicates": lambda n, f, p: ps.duplicates(f(lambda v: v % (n + 2)), on_error=p),
     "scan": lambda n, f, p: ps.scan(f(lambda a, b: a + b), n, on_error=p),
     "take": lambda n, f, p: ps.take(n * 3),
     "take by a test": lambda n, f, p: ps.take(f(lambda v: v < 6 * n), last=n % 2 == 0, on_error=p),
@@ -55,8 +56,8 @@ MODULES = {
     "flat_map": lambda n, f, p: ps.flat_map(f(lambda v: [v] * n), on_error=p),
     "batch": lambda n, f, p: ps.batch(n + 1),
     "batch seconds": lambda n, f, p: ps.batch(n + 1, seconds=1000),
-    "window": lambda n, f, p: ps.window(n + 1, 2),
-    "window seconds": lambda n, f, p: ps.window(seconds=1000),
+    "windowed": lambda n, f, p: ps.windowed(n + 1, 2),
+    "windowed seconds": lambda n, f, p: ps.windowed(seconds=1000),
     "split": lambda n, f, p: ps.pipe(ps.map(lambda v: "a" * (weigh(v) % 9) + "b"), ps.split("ab"[n % 2])),
     "split lines": lambda n, f, p: ps.pipe(ps.map(lambda v: "a" * (weigh(v) % 9) + "\r\n"[n % 3 :]), ps.split()),
     "split size": lambda n, f, p: ps.pipe(ps.map(lambda v: "a" * (weigh(v) % 9)), ps.split(size=n + 1)),
@@ -89,7 +90,7 @@ def outcome(source, chain, bad, limit):
     return values, failure
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(37, 150), deadline=None)
 @given(sources, stages, bad)
 def test_batching_is_invisible_in_chains(source, chain, bad):
     """The same values at the same times, and the same failure, at every limit."""
@@ -104,7 +105,7 @@ LONG = {
     "tap": lambda: ps.tap(int, on_end=lambda _: None),
     "unique": lambda: ps.unique(capacity=100),
     "unique by a few keys": lambda: ps.unique(lambda n: n % 100),
-    "non_unique": lambda: ps.non_unique(capacity=100),
+    "duplicates": lambda: ps.duplicates(capacity=100),
     "scan": lambda: ps.scan(operator.add),
     "take": lambda: ps.take(COUNT),
     "take by a test": lambda: ps.take(lambda n: n >= 0, ahead=100),
@@ -112,9 +113,9 @@ LONG = {
     "skip by a test": lambda: ps.skip(lambda n: n >= 0),
     "batch": lambda: ps.batch(100),
     "batch by the clock": lambda: ps.batch(100, seconds=0.1),
-    "window": lambda: ps.window(100),
-    "window, sliding": lambda: ps.window(10, 5),
-    "window by the clock": lambda: ps.window(seconds=0.001, capacity=1000),
+    "windowed": lambda: ps.windowed(100, 100),
+    "window, sliding": lambda: ps.windowed(10, 5),
+    "window by the clock": lambda: ps.windowed(seconds=0.001, capacity=1000),
     "split": lambda: ps.pipe(ps.map(lambda _: "ab\nc"), ps.split()),
     "split size": lambda: ps.pipe(ps.map(lambda _: b"abc"), ps.split(size=10)),
     "decode": lambda: ps.pipe(ps.map(lambda _: b"\xc3\xa9"), ps.split(size=3), ps.decode()),

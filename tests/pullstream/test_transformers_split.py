@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from tests.sampling import amount
 
 LIMITS = (1, 2, 7, 4096)
 limits = st.sampled_from(LIMITS)
@@ -32,7 +33,7 @@ def separated(whole, separator):
     return parts if parts[-1] else parts[:-1]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=amount(75, 300))
 @given(text, cuts, limits)
 def test_lines_are_those_of_splitlines(whole, at, limit):
     """However text is cut into pieces, its lines are those of str.splitlines."""
@@ -55,7 +56,7 @@ def test_lines_in_all_the_ways_to_cut_them():
             assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=amount(75, 300))
 @given(st.text(alphabet="ab;", max_size=14), st.sampled_from([";", "aa", "aab", "a;a"]), cuts, limits)
 def test_pieces_are_those_between_separators(whole, separator, at, limit):
     """However text is cut, the pieces are those of str.split, but for an empty last one; for bytes as well."""

@@ -1,4 +1,4 @@
-"""Stages that keep one value or none of each: filter_not, tap, unique, non_unique, scan."""
+"""Stages that keep one value or none of each: filter_not, tap, unique, duplicates, scan."""
 
 import operator
 from itertools import accumulate
@@ -62,7 +62,7 @@ def test_unique_and_non_unique_share_the_values(data, capacity, limit):
     """Every value passes exactly one of the two, whatever they remember."""
     numbered = list(enumerate(data))
     first = through(numbered, ps.unique(operator.itemgetter(1), capacity=capacity), limit=limit)
-    again = through(numbered, ps.non_unique(operator.itemgetter(1), capacity=capacity), limit=limit)
+    again = through(numbered, ps.duplicates(operator.itemgetter(1), capacity=capacity), limit=limit)
     assert sorted(first + again) == numbered
 
 
@@ -189,7 +189,7 @@ async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, pro
 
 
 @ps.source
-class Stuck(ps.Kernel[int]):
+class Stuck(ps.authoring.Kernel[int]):
     """Its release fails."""
 
     async def produce(self, limit):

@@ -44,7 +44,7 @@ def transformers() -> None:
     assert_type(ps.pipe(words, ps.scan(lambda total, word: total + len(word), 0)), ps.Source[int])
     assert_type(ps.pipe(words, ps.scan(sizes)), ps.Source[int])
     assert_type(ps.pipe(words, ps.batch(2), ps.collect()), ps.Pipeline[list[list[str]]])
-    assert_type(ps.pipe(words, ps.window(seconds=2), ps.skip(1)), ps.Source[list[str]])
+    assert_type(ps.pipe(words, ps.windowed(seconds=2), ps.skip(1)), ps.Source[list[str]])
     assert_type(ps.pipe(words, ps.split(), ps.map(str.encode), ps.decode()), ps.Source[str])
     assert_type(ps.pipe(words, ps.map(str.encode), ps.split(b";")), ps.Source[bytes])
 
@@ -150,12 +150,12 @@ async def numbers() -> AsyncIterator[int]:
     yield 1
 
 
-def listen(emit: ps.Emit[str]) -> None:
+def listen(emit: ps.types.Emit[str]) -> None:
     emit("a")
 
 
 def sources_and_sinks() -> None:
-    assert_type(ps.keys({1: "a"}), ps.Source[int])
+    assert_type(ps.values(list({1: "a"})), ps.Source[int])
     assert_type(ps.unfold(1, lambda n: (str(n), n + 1)), ps.Source[str])
     assert_type(ps.run(ps.pipe(ps.repeat("a", 3), ps.collect())), list[str])
     assert_type(ps.repeat(length("a"), 3), ps.Source[int])
@@ -165,8 +165,8 @@ def sources_and_sinks() -> None:
     assert_type(ps.from_asyncio(numbers), ps.Source[int])
     assert_type(ps.from_asyncio(lambda: half(2)), ps.Source[float])
     assert_type(ps.pipe(ps.values([1]), ps.map_async(ps.asyncio_call(half), 2)), ps.Source[float])
-    assert_type(ps.live(["a"], ps.values(["b"])), ps.Source[str])
-    assert_type(ps.live([1], ps.values([2]), sync=ps.Batch(0, ["-"])), ps.Source[int | str])
+    assert_type(ps.catch_up(["a"], ps.values(["b"])), ps.Source[str])
+    assert_type(ps.catch_up([1], ps.values([2]), sync=ps.Batch(0, ["-"])), ps.Source[int | str])
     words = ps.values(["a", "bb"])
     assert_type(ps.run(ps.pipe(words, ps.find(lambda word: word > "a"))), str | None)
     assert_type(ps.run(ps.pipe(words, ps.find(lambda word: word > "a", "none"))), str)
@@ -201,9 +201,9 @@ def combined() -> None:
     assert_type(ps.tee(*several), ps.Sink[str, tuple[str, ...]])
     by_key: ps.Sink[str, dict[int, list[str]]] = ps.partition(len, {1: ps.collect()})
     assert_type(ps.run(ps.pipe(words, by_key)), dict[int, list[str]])
-    many: ps.Many[str] = ps.many()
+    many: ps.types.DynamicMerge[str] = ps.dynamic_merge()
     many.add(numbers)  # pyright: ignore[reportArgumentType]  # refused
-    news: ps.Broadcast[str] = ps.broadcast(3)
+    news: ps.types.Broadcast[str] = ps.broadcast(3)
     assert_type(ps.run(ps.pipe(news.listen(), ps.map(len), ps.collect())), list[int])
 
 
@@ -245,34 +245,37 @@ def concurrent_and_timed() -> None:
     assert_type(ps.pipe(words, ps.map_process(length, 2, ordered=False), ps.collect()), ps.Pipeline[list[int]])
     assert_type(ps.pipe(words, ps.map_thread(length, 2, on_error="result")), ps.Source[int | ps.Failed[str]])
     assert_type(ps.pipe(words, ps.in_flight(ps.map_thread(length, 4), 2), ps.collect()), ps.Pipeline[list[int]])
-    assert_type(ps.pipe(words, ps.timeout(1), ps.rate(2, per=0.5), ps.collect()), ps.Pipeline[list[str]])
+    assert_type(ps.pipe(words, ps.timeout(1), ps.rate_limit(2, per=0.5), ps.collect()), ps.Pipeline[list[str]])
     assert_type(ps.pipe(words, ps.throttle(1), ps.debounce(1), ps.sample(1)), ps.Source[str])
-    pause: ps.Pausable[str] = ps.pausable()
-    stop: ps.Abortable[str] = ps.abortable()
+    pause: ps.types.Pausable[str] = ps.pausable()
+    stop: ps.types.Abortable[str] = ps.abortable()
     assert_type(ps.pipe(words, pause, stop, ps.map(length), ps.collect()), ps.Pipeline[list[int]])
     assert_type(ps.pipe(words, ps.pausable(), ps.map(length)), ps.Source[int])
 
 
 def per_time() -> None:
     words = ps.values(["a", "bb"])
-    stamped = ps.pipe(words, ps.stamp(len, lateness=1, late=ps.drain(print)), ps.restamp(lambda n: n // 2), ps.delay(1))
+    stamped = ps.pipe(
+        words, ps.stamp(len, lateness=1, late=ps.drain(print)), ps.map_time(lambda n: n // 2), ps.delay(1)
+    )
     assert_type(stamped, ps.Source[str])
-    assert_type(ps.pipe(words, ps.stamp(lambda word: word.upper()), ps.epochs(3, nest=True)), ps.Source[str])
-    assert_type(ps.pipe(words, ps.epochs(key=lambda word: word[0])), ps.Source[str])
+    assert_type(ps.pipe(words, ps.stamp(lambda word: word.upper()), ps.stamp_epochs(3, nest=True)), ps.Source[str])
+    assert_type(ps.pipe(words, ps.stamp_epochs(key=lambda word: word[0])), ps.Source[str])
     assert_type(ps.pipe(words, ps.count_by_key()), ps.Source[tuple[str, int]])
     assert_type(ps.pipe(words, ps.count_by_key(length)), ps.Source[tuple[int, int]])
     assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.count())), ps.Source[int])
     assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.max(length))), ps.Source[int])
     assert_type(ps.pipe(words, ps.reduce_by_key(ps.agg.top(2, length), key=length)), ps.Source[tuple[int, list[str]]])
     assert_type(ps.pipe(words, ps.accumulate(ps.agg.sum(length))), ps.Source[int])
-    assert_type(ps.pipe(words, ps.accumulate(ps.agg.distinct(length), key=length)), ps.Source[tuple[int, int]])
+    assert_type(ps.pipe(words, ps.accumulate(ps.agg.count_unique(length), key=length)), ps.Source[tuple[int, int]])
     assert_type(ps.pipe(words, ps.aggregate(n=ps.agg.count(), most=ps.agg.max(length))), ps.Source[dict[str, Any]])
     assert_type(
         ps.pipe(words, ps.aggregate(key=length, n=ps.agg.count()), ps.collect()),
         ps.Pipeline[list[tuple[int, dict[str, Any]]]],
     )
     assert_type(
-        ps.pipe(words, ps.distinct(lambda word: word[0]), ps.sort_by_time(lambda word: -len(word))), ps.Source[str]
+        ps.pipe(words, ps.unique_by_time(lambda word: word[0]), ps.sort_by_time(lambda word: -len(word))),
+        ps.Source[str],
     )
     assert_type(ps.pipe(words, ps.at_completion(print)), ps.Pipeline[None])
 
@@ -301,14 +304,14 @@ def refused_functions() -> None:
     words = ps.values(["a", "bb"])
     ps.pipe(words, ps.filter(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.filter(even), ps.collect())  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
-    ps.pipe(words, ps.window(2), ps.filter(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.windowed(2, 2), ps.filter(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.unique(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
-    ps.pipe(words, ps.distinct(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.unique_by_time(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.tap(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.take(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.scan(plus))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.stamp(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
-    ps.pipe(words, ps.epochs(key=even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
+    ps.pipe(words, ps.stamp_epochs(key=even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.sort_by_time(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.count_by_key(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.tumbling(10, key=even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
+from tests.sampling import amount
 from timely import (
     BEGINNING,
     ENTER,
@@ -24,7 +25,8 @@ from timely import (
 )
 from timely.products import Componentwise
 
-settings.register_profile("timely", deadline=None)  # the machine is shared: a slow example proves nothing
+# The machine is shared: a slow example proves nothing.
+settings.register_profile("timely", max_examples=amount(30, 100), deadline=None)
 settings.load_profile("timely")
 
 

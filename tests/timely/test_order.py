@@ -4,6 +4,7 @@
 
 import itertools
 import pickle
+import random
 from datetime import UTC, date, datetime, timedelta, timezone
 from datetime import time as clock_time
 from decimal import Decimal
@@ -255,6 +256,55 @@ def test_total_orders_forget_dead_heap_entries():
     assert len(times._heap) < 200
 
 
+@pytest.mark.parametrize("kind", [Product, lambda a, b: frozenset({a, b}), lambda a, b: Divides(1 + a * b)])
+@pytest.mark.parametrize("seed", range(5))
+def test_partial_orders_are_followed_for_long(kind, seed):
+    """The frontier is that of what is there, however many times have come and gone, and returned."""
+    rng, times, there = random.Random(seed), MutableAntichain(), set()
+    for _ in range(1_500):
+        time = kind(rng.randrange(12), rng.randrange(12))
+        if time in there and rng.random() < 0.7:
+            there.remove(time)
+            times.update(time, -1)
+        elif time not in there:
+            there.add(time)
+            times.update(time, 1)
+        assert times.frontier == Antichain(there)
+
+
+def test_partial_orders_forget_what_has_gone():
+    """Though one stays that is least, and nobody looks beyond it."""
+    times = MutableAntichain()
+    times.update(Product(0, 0), 1)
+    for number in range(1000):
+        times.update(Product(5, number), 1)
+        times.update(Product(5, number), -1)
+    assert len(times._chains._listed) < 200
+
+
+@pytest.mark.parametrize("order", [range, lambda n: reversed(range(n))], ids=["up", "down"])
+def test_times_of_a_partial_order_that_ascend_cost_few_comparisons(order):
+    """A bounded number for each, however many are there."""
+    compared = 0
+
+    @attrs.frozen(order=False)
+    class Counted:
+        n: int
+
+        def __le__(self, other):
+            nonlocal compared
+            compared += 1
+            return self.n <= other.n
+
+    times = MutableAntichain()
+    for n in order(1_000):
+        times.update(Counted(n), 1)
+    for n in range(1_000):
+        assert times.frontier == Antichain([Counted(n)])
+        times.update(Counted(n), -1)
+    assert compared < 8 * 1_000
+
+
 @given(st.lists(st.tuples(small, st.integers(-2, 2))))
 def test_change_batches_hold_no_zeros(changes):
     """A batch is the sum by key, without what cancels out."""
@@ -267,12 +317,25 @@ def test_change_batches_hold_no_zeros(changes):
     assert ChangeBatch(drained) == ChangeBatch(changes)
 
 
-@given(st.lists(DOMAINS["Product"], max_size=6))
-def test_minimal_elements(times):
-    """Exactly those below which nothing else lies, each once."""
-    assert sorted(minimal(times), key=sort_key) == sorted(
-        {t for t in times if not any(less_than(other, t) for other in times)}, key=sort_key
-    )
+PARTS = {
+    "ints": (st.integers(0, 9), st.integers(0, 9)),
+    "numbers": (st.integers(0, 5), st.one_of(st.integers(0, 5), st.floats(0, 5))),
+    "sets": (st.frozensets(st.sampled_from("abc")), st.integers(0, 5)),
+    "three": (st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)),
+    "strings and dates": (st.text("ab", max_size=3), st.dates(date(2013, 1, 1), date(2013, 1, 9))),
+}
+
+
+@pytest.mark.parametrize("parts", PARTS)
+@given(data=st.data())
+def test_minimal_elements(parts, data):
+    """Exactly those below which nothing else lies, each once, in order of first appearance."""
+    times = data.draw(st.lists(st.builds(Product, *PARTS[parts]), max_size=40))
+    assert minimal(times) == [
+        time
+        for place, time in enumerate(times)
+        if time not in times[:place] and not any(less_than(other, time) for other in times)
+    ]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

@@ -165,6 +165,7 @@ def test_a_path_gives_what_its_steps_give_in_turn(domain):
     assert compared > len(chains)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_comparing_promises_no_more_than_is_so(domain):
     """Where one summary, or path of two, is said to be at or below another, no time comes out later there."""

@@ -41,7 +41,7 @@ def test_a_file_is_no_folder(tmp_path, capsys):
         main(["--out", str(file)])
 
     assert stop.value.code == 2
-    assert f"{file} is a file; the results need a folder" in capsys.readouterr().err
+    assert f"{file} is a file; name a folder for the results" in capsys.readouterr().err
     assert file.read_text() == "mine"
 
 

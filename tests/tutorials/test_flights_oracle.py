@@ -81,6 +81,7 @@ def assert_same(path, expected):
             assert one[field] == same, (path.name, one["carrier"], field)
 
 
+@pytest.mark.slow
 def test_every_day_of_the_year_equals_pandas(year_of_flights, oracle):
     """The 365 files hold, line by line, what pandas computes from the same data."""
     assert year_of_flights.code == 0, year_of_flights.err
@@ -90,6 +91,7 @@ def test_every_day_of_the_year_equals_pandas(year_of_flights, oracle):
         assert_same(year_of_flights.folder / name, expected)
 
 
+@pytest.mark.slow
 def test_all_flights_are_counted_once(year_of_flights):
     """No join loses or doubles a flight: the files' flights add up to the rows of the data."""
     total = sum(line["flights"] for name in year_of_flights.days for line in lines(year_of_flights.folder / name))
@@ -106,6 +108,7 @@ def test_the_oracle_meets_the_hard_cases(oracle):
     assert {line["day"] for line in every if line["weather_severity"] is None} == {"2013-12-31"}
 
 
+@pytest.mark.slow
 def test_a_finished_run_leaves_days_and_the_page_only(year_of_flights):
     """Nothing half-written stays beside the files, and what is printed has no control characters."""
     assert year_of_flights.leftovers == []
@@ -125,6 +128,7 @@ def test_ten_days_are_the_first_ten(flights_job, oracle, tmp_path):
         assert_same(done.folder / name, oracle[name])
 
 
+@pytest.mark.slow
 def test_interrupt_stops_at_once_with_whole_files(flights_job_stopped, oracle, tmp_path):
     """Ctrl-C in the middle: exit code 130, a message, and whole days only."""
     done, _ = flights_job_stopped(tmp_path, signal.SIGINT)
@@ -140,6 +144,7 @@ def test_interrupt_stops_at_once_with_whole_files(flights_job_stopped, oracle, t
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_kill_leaves_whole_files_only(flights_job_stopped, oracle, tmp_path):
     """After kill -9 in the middle every day's file that is there is whole."""
     done, _ = flights_job_stopped(tmp_path, signal.SIGKILL)
@@ -150,6 +155,7 @@ def test_kill_leaves_whole_files_only(flights_job_stopped, oracle, tmp_path):
         assert_same(done.folder / name, oracle[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -1,10 +1,13 @@
 """The chapters that are told piece by piece print what they say they print."""
 
+import contextlib
 import importlib
+import io
 import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,12 +46,28 @@ def test_a_piece_prints_what_it_says(piece, capsys):
     assert capsys.readouterr().out.splitlines() == promised(piece)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_is_a_lesson_to_read(chapter, capsys):
+LONG = {"tutorials.killed_and_resumed", "tutorials.two_inputs", "tutorials.writing_your_own"}
+"""They kill a run over and over, or call the conformance kit; their pieces are run one by one as well."""
+
+told = pytest.mark.parametrize(
+    "chapter", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CHAPTERS]
+)
+
+
+@cache
+def printed_by(chapter):
+    """What a chapter prints when it is run as a program; it is run once."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        importlib.import_module(chapter).main()
+    return printed.getvalue()
+
+
+@told
+def test_a_chapter_is_a_lesson_to_read(chapter):
     """Run as a program, a chapter prints its introduction, then every piece: prose, code and output, in order."""
     module = importlib.import_module(chapter)
-    module.main()
-    printed = capsys.readouterr().out
+    printed = printed_by(chapter)
 
     assert printed.startswith(module.__doc__)
     for number, piece in enumerate(pieces(chapter), start=1):
@@ -74,11 +93,10 @@ def test_writing_your_own_gets_at_least_seven_rules_wrong():
     assert all(line.endswith(("nothing to complain of", "conforms")) for line in mended)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_prints_all_that_its_code_uses(chapter, capsys):
+@told
+def test_a_chapter_prints_all_that_its_code_uses(chapter):
     """Imports and aliases as well: what is printed can be typed in."""
-    importlib.import_module(chapter).main()
-    printed = capsys.readouterr().out
+    printed = printed_by(chapter)
     source = Path(importlib.import_module(chapter).__file__).read_text()
 
     for line in re.findall(r"^(?:import|from|[A-Z]\w+ =) .*", source, flags=re.MULTILINE):
@@ -94,7 +112,7 @@ def test_one_piece_comes_with_its_tools_and_no_others(capsys):
 
     assert "class Through" in printed
     assert "class Lookup" not in printed
-    assert "8. Ending without a word" in printed
+    assert "8. Ending without notifying upstream" in printed
     assert "7. An abort" not in printed
     assert printed.splitlines()[-len(promised(piece)) :] == promised(piece)
 

@@ -29,7 +29,7 @@ SURVIVORS = {
     "read_ahead": {"swapped: await send.send((batch, hold))": "the task goes on before the batch is yielded"},
     "report": {
         "one_more: return ps.pipe(ps.values(sales), ps.stamp(lambda sale: sale[0], lateness=7), "
-        "ps.restamp(lambda hour: hour // 24), ps.reduce_by_time(ps.Fold(Counter, count)), ps.map(dict), "
+        "ps.map_time(lambda hour: hour // 24), ps.reduce_by_time(ps.Fold(Counter, count)), ps.map(dict), "
         "ps.collect(timed=True))": "who allows for more is told later, which the result of a run does not show",
     },
     "largest": {

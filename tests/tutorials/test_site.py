@@ -49,15 +49,16 @@ def test_every_chapter_is_a_page_with_code_and_output(pages):
         assert text.count('title="prints"') == len(chapter.pieces)
         assert all(exercise.number in text for exercise in chapter.exercises)
     page = (pages / "learn/could_result_in.md").read_text()
-    assert "A chapter after [When is it done](when_is_it_done.md). It needs no extra." in page
+    assert "Read this chapter after [When is it done](when_is_it_done.md)" in page
     assert "[the literature](../literature.md)" in page
     assert "['tea', 'and', 'rice', 'salt', 'tea']" in (pages / "learn/a_first_pipeline.md").read_text()
 
 
 def test_readme_leads_to_every_chapter():
-    """Who begins there finds each."""
-    readme = (ROOT / "README.md").read_text()
-    assert [chapter.name for chapter in CHAPTERS if f"(tutorials/{chapter.name}.py)" not in readme] == []
+    """Its page of all guides and chapters links to each of them."""
+    assert "(tutorials/site/pages/more.md)" in (ROOT / "README.md").read_text()
+    page = (ROOT / "tutorials/site/pages/more.md").read_text()
+    assert [chapter.name for chapter in CHAPTERS if f"(../../{chapter.name}.py)" not in page] == []
 
 
 def test_every_rule_shows_what_breaks_it(pages):
@@ -100,7 +101,7 @@ def test_a_dead_link_is_refused(pages, tmp_path, monkeypatch):
         monkeypatch.setattr("tutorials.site.tree.ALL", [type(page)("Wrong", "wrong.md", wrong)])
         with pytest.raises(DeadLinkError, match=r"wrong.md links"):
             assemble(tmp_path)
-    assert places_of(ROOT / "CONTRIBUTING.md") == {"working-on-pullstream"}
+    assert places_of(ROOT / "CONTRIBUTING.md") == {"working-on-pullstream", "how-we-write"}
 
 
 def test_dead_links_of_a_built_site_are_found(tmp_path):
@@ -109,9 +110,9 @@ def test_dead_links_of_a_built_site_are_found(tmp_path):
     (tmp_path / "b.html").write_text('<h1 id="here"></h1><autoref identifier="gone"></autoref>')
 
     assert sorted(dead_links(tmp_path)) == [
-        "a.html: b.html#there has no such place",
-        "a.html: no.svg is not there",
-        "b.html: nothing is called gone",
+        "a.html: b.html#there leads to a place that does not exist on that page",
+        "a.html: no.svg does not exist",
+        "b.html: the reference gone is unresolved",
     ]
 
 
@@ -121,10 +122,40 @@ def test_a_folder_that_is_no_site_is_not_made_anew(tmp_path, capsys):
     kept.write_text("years of work")
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path)])
-    assert "no site of this command's" in capsys.readouterr().err
+    assert "not a site built by this command" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main([str(kept)])
     assert kept.read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        (["rich"], "the site needs rich, which is not installed here: run `pip install '.[display]'`"),
+        (
+            ["zensical", "mkdocstrings", "rich"],
+            "mkdocstrings, rich, which is not installed here: run `pip install --group docs '.[display]'`",
+        ),
+    ],
+)
+def test_what_is_not_installed_is_named_and_nothing_is_left(missing, told, tmp_path, monkeypatch, capsys):
+    """The site that is there already stays, too."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in missing else name)
+    (tmp_path / "zensical.toml").write_text("a site of this command")
+    for folder in (tmp_path, tmp_path / "new"):
+        with pytest.raises(SystemExit, match="2"):
+            main([str(folder)])
+        assert told in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == [tmp_path / "zensical.toml"]
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    """The next one would refuse a part of a site."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr("tutorials.site.__main__.assemble", lambda folder: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        main([str(tmp_path / "site")])
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.fixture(scope="module")

@@ -23,11 +23,11 @@ CHAPTERS = [
     "the_model",
     "killed_and_resumed",
 ]
+LONG = {"who_came_first", "again_and_again", "killed"}
+"""One calls the conformance kit, two run until they are killed, over and over."""
+
 PIECES = [
-    # The kit, which that one calls, takes its time.
-    pytest.param(
-        piece, id=f"{chapter}: {piece.__name__}", marks=[pytest.mark.slow] * (piece.__name__ == "who_came_first")
-    )
+    pytest.param(piece, id=f"{chapter}: {piece.__name__}", marks=[pytest.mark.slow] * (piece.__name__ in LONG))
     for chapter in CHAPTERS
     for piece in pieces(f"tutorials.{chapter}")
 ]

@@ -42,3 +42,7 @@ __all__ = [
     "loop_condition",
     "summarize",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,1 +1,1 @@
-"""The command `python -m pullstream learn`, from a learner's folder of answers to what is printed of them."""
+"""The command `python -m pullstream learn`: a learner's folder of answers, and what is printed about them."""

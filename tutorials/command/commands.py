@@ -1,4 +1,4 @@
-"""The commands, one function each, named as they are typed; each gives an exit code."""
+"""The commands, one function each, named as they are typed; each returns an exit code."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -17,28 +17,28 @@ from tutorials.judging.process import judged_apart
 from tutorials.lesson import tell
 
 WRONG: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "wrong"
-"""Where the wrong answers are that the judge is tried with."""
+"""The wrong answers that the judge is tested with."""
 
 START: Final = "python -m pullstream learn start   puts a template for each exercise into a folder, answers"
 
 
 def where(folder: Folder) -> int:
-    """Show how far one is, and what is next."""
+    """Show the progress, and what is next."""
     if not folder.begun:
         show(f"Chapters to read, exercises to do, and a judge of your answers.\n\n{START}")
-        show("python -m pullstream learn list    shows what there is")
+        show("python -m pullstream learn list    shows all chapters and exercises")
         show(f"python -m pullstream learn read {CHAPTERS[0].number}  is the first chapter")
         return 0
     done = sum(map(folder.is_done, EXERCISES))
     show(bar(done, len(EXERCISES), width()))
     if done == len(EXERCISES):
-        show("All of them are right.")
+        show("All answers are right.")
         return 0
     now = folder.next() if folder.is_done(folder.now) else folder.now
     if now is not None:
         show(f"next: {now.told}, {now.title} ({folder.answer(now)})\n")
         show("python -m pullstream learn watch   judges it whenever you save it")
-        show("python -m pullstream learn hint    says a little more")
+        show("python -m pullstream learn hint    gives a hint, a clearer one each time")
         show(f"python -m pullstream learn read {now.read}   is where to read about it")
     return 0
 
@@ -52,18 +52,18 @@ def list(folder: Folder) -> int:
             show(f"    {_standing(folder, exercise):5} {exercise.told}: {exercise.title}")
     extras = sorted({extra for chapter in CHAPTERS for extra in chapter.missing})
     if extras:
-        show(f"\nWhat is missing is installed by: pip install 'pullstream[{','.join(extras)}]'")
+        show(f"\nTo install what is missing: pip install 'pullstream[{','.join(extras)}]'")
     return 0
 
 
 def read(what: str, *, page: bool) -> int:
-    """Tell a chapter, or a piece."""
+    """Print a chapter, or one piece of it."""
     number, _, piece = what.partition(".")
     chapter = chapter_numbered(number)
     if chapter.missing:
-        raise LookupError(f"chapter {number} needs more: pip install 'pullstream[{','.join(chapter.missing)}]'")
+        raise LookupError(f"chapter {number} needs extras: pip install 'pullstream[{','.join(chapter.missing)}]'")
     if piece and (not piece.isdigit() or int(piece) not in chapter.pieces):
-        raise LookupError(f"chapter {number} has the pieces {', '.join(map(str, chapter.pieces))}, and no {piece!r}")
+        raise LookupError(f"chapter {number} has no piece {piece!r}; it has {', '.join(map(str, chapter.pieces))}")
 
     def told() -> None:
         if piece:
@@ -78,9 +78,9 @@ def read(what: str, *, page: bool) -> int:
 
 
 def start(folder: Folder) -> int:
-    """Begin, or take up what is new."""
+    """Create the folder, or add templates for new exercises."""
     new = folder.start()
-    show(f"{len(new)} templates are new in {folder.path}/; what was there is as it was.")
+    show(f"{len(new)} templates are new in {folder.path}/; existing files are unchanged.")
     return where(folder)
 
 
@@ -88,7 +88,7 @@ def check(folder: Folder, name: str | None = None, *, all: bool = False, json: b
     """Judge one answer, or all that are begun."""
     chosen = [exercise for exercise in EXERCISES if folder.is_touched(exercise)] if all else [_exercise(folder, name)]
     if not chosen:
-        show(f"nothing is begun in {folder.path}/")
+        show(f"no answer is begun in {folder.path}/")
     codes = [0]
     for exercise in chosen:
         verdict = _judged(folder, exercise, _file(folder, exercise, name))
@@ -103,7 +103,7 @@ def next(folder: Folder) -> int:
         raise LookupError(START)
     exercise = folder.next()
     if exercise is None:
-        show("All of them are right.")
+        show("All answers are right.")
         return 0
     folder.go_to(exercise)
     show(task(folder, exercise))
@@ -111,7 +111,7 @@ def next(folder: Folder) -> int:
 
 
 def hint(folder: Folder, name: str | None = None) -> int:
-    """Say a little more than the last time."""
+    """Show the next hint."""
     exercise = _exercise(folder, name)
     level = folder.hint(exercise)
     text = hints(exercise, folder.found(exercise))[level]
@@ -131,7 +131,7 @@ def trace(folder: Folder, name: str | None = None) -> int:
         if verdict.right:
             return 0
         if not written.exists():
-            raise LookupError("there is no run in this that could be stepped through: the verdict says it all")
+            raise LookupError("this mistake is in no run, so there is no page of it; see the verdict")
         run = Trace.read(written)
         told = f"{verdict.said}\n{verdict.happened}"
         made = page_of(run, f"{exercise.told}: {verdict.kind}", told=told, step=verdict.step)
@@ -141,17 +141,19 @@ def trace(folder: Folder, name: str | None = None) -> int:
 
 
 def reset(folder: Folder, name: str) -> int:
-    """Put a template back."""
+    """Restore a template."""
     exercise = _exercise(folder, name)
-    show(f"{folder.answer(exercise)} is the template again; yours is {folder.reset(exercise)}")
+    show(f"{folder.answer(exercise)} is the template again; your answer is in {folder.reset(exercise)}")
     return 0
 
 
 def solution(folder: Folder, name: str, *, anyway: bool) -> int:
-    """Show an answer that is right, and what is wrong with others."""
+    """Show a correct answer, and common mistakes."""
     exercise = _exercise(folder, name)
     if not (anyway or folder.is_done(exercise)):
-        raise LookupError(f"yours is not right yet: `hint {exercise.name}` says more, and --anyway shows the solution")
+        raise LookupError(
+            f"your answer is not right yet: `hint {exercise.name}` gives a hint, and --anyway shows the solution"
+        )
     show(exercise.solution.read_text().rstrip())
     wrong = sorted((WRONG / exercise.name).glob("*.py"))
     if wrong:
@@ -163,8 +165,8 @@ def solution(folder: Folder, name: str, *, anyway: bool) -> int:
 
 
 def watch(folder: Folder) -> int:
-    """Judge whenever a file is saved."""
-    from tutorials.command.watching import watched  # noqa: PLC0415 - it is made of the commands here
+    """Judge a file whenever it is saved."""
+    from tutorials.command.watching import watched  # noqa: PLC0415 - it imports this module
 
     if not folder.begun:
         raise LookupError(START)
@@ -172,13 +174,13 @@ def watch(folder: Folder) -> int:
 
 
 def task(folder: Folder, exercise: Exercise) -> str:
-    """The task of an exercise, and where its answer goes."""
+    """Return the task of an exercise, and the file of its answer."""
     text = exercise.template.read_text().split('"""')[1].strip()
     return f"{text}\n\nanswer: {folder.answer(exercise)}   read: {exercise.read}"
 
 
 def _file(folder: Folder, exercise: Exercise, name: str | None) -> Path:
-    """The answer: a file, where one is named, or else the one in the folder."""
+    """Return the answer: the named file if there is one, or else the one in the folder."""
     named = Path(name or "")
     return named if named.suffix == ".py" and named.exists() else folder.answer(exercise)
 
@@ -186,7 +188,7 @@ def _file(folder: Folder, exercise: Exercise, name: str | None) -> Path:
 def _judged(folder: Folder, exercise: Exercise, file: Path, trace: Path | None = None) -> Verdict:
     verdict = judged_apart(exercise, file, trace=trace)
     if folder.begun and verdict.code != 2:
-        # A folder that cannot be written to is no reason not to say what was found.
+        # Show the verdict even if the folder is read-only.
         with suppress(OSError):
             folder.note(exercise, verdict.kind, right=verdict.right)
     return verdict

@@ -1,4 +1,4 @@
-"""A learner's folder: an answer per exercise, and how far one is."""
+"""A learner's folder: an answer per exercise, and the progress."""
 
 import json
 import shutil
@@ -10,15 +10,15 @@ from tutorials.exercises import EXERCISES, Exercise
 STATE: Final = ".progress.json"
 FOLDER: Final = "answers"
 
-README: Final = """Your answers. Each file says at its top what is to be done.
+README: Final = """Your answers. Each file has its task at the top.
 
     python -m pullstream learn          where you are, and what is next
     python -m pullstream learn watch    judges a file whenever you save it
-    python -m pullstream learn check    judges the one you are at
-    python -m pullstream learn hint     says a little more each time
+    python -m pullstream learn check    judges the current exercise
+    python -m pullstream learn hint     gives a hint, a clearer one each time
     python -m pullstream learn trace    makes a page that steps through what went wrong
 
-What an answer prints is not shown when it is judged: run the file itself to see it. How far you are is kept in
+The judge does not show what an answer prints: run the file itself to see it. Your progress is kept in
 .progress.json; `reset NAME` gives you a fresh template.
 """
 
@@ -35,16 +35,16 @@ class Folder:
             pass
         except (TypeError, ValueError) as exc:
             raise LookupError(
-                f"{path / STATE} is damaged ({exc}): remove it, and `check --all` finds out anew"
+                f"{path / STATE} is damaged ({exc}): remove it, and `check --all` restores your progress"
             ) from exc
 
     @property
     def begun(self) -> bool:
-        """Whether it has been started."""
+        """Whether the folder has been started."""
         return (self.path / STATE).exists()
 
     def start(self) -> list[Path]:
-        """Put a template for every exercise there, but for those that have an answer; gives what is new."""
+        """Copy a template for every exercise without an answer; return the new files."""
         self.path.mkdir(parents=True, exist_ok=True)
         new = [self.answer(exercise) for exercise in EXERCISES if not self.answer(exercise).exists()]
         for exercise in EXERCISES:
@@ -56,11 +56,11 @@ class Folder:
         return new
 
     def answer(self, exercise: Exercise) -> Path:
-        """The file of an answer."""
+        """Return the file of an answer."""
         return self.path / exercise.template.name
 
     def reset(self, exercise: Exercise) -> Path:
-        """Put the template back; the answer is kept beside it."""
+        """Restore the template; keep the answer beside it, and return its path."""
         answer = self.answer(exercise)
         kept = answer.with_name(f"{answer.name}~")
         if answer.exists():
@@ -73,38 +73,38 @@ class Folder:
 
     @property
     def now(self) -> Exercise:
-        """The exercise one is at."""
-        # One that is no more, in a folder of an earlier version, is passed over.
+        """The current exercise."""
+        # A folder of an earlier version may name an exercise that no longer exists.
         now = [exercise for exercise in EXERCISES if exercise.name == self._state.get("now")]
         left = [exercise for exercise in EXERCISES if not self.is_done(exercise)]
         return (now or left or EXERCISES)[0]
 
     def go_to(self, exercise: Exercise) -> None:
-        """Be at an exercise."""
+        """Make an exercise the current one."""
         self._state["now"] = exercise.name
         self._save()
 
     def next(self) -> Exercise | None:
-        """The first exercise after this one that is not done, or else the first of those before."""
+        """Return the next exercise that is not done, from the current one on, and then from the first."""
         here = EXERCISES.index(self.now)
         after = [*EXERCISES[here + 1 :], *EXERCISES[: here + 1]]
         return next((exercise for exercise in after if not self.is_done(exercise)), None)
 
     def is_done(self, exercise: Exercise) -> bool:
-        """Whether an answer has been right."""
+        """Whether the answer has been right."""
         return exercise.name in self._state.get("done", [])
 
     def is_touched(self, exercise: Exercise) -> bool:
-        """Whether there is an answer that is not the template."""
+        """Whether there is an answer that differs from the template."""
         answer = self.answer(exercise)
         return answer.exists() and answer.read_bytes() != exercise.template.read_bytes()
 
     def found(self, exercise: Exercise) -> str:
-        """The kind of the mistake that was found last."""
+        """Return the kind of the last mistake found."""
         return self._state.get("found", {}).get(exercise.name, "")
 
     def note(self, exercise: Exercise, kind: str, *, right: bool) -> None:
-        """Keep what was found in an answer."""
+        """Record a verdict."""
         done = set(self._state.get("done", []))
         done = done | {exercise.name} if right else done - {exercise.name}
         self._state["done"] = sorted(done)
@@ -115,7 +115,7 @@ class Folder:
         self._save()
 
     def hint(self, exercise: Exercise) -> int:
-        """The level of the next hint: each time one more, of three."""
+        """Return the level of the next hint: one more each time, up to three."""
         levels = self._state.setdefault("hints", {})
         level: int = levels.get(exercise.name, 0)
         levels[exercise.name] = min(level + 1, 2)

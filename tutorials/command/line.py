@@ -1,4 +1,4 @@
-"""The command line: what may be typed after `python -m pullstream learn`, and with which code it ends."""
+"""The command line: the arguments of `python -m pullstream learn`, and its exit code."""
 
 import argparse
 import inspect
@@ -12,7 +12,7 @@ from tutorials.lesson import until_closed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what is typed; the exit code."""
+    """Run the command that is typed, and return the exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
     code = 0
@@ -42,7 +42,7 @@ def _done(given: argparse.Namespace) -> int:
 
 
 def _path(given: argparse.Namespace) -> Path:
-    """The learner's folder: as said, or this one if it is one, or else `answers` in it."""
+    """Return the learner's folder: the given one, this one if it is one, or else `answers` in it."""
     if given.folder is not None:
         return Path(given.folder)
     file = Path(getattr(given, "name", None) or "")
@@ -54,34 +54,38 @@ def _path(given: argparse.Namespace) -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pullstream learn",
-        description="Chapters to read, exercises to do, and a judge of your answers. Without a command: where you are.",
+        description="Chapters to read, exercises to do, and a judge of your answers. Without a command: your progress.",
         epilog="Exit codes: 0 right, 1 wrong, 2 cannot be done or judged, 3 took too long, 130 Ctrl-C.",
     )
     folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("--folder", default=argparse.SUPPRESS, help=f"your answers, unless in this folder or {FOLDER}")
+    folder.add_argument(
+        "--folder", default=argparse.SUPPRESS, help=f"the folder of your answers (default: this folder or {FOLDER})"
+    )
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     add = parser.add_subparsers(dest="command", metavar="COMMAND").add_parser
-    add("list", parents=[folder], help="chapters, their exercises, and how each stands")
+    add("list", parents=[folder], help="chapters, and their exercises with your progress")
     read = add("read", help="a chapter, or one piece of it: read 4, read 4.8")
     read.add_argument("what", metavar="N[.P]")
-    read.add_argument("--page", action="store_true", help="by pages")
+    read.add_argument("--page", action="store_true", help="show it page by page")
     start = add("start", help="a folder for your answers, with a template for each exercise")
     start.add_argument("folder", nargs="?", metavar="FOLDER")
     check = add("check", parents=[folder], help="judge an answer")
-    check.add_argument("name", nargs="?", metavar="NAME|FILE", help="an exercise or a file; the one you are at")
-    check.add_argument("--all", action="store_true", help="every answer that is not the template")
-    check.add_argument("--json", action="store_true", help="verdicts as JSON, one a line")
+    check.add_argument(
+        "name", nargs="?", metavar="NAME|FILE", help="an exercise or a file (default: the current exercise)"
+    )
+    check.add_argument("--all", action="store_true", help="every answer that differs from its template")
+    check.add_argument("--json", action="store_true", help="verdicts as JSON, one per line")
     add("next", parents=[folder], help="go on to the next exercise")
     watch = add("watch", parents=[folder], help="judge whenever a file is saved")
     watch.set_defaults(name=None)
     for name, what in (
         ("hint", "a hint, a clearer one each time"),
         ("trace", "a page that steps through the run in which an answer is wrong"),
-        ("reset", "the template again; yours is kept beside it"),
-        ("solution", "an answer that is right, and what others got wrong"),
+        ("reset", "restore the template; your answer is kept beside it"),
+        ("solution", "a correct answer, and common mistakes"),
     ):
         command = add(name, parents=[folder], help=what)
         command.add_argument("name", metavar="NAME", nargs="?" if name in {"hint", "trace"} else None)
         if name == "solution":
-            command.add_argument("--anyway", action="store_true", help="before yours is right")
+            command.add_argument("--anyway", action="store_true", help="even before yours is right")
     return parser

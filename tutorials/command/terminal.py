@@ -1,4 +1,4 @@
-"""What is printed: in colour on a terminal that wants it, plain elsewhere; keys read one by one."""
+"""Output in colour on a terminal that supports it, plain elsewhere, and reading single keys."""
 
 import os
 import pydoc
@@ -11,21 +11,21 @@ from io import StringIO
 from typing import Final
 
 COLOURS: Final = {"right": "32", "done": "32", "wrong": "31", "took": "31", "cannot": "33", "begun": "33"}
-"""Words by which a line is coloured, if it begins with one."""
+"""The colours of lines by their first word."""
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at what is printed."""
+    """Whether the output goes to a terminal."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def width() -> int:
-    """The columns that there are."""
+    """Return the number of columns."""
     return max(20, shutil.get_terminal_size((100, 24)).columns)
 
 
 def show(text: str) -> None:
-    """Print, and colour the first word of a line where that says how it stands."""
+    """Print text; colour the first word of a line if it is a status."""
     if is_terminal() and not os.environ.get("NO_COLOR"):
         text = "\n".join(map(_coloured, text.split("\n")))
     print(text)
@@ -38,14 +38,14 @@ def _coloured(line: str) -> str:
 
 
 def bar(done: int, of: int, columns: int) -> str:
-    """How much is done, as a bar."""
+    """Return a progress bar."""
     room = max(5, min(40, columns - 20))
     full = room * done // of
     return f"[{'#' * full}{'-' * (room - full)}] {done} of {of}"
 
 
 def paged(tell: Callable[[], None]) -> None:
-    """Print by pages, if somebody looks."""
+    """Print page by page on a terminal."""
     if not (is_terminal() and sys.stdin.isatty()):
         tell()
         return
@@ -57,14 +57,14 @@ def paged(tell: Callable[[], None]) -> None:
 
 @contextmanager
 def keys() -> Generator[Callable[[float], str]]:
-    """A function that waits, for so many seconds at most, for a key, and gives it, or nothing.
+    """Provide a function that waits up to some seconds for a key, and returns it, or an empty string.
 
-    A key need not be followed by Enter. Whatever happens, the terminal is left as it was.
+    A key needs no Enter. The terminal's settings are restored in any case.
     """
     if not sys.stdin.isatty():
         yield _no_key
         return
-    import termios  # noqa: PLC0415 - there is none on Windows
+    import termios  # noqa: PLC0415 - missing on Windows
     import tty  # noqa: PLC0415
 
     number = sys.stdin.fileno()

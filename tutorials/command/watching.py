@@ -1,4 +1,4 @@
-"""Judging on save: files are looked at every now and then, and the one that has changed is judged."""
+"""Judging on save: poll the files, and judge each that has changed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,13 +10,13 @@ from tutorials.command.terminal import keys, show
 from tutorials.exercises import EXERCISES, Exercise
 
 EVERY: Final = 0.2
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 KEYS: Final = "n next   h hint   l list   c check all   r run again   q quit"
 
 
 def watched(folder: Folder) -> int:
-    """Judge what is saved until somebody has seen enough."""
+    """Judge saved files until the learner quits."""
     before = _saved(folder)
     with keys() as key:
         show(commands.task(folder, folder.now))
@@ -59,7 +59,7 @@ def _judge(folder: Folder, exercise: Exercise) -> None:
 
 
 def _saved(folder: Folder) -> dict[Exercise, int]:
-    """When each answer was saved."""
+    """Return when each answer was saved."""
     return {exercise: when for exercise in EXERCISES if (when := _when(folder.answer(exercise)))}
 
 

@@ -10,7 +10,7 @@ FOLDER: Final = Path(__file__).parent
 
 @attrs.frozen
 class Exercise:
-    """An exercise: its number, of which the first half is a chapter's, its name, and where to read for it."""
+    """An exercise: its number, whose first half is a chapter's, its name and title, and the piece to read for it."""
 
     number: str
     name: str
@@ -19,17 +19,17 @@ class Exercise:
 
     @property
     def told(self) -> str:
-        """How it is called."""
+        """The number and the name."""
         return f"{self.number} {self.name}"
 
     @property
     def template(self) -> Path:
-        """What a learner begins with."""
+        """The file that a learner begins with."""
         return FOLDER / f"{self.name}.py"
 
     @property
     def solution(self) -> Path:
-        """An answer that is right."""
+        """A correct answer."""
         return FOLDER / "solutions" / f"{self.name}.py"
 
 
@@ -56,17 +56,17 @@ EXERCISES: Final = (
     Exercise("10.1", "find_cycles", "does every cycle advance?", "10.2"),
     Exercise("10.2", "frontier", "what can still come?", "10.4"),
     Exercise("10.3", "summarize", "a graph as one node", "10.5"),
-    Exercise("10.4", "updates", "what the tracker is told", "10.8"),
+    Exercise("10.4", "updates", "updates for the tracker", "10.8"),
     Exercise("11.1", "reach", "how far is it?", "11.14"),
     Exercise("12.1", "contract", "is this report within the contract?", "12.2"),
     Exercise("13.1", "node", "the largest of each time, as a node of the model", "13.1"),
-    Exercise("13.2", "record", "a run, written down for the model", "13.5"),
+    Exercise("13.2", "record", "a run, recorded for the model", "13.5"),
     Exercise("14.1", "takings", "takings that survive", "14.4"),
 )
 
 
 def exercise_named(name: str) -> Exercise:
-    """The exercise of a name, or of a number.
+    """Return the exercise with a name or a number.
 
     Raises:
         LookupError: there is none.
@@ -74,4 +74,4 @@ def exercise_named(name: str) -> Exercise:
     for exercise in EXERCISES:
         if name in {exercise.name, exercise.number, f"{exercise.name}.py"}:
             return exercise
-    raise LookupError(f"there is no exercise {name!r}; `python -m pullstream learn list` has them all")
+    raise LookupError(f"there is no exercise {name!r}; `python -m pullstream learn list` lists them all")

@@ -1,15 +1,15 @@
 """13.1 The largest of each time, as a node of the model.
 
-`react(state, event)` is what 000 calls g1: a function of a node's state and of an event. The node gives for each time
-the largest of the numbers that have come at it, once, when the time is complete. Two times may be open side by side.
+`react(state, event)` is what 000 calls g1: a function of a node's state and an event. For each time, the node sends the
+largest of the numbers received at it, once, when the time is complete. Two times may be open at once.
 
     Received(edge, message)           an event: a message was taken, with message.time and message.body, a number
-    Notified(time)                    an event: a time that was asked for is complete
-    Reaction(state, requests, sends)  the next state; the times at which the node asks to be told, a frozenset; what it
-                                      sends: {"out": (Message(time, body),)}
+    Notified(time)                    an event: a requested time is complete
+    Reaction(state, requests, sends)  the next state; the times for which to request a notification, a frozenset; the
+                                      messages to send: {"out": (Message(time, body),)}
 
-`START` is the state at first. A state is never changed, and can be hashed, as tuples and frozensets are: the judge goes
-through everything that could happen, and keeps many.
+`START` is the first state. A state must never be changed, and must be hashable, as tuples and frozensets are: the judge
+explores everything that could happen, and stores many states.
 """
 
 from pullstream.timely.theory.model import Message, Notified, Reaction, Received  # noqa: F401 - for you to use

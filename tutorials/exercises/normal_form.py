@@ -1,12 +1,13 @@
 """9.2 The normal form of a path.
 
-A path through loops is a word of three letters: `i` enters a loop, and gives the time a counter at 0; `f` is fed back,
-and adds one to the last counter; `e` leaves, and drops it. Two rules make words shorter, and what they do is the same:
+A path through loops is a word of three letters: `i` enters a loop and appends a counter at 0; `f` feeds back and adds
+one to the last counter; `e` leaves and drops it. Two rules shorten a word without changing its effect:
 
-    ie = 1    in and out again is no way at all
-    fe = e    a counter that is dropped need not be counted
+    ie = 1    entering and leaving has no effect
+    fe = e    a counter that is dropped need not be incremented
 
-`normal_form(word)` gives the word to which neither rule applies any more, whichever was applied first. `1` is "".
+`normal_form(word)` returns the word to which neither rule applies any more; the order of application does not matter.
+`1` is "".
 """
 
 

@@ -1,7 +1,7 @@
 """2.1 What is printed, and one ahead.
 
-First: what does this print, at each limit? It reads when the source is asked for a value, and gets when the sink has a
-batch. Fill in the lists, a string for each line.
+First: what does this program print at each limit? It prints "reads" when the source is asked for a value, and "gets"
+when the sink has a batch. Fill in the lists, a string for each line.
 
     def read(n):                          # called for each value, when it is asked for
         print(f"reads {n}")
@@ -14,7 +14,7 @@ batch. Fill in the lists, a string for each line.
 
     ps.run(ps.pipe(ps.unfold(1, lambda n: (read(n), n + 1) if n < 4 else None), gets()), limit=...)
 
-Second: a transformer `one_ahead()`. While whoever is below works on a value, the next one is asked for, and no other:
+Second: write a transformer `one_ahead()`. While the consumer works on a value, it asks for the next one, and no more:
 when a value is answered, at most one more has been read.
 """
 

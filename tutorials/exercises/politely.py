@@ -1,12 +1,12 @@
 """4.2 By hand: the words of rows, politely.
 
-What stands at an edge is a `Reader`. Write one by hand: asked for words, it asks `upstream` for rows, one at a time,
-and answers with their words, at most as many as it was asked for. What is left over waits for the next ask; a row may
+An edge is used through a `Reader`. Write one by hand: asked for words, it asks `upstream` for rows, one at a time, and
+answers with their words, at most as many as it was asked for. It keeps the remaining words for the next ask. A row may
 have no words.
 
-Nothing keeps the rules for you here. After DONE it is over, whoever asks; after an abort or an error as well, whatever
-is left over. An ending is passed on once, as it came, and confirmed with DONE when it is confirmed above. After a
-failure from above each ask raises that object again.
+Here you must keep the rules yourself. After DONE every ask is answered with DONE; so it is after an abort or an error,
+even if words remain. Pass an ending on once, unchanged, and confirm it with DONE when it is confirmed upstream. After a
+failure from upstream, each ask raises the same object again.
 """
 
 import pullstream as ps

@@ -1,11 +1,11 @@
 """6.2 Read ahead by n.
 
-`read_ahead(n)` gives the values as they are, and asks for them ahead: while whoever is below works, up to `n` values
-have been read that it has not had, and never more. Everything else is as without it: values come in order and at their
-times, a failure after the values before it, and when the stream ends nothing of it is left.
+`read_ahead(n)` passes the values on unchanged, and asks ahead: while the consumer works, up to `n` values have been
+read that it has not received, and never more. Nothing else changes: values come in order and at their times, a failure
+comes after the values before it, and when the stream ends no task is left.
 
-It is `ps.prefetch(n)` by hand: a task that asks, a channel of trio's, a nursery. To ask again is to acknowledge what
-came before, so what you keep needs a hold: `contextlib.ExitStack` is one that can be entered here and closed there.
+It is `ps.prefetch(n)` by hand: a task that asks, a trio channel, a nursery. Asking again acknowledges the batch before,
+so a kept batch needs a hold. `contextlib.ExitStack` is one that can be entered in one place and closed in another.
 """
 
 import trio
@@ -20,7 +20,7 @@ async def read_ahead(upstream, ctx, n):
     async def ask():
         async with send:
             async for batch in ctx.batches(upstream):
-                await send.send(batch)  # until it is given, whose time is it?
+                await send.send(batch)  # who holds its time until it is yielded?
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)

@@ -1,19 +1,19 @@
-"""13.2 A run, written down for the model.
+"""13.2 A run, recorded for the model.
 
-`record(moves)` gives a run of 8.1, `numbers -> largest -> sink`, as a list of events which the model judges. There is
-one node for each of the first two, and an edge out of each, "in" and "out"; `numbers` may answer at 0 and later, as it
-begins. What the moves are, each a tuple of a word and a time:
+`record(moves)` turns a run of 8.1, `numbers -> largest -> sink`, into a list of events that the model judges. The first
+two are nodes, each with an outgoing edge, "in" and "out". At the start `numbers` may answer at 0 and later. Each move
+is a tuple of a word and a time:
 
     ("answers", t)    `numbers` has a batch at t for `largest`; from now on it answers nothing earlier
-    ("notify_at", t)  `largest`, with a batch at t in its hands, asks to be told when t is complete
-    ("asks", t)       `largest` asks for more: it is done with a batch at t
-    ("ends", t)       `numbers` has no more; t is the last time that it was at
-    ("told", t)       `largest` is told that t is complete
-    ("largest", t)    it answers at t, which it will not do again
-    ("stored", t)     the sink is done with that
+    ("notify_at", t)  `largest`, with a batch at t as its current one, requests a notification when t is complete
+    ("asks", t)       `largest` asks for more, which acknowledges a batch at t
+    ("ends", t)       `numbers` has no more; t is its last time
+    ("told", t)       `largest` is notified that t is complete
+    ("largest", t)    it answers at t, for the only time
+    ("stored", t)     the sink has processed that
     ("rests", None)   nothing more happens by itself
 
-And what can be written, in the order in which it is true: `Sent(edge, t)`, `Taken(edge, t)`, `Held(node, t)`,
+Record these events, in the order in which they become true: `Sent(edge, t)`, `Taken(edge, t)`, `Held(node, t)`,
 `Released(node, t)`, `Awaited(edge, t)`, `Completed(edge, t)`, `Settled()`.
 """
 

@@ -1,13 +1,13 @@
 r"""1.2 Write the requester of a drawing.
 
-The table reads a row a second. Write what is said below it, so that this is drawn:
+The table reads a row a second. Write the requester below it that produces this drawing:
 
     D: ask1(Ans1 2) -> U: Ans1=value('tea')
     -> D: ask2(Ans2)                    -> U: Ans2=done
                     \-> D: abort3(Ans3)                 -> U: Ans3=done
 
-The first ask is for two values, and has one. The second is outstanding, on a lane of its own, when the abort comes,
-half a second after it.
+The first ask is for two values, and receives one. The second is outstanding, on its own lane, when the abort comes,
+half a second later.
 """
 
 import trio

@@ -1,17 +1,17 @@
 """3.1 Rows of a table.
 
-`rows(table)` is a source of the rows of a table: `with table:` opens and closes it, and `table.read(n)` gives a list of
-the next `n` rows at most, and an empty list at its end.
+`rows(table)` is a source of the rows of a table. `with table:` opens and closes it. `table.read(n)` returns a list of
+at most the next `n` rows, and an empty list at its end.
 
-It opens the table when it is first asked, reads what it is asked for, and closes the table once, in every ending: at
-the end of the rows, when somebody below has enough, and when something fails.
+Open the table at the first ask, read what is asked for, and close the table once, in every ending: at the end of the
+rows, when the consumer has enough, and after a failure.
 """
 
 import pullstream as ps
 
 
 @ps.source
-class rows(ps.Kernel):
+class rows(ps.authoring.Kernel):
     def __init__(self, table):
         self.table = table
 

@@ -1,10 +1,11 @@
 """4.3 Differences between neighbours.
 
-`steps()` gives each value's difference to the value before it; the first value is compared with 0.
+`steps()` emits the difference of each value to the one before; the first value is compared with 0.
 
     5, 7, 4 gives 5, 2, -3
 
-Values come in batches; nobody may see where one ends. It may be used in any number of runs.
+Values come in batches, and the results must not depend on where a batch ends. The module may be used in any number of
+runs.
 """
 
 import pullstream as ps

@@ -1,9 +1,9 @@
 """5.1 Store every value.
 
-`store(save)` is a sink that calls `await save(value)` for every value; `save` takes a while. A time counts as complete
-when all its values are stored, and not before: whoever awaits `progress.completed(day)` reads the day's file next.
+`store(save)` is a sink that calls `await save(value)` for every value; `save` takes a while. A time must be complete
+when all its values are stored, and not before: code that awaits `progress.completed(day)` reads the day's file next.
 
-If a save fails, so does the run; if the stream fails, nothing looks like an end.
+If a save fails, the run must fail. If the stream fails, this must not look like its end.
 """
 
 import pullstream as ps

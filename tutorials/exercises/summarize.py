@@ -1,16 +1,16 @@
 """10.3 A graph as one node.
 
-A graph is a set of steps as in 10.1. It stands in a larger one, of which it sees but one place, "outside": from there
-something comes, and there something goes. To whoever is outside, the graph is a node like any other, and all that has
-to be known of it there is what becomes of a time on the way through.
+A graph is a set of steps as in 10.1. It is part of a larger one, which it sees as a single place, "outside": messages
+come from there and go there. Seen from outside, the graph is a node like any other, and only the change of a time on
+the way through it matters.
 
-`summarize(steps)` gives, for each place from which a path leads outside, the set of the least summaries of such paths.
-A summary `q` is left out if there is another, `p`, that never gives a later time (`p <= q`, as in 9.3); two may both be
-least. For "outside" itself it gives those of the paths that come in and go out again. A path ends as it comes outside
-for the first time: what is done there with what it brings is not the graph's.
+`summarize(steps)` returns, for each place with a path to the outside, the set of the minimal summaries of such paths. A
+summary `q` is left out if another, `p`, never gives a later time (`p <= q`, as in 9.3); two may both be minimal. For
+"outside" itself it returns the summaries of the paths that come in and go out again. A path ends when it reaches the
+outside for the first time.
 
-`first.followed_by(then)` puts paths together, and `pullstream.timely.order.minimal` gives the least of some summaries,
-too.
+`first.followed_by(then)` joins paths, and `pullstream.timely.order.minimal` also returns the minimal elements of some
+summaries.
 """
 
 

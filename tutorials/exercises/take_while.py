@@ -1,11 +1,12 @@
 """4.1 Values as long as they pass a test.
 
-`take_while(test)` gives the values that come, until the first that does not pass; that one, and whatever would come
-after it, is not given. Then the stream ends, above as well.
+`take_while(test)` emits values up to the first that does not pass. It emits neither that one nor any after it. Then the
+stream ends, upstream as well.
 
     take_while(lambda n: n < 3) of 1, 2, 3, 0 gives 1, 2
 
-A batch may hold many values, some of which pass. The test may raise: what passed before it is given first.
+A batch may hold many values, and only some may pass. The test may raise: the values that passed before must be emitted
+first.
 """
 
 import pullstream as ps

@@ -1,22 +1,22 @@
-"""10.4 What the tracker is told.
+"""10.4 Updates for the tracker.
 
-A till, where sales are made; `next`, which hands what it is given on, at the following day; and a clerk.
+There are a till, which makes sales; `next`, which passes each sale on, at the following day; and a clerk.
 
     till ──> next ──> clerk
 
-The tracker counts what is where, at which day. There are three places: "till", where the right to sell at a day is;
-"next" and "clerk", where sales are that these have not dealt with yet. An update is (place, day, 1) when something is
-there that was not, and (place, day, -1) when it is there no longer. The tracker has been told ("till", 0, 1): the till
-may sell at day 0, and so at any later one. Then there are five moves:
+The tracker counts what is pending, where and at which day. It has three places: "till", for the right to sell at a day,
+and "next" and "clerk", for sales that these have not processed yet. An update is (place, day, 1) for something new, and
+(place, day, -1) for something that is gone. The tracker has already received ("till", 0, 1): the till may sell at day
+0, and so at any later one. Then there are five moves:
 
     1. the till sells something at day 0, which goes to `next`, and closes that day: from now on it sells at day 1
-    2. `next` has given this to the clerk
+    2. `next` passes this on to the clerk
     3. the till sells something at day 1, and closes for good
-    4. `next` has looked at this, and given nothing to the clerk
-    5. the clerk is done with what he has
+    4. `next` processes this, and passes nothing on to the clerk
+    5. the clerk has processed what he has
 
-`MOVES` has a list of updates for each of them. The tracker looks after every single update, as where news of what
-happened travels in pieces: what it takes for complete at `next` and at the clerk must be complete by what has happened.
+`MOVES` has a list of updates for each of them. The tracker evaluates after every single update, as it would if updates
+travelled in pieces: a day that it finds complete at `next` or at the clerk must really be complete by then.
 """
 
 MOVES = [

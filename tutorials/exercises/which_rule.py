@@ -1,7 +1,7 @@
 r"""1.1 Which rule is broken?
 
-Below are eight drawings of what was said at an edge, or at both edges of a module. In each, one rule is broken, by the
-last thing that is drawn or by what is missing after it. `D` asks below, `U` answers above; of a module in between, `TI`
+Below are eight drawings of the messages at an edge, or at both edges of a module. In each, one rule is broken, by the
+last message drawn or by one that is missing after it. `D` asks below, `U` answers above; for a module in between, `TI`
 is its input and `TO` its output. The rules are listed by `python -m pullstream learn read 1.13`.
 
     1   D: ask1(Ans1) -> U: Ans1=value('tea', 'and', 'rice')
@@ -28,7 +28,7 @@ is its input and `TO` its output. The rules are listed by `python -m pullstream 
                      \-> D: ask2(Ans2)
                                       -> U: Ans2=value('tea')
 
-Say which: `BROKEN[1]` is the first, "R1" to "R12".
+Name each rule: `BROKEN[1]` is the first, "R1" to "R12".
 """
 
 BROKEN = {1: "R?", 2: "R?", 3: "R?", 4: "R?", 5: "R?", 6: "R?", 7: "R?", 8: "R?"}

@@ -1,12 +1,12 @@
 """0.1 Words a day.
 
-`words_a_day(lines)` makes a pipeline of lines, pairs of a day and a text in the order of the days. Run, it gives a list
-of pairs: each day that has any words, and how many it has.
+`words_a_day(lines)` returns a pipeline for lines, pairs of a day and a text in the order of the days. Its result is a
+list of pairs: each day that has any words, and their number.
 
     lines = [(1, "tea and rice"), (1, "salt"), (2, "tea")]
     ps.run(words_a_day(lines)) gives [(1, 4), (2, 1)]
 
-A day's number is told once, when the day is over. The pipeline can be run again.
+Emit a day's number once, when the day is over. The pipeline must be able to run again.
 """
 
 import pullstream as ps

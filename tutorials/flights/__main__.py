@@ -17,11 +17,11 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tutorials.flights",
         description=(
-            "Compute, for every day of 2013 and every airline, how late the flights from New York arrived. A day's "
-            "file appears in the folder when that day is complete, and not before; at the end, index.html there "
+            "Compute the arrival delays of the flights from New York, for every day of 2013 and every airline. A day's "
+            "file appears in the folder when that day is complete, and not before. At the end, index.html there "
             "shows the year."
         ),
-        epilog="Ctrl-C stops Spark's job and leaves whole files only.",
+        epilog="Ctrl-C stops Spark's job; every file in the folder is whole.",
     )
     parser.add_argument(
         "--out", type=_folder, default=Path("delays"), metavar="FOLDER", help="where the files go (default: ./delays)"
@@ -40,9 +40,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the job that the command line asks for, and give the exit code."""
+    """Run the job that the command line describes, and return the exit code."""
     options = arguments().parse_args(words)
-    # After the options, so that --help and a slip of the pen are answered at once.
+    # Imported after parsing, so --help and usage errors are fast.
     try:
         job = import_module("tutorials.flights.job")
     except ModuleNotFoundError as missing:
@@ -61,9 +61,9 @@ def _perform(job: "Job") -> int:
         perform(job, Console())
     except Interrupted as stop:
         done = "nothing was written" if stop.day is None else f"the days before {stop.day} are in {job.out}, each whole"
-        return _complain(f"stopped; Spark's job is cancelled, and {done}", INTERRUPTED)
+        return _complain(f"stopped; Spark's job is cancelled; {done}", INTERRUPTED)
     except KeyboardInterrupt:
-        return _complain("stopped while no day was under way", INTERRUPTED)
+        return _complain("stopped before the first day had begun", INTERRUPTED)
     except (PullstreamError, DataNotFoundError, OSError) as exc:
         return _complain(str(exc))
     return 0
@@ -84,7 +84,7 @@ def _count(text: str) -> int:
 def _folder(text: str) -> Path:
     path = Path(text)
     if path.exists() and not path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text} is a file; the results need a folder")
+        raise argparse.ArgumentTypeError(f"{text} is a file; name a folder for the results")
     return path
 
 

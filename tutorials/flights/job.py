@@ -24,7 +24,7 @@ YEAR_DAYS = 365
 
 @attrs.frozen
 class Job:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     out: Path
     days: int | None = None
@@ -40,14 +40,13 @@ class Interrupted(Exception):
 
 
 def perform(job: Job, console: Console) -> None:
-    """Do the whole job, and say on the console what came of it.
+    """Run the whole job, and print its results on the console.
 
     Raises:
-        Interrupted: Ctrl-C; Spark's job is cancelled, and every day's file that is there is whole.
+        Interrupted: Ctrl-C; Spark's job is cancelled, and every day's file that exists is whole.
         DataNotFoundError: the flights' data are not installed.
-        PullstreamError: what the pipeline or Spark failed with.
+        PullstreamError: the pipeline or Spark failed.
         OSError: the folder cannot be written to.
-
     """
     files = data.installed() if job.data is None else data.shared(job.data)
     job.out.mkdir(parents=True, exist_ok=True)
@@ -77,23 +76,21 @@ def perform(job: Job, console: Console) -> None:
 
 
 def earlier(out: Path, paths: Sequence[Path]) -> str:
-    """Say which days of an earlier run are still in the folder; nothing if there are none.
+    """Say which days of an earlier run are still in the folder; return an empty string if there are none.
 
-    They stay: to look at a few days again is no wish to lose the year.
+    They are kept: a run of a few days must not delete the year.
     """
     days = sorted(path.stem for path in out.glob("????-??-??.jsonl") if path not in set(paths))
     if not days:
         return ""
     first = "a day" if len(days) == 1 else f"{len(days)} days"
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    return (
-        f"{out}/ has {first} of an earlier run, too ({when}), which are not on the page; remove what you do not want."
-    )
+    return f"{out}/ has {first} of an earlier run, too ({when}), which are not on the page; remove them if you like."
 
 
 @contextmanager
 def _in_short() -> Generator[None]:
-    """Have Spark's refusals (a master it cannot reach, a file that is not there) in a line instead of a page."""
+    """Turn Spark's errors (a master it cannot reach, a missing file) into a line instead of a page."""
     try:
         with unlogged():
             yield
@@ -101,19 +98,19 @@ def _in_short() -> Generator[None]:
         raise job_error(exc) from exc
 
 
-async def _run(pipeline: ps.Pipeline[list[Path]], shown: ps.Beside) -> tuple[list[Path], int]:
-    """Run the pipeline; give its files, and how many flights went into them."""
+async def _run(pipeline: ps.Pipeline[list[Path]], shown: ps.types.Companion) -> tuple[list[Path], int]:
+    """Run the pipeline; return its files and the number of flights in them."""
     running = pipeline.open(beside=shown)
     try:
         async with running:
             running.abort_on_interrupt()
             paths = await running.result()
-    except ps.Abandoned:
+    except ps.errors.Abandoned:
         raise Interrupted(_day_under_way(running.progress)) from None
     return paths, sum(row.values_in for row in running.counters() if row.module == "by airline")
 
 
-def _day_under_way(progress: ps.Progress) -> date | None:
-    """Give the first day whose file may still come; None if no day was under way."""
+def _day_under_way(progress: ps.types.Progress) -> date | None:
+    """Return the first day whose file may still come; None if no day has begun."""
     days = [time for time in progress.frontier() if isinstance(time, date)]
     return min(days, default=None)

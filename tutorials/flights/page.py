@@ -1,4 +1,4 @@
-"""The page at the end: one HTML file that needs nothing else, made from the day files alone."""
+"""The page at the end: one self-contained HTML file, made from the day files alone."""
 
 import json
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ MEMORABLE = 3
 
 
 def write(days: Sequence[Path], target: Path) -> Path:
-    """Write the page about these day files, at least one, beside its place and renamed into it."""
+    """Write the page about these day files, at least one, under a temporary name, and rename it."""
     beside = target.with_name(f".{target.name}.part")
     beside.unlink(missing_ok=True)
-    # A new file in any case: what somebody else puts there meanwhile, a link, is not written to.
+    # Mode x never writes through a link that someone else has put there.
     with beside.open("x", encoding="utf-8") as file:
         file.write(html(read(days)))
     return beside.replace(target)
 
 
 def html(year: Year) -> str:
-    """Fill the template in."""
+    """Fill in the template."""
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=text(_title(year)),
         summary=text(_summary(year)),
@@ -55,7 +55,7 @@ def _summary(year: Year) -> str:
 
 
 def _facts(year: Year) -> list[str]:
-    """Pick the days worth remembering, if there are enough to choose from."""
+    """Choose memorable days, if there are enough."""
     if len(year.days) <= MEMORABLE:
         return []
     arrived = [day for day in year.days if day.total.mean is not None]
@@ -87,7 +87,7 @@ def _severity(day: Day) -> float:
 
 
 def _table(year: Year) -> str:
-    """The airlines in words and numbers, for whoever would rather read, or has it read."""
+    """Return the airlines as a table, for reading and for screen readers."""
     names = ("Airline", "Flights", "Cancelled", "Mean arrival delay (min)", "90th percentile of a day, mean (min)")
     head = element("tr", *(element("th", text(name), scope="col") for name in names))
     rows = [
@@ -105,7 +105,7 @@ def _table(year: Year) -> str:
 
 
 def _data(year: Year) -> dict[str, object]:
-    """What the page needs to show one airline's days: flights, cancelled, mean delay."""
+    """Return the data for one airline's days on the page: flights, cancelled, mean delay."""
     return {
         "bounds": BOUNDS,
         "airlines": {

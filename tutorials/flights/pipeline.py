@@ -1,7 +1,7 @@
 """The whole program: from Spark's rows to a file a day.
 
-What to notice: nothing here says when a day is over. Spark hands the rows over day by day; the run's progress knows
-when no row of a day can come any more; the folds then give their results, and the file appears.
+Nothing here says when a day is over. Spark delivers the rows day by day. The run's progress tracks when no more rows of
+a day can come; then the folds emit their results, and the file appears.
 """
 
 from operator import attrgetter
@@ -15,7 +15,7 @@ from tutorials.flights.summary import AirlineDay, Flight, airline_day, day_table
 
 
 def daily_delays(flights: ps.Source[Flight], folder: Path) -> ps.Pipeline[list[Path]]:
-    """Write a line an airline into each day's file; the result is the list of the files."""
+    """Write a line per airline into each day's file; the result is the list of the files."""
     return ps.pipe(
         flights,
         ps.reduce_by_key(airline_day(), key=attrgetter("carrier")).named(
@@ -28,7 +28,7 @@ def daily_delays(flights: ps.Source[Flight], folder: Path) -> ps.Pipeline[list[P
 
 
 def day_by_day(flights: DataFrame) -> ps.Source[Flight]:
-    """Read the flights in the order of their days: Spark sorts them."""
+    """Read the flights in the order of their days; Spark sorts them."""
     return spark.from_dataframe(flights, time="day")
 
 

@@ -1,17 +1,17 @@
 """Spark's part of the job: read, clean, join. Nothing is collected here; a DataFrame is only a plan.
 
-A flight's row, as the pipeline will see it:
+A flight's row, as the pipeline receives it:
 
 =============  =====================================================================================
 day            the date of the flight's own year, month and day columns
 carrier        two letters; ``airline`` is its name (the letters again if nobody names them)
 cancelled      True if it never left: ``dep_time`` is missing
-arr_delay      minutes late at the gate, negative when early; null if it never arrived. That is more
-               than the cancelled: a flight that was diverted left, and yet has no arrival delay
+arr_delay      minutes late at the gate, negative when early; null if it never arrived: it was
+               cancelled, or it left and was diverted
 origin, hour   the airport, and the hour in which it was due to leave
 severity       how bad that hour's weather was there (see :func:`severity`); null if not recorded
-wind_mph       the gust, or the steady wind where no gust was recorded; with ``rain_in`` (inches in
-               that hour) and ``visibility_mi`` (miles, at most 10) what the severity is made of
+wind_mph       the gust, or the steady wind if no gust was recorded; the severity combines it with
+               ``rain_in`` (inches in that hour) and ``visibility_mi`` (miles, at most 10)
 =============  =====================================================================================
 """
 
@@ -36,7 +36,7 @@ HOUR = ["origin", "year", "month", "day", "hour"]
 
 
 def flights(session: SparkSession, files: DataFiles) -> DataFrame:
-    """Plan one row a flight, with its airline's name and the weather of the hour it was due to leave in."""
+    """Plan one row per flight, with its airline's name and the weather of the hour it was due to leave in."""
     airlines = read(session, files.airlines, AIRLINES)
     return (
         read(session, files.flights, FLIGHTS)
@@ -59,16 +59,16 @@ def flights(session: SparkSession, files: DataFiles) -> DataFrame:
 
 
 def first_days(flights: DataFrame, days: int) -> DataFrame:
-    """Plan the rows of the first days alone: what is not wanted is left out before Spark sorts, not after."""
+    """Plan the rows of the first days only: the others are dropped before Spark sorts."""
     wanted = flights.select("day").distinct().orderBy("day").limit(days)
     return flights.join(F.broadcast(wanted), "day", "left_semi")
 
 
 def hourly_weather(session: SparkSession, files: DataFiles) -> DataFrame:
-    """Plan one row an airport and hour.
+    """Plan one row per airport and hour.
 
-    The hour that the clocks repeat in November is in the data twice, and the worse one is kept: otherwise a flight of
-    that hour would join twice and be counted twice.
+    The hour that the clocks repeat in November is in the data twice. The worse one is kept; otherwise a flight of that
+    hour would be joined and counted twice.
     """
     speed, gust = (_believable(F.col(name)) for name in ("wind_speed", "wind_gust"))
     measured = read(session, files.weather, WEATHER).select(
@@ -83,11 +83,11 @@ def hourly_weather(session: SparkSession, files: DataFiles) -> DataFrame:
 
 
 def severity(wind_mph: str, rain_in: str, visibility_mi: str) -> Column:
-    """Say how bad an hour's weather is for flying: 0 is calm and clear, and there is no upper limit.
+    """Compute how bad an hour's weather is for flying: 0 is calm and clear, and there is no upper limit.
 
-    It is a sum of three parts, each of which is 1 where the weather service would start to speak up: a gust of
-    46 mph (wind advisory), 0.30 inches of rain in the hour (heavy rain), visibility down from 10 to 3 miles
-    (instrument flight). What was not measured adds nothing.
+    It is a sum of three parts, each of which is 1 where the weather service would issue a warning: a gust of 46 mph
+    (wind advisory), 0.30 inches of rain in the hour (heavy rain), visibility down from 10 to 3 miles (instrument
+    flight). Missing measurements add nothing.
     """
     wind = F.col(wind_mph) / 46
     rain = F.col(rain_in) / 0.30
@@ -97,7 +97,7 @@ def severity(wind_mph: str, rain_in: str, visibility_mi: str) -> Column:
 
 
 def read(session: SparkSession, path: str, schema: str) -> DataFrame:
-    """Plan the reading of a CSV file. Missing is empty or NA; a header or a value not of the schema is an error."""
+    """Plan the reading of a CSV file. Empty and NA are null; a header or value that violates the schema is an error."""
     return session.read.csv(path, schema=schema, header=True, nullValue="NA", enforceSchema=False, mode="FAILFAST")
 
 

@@ -1,4 +1,4 @@
-"""What the figures share: where a day stands, and which colour a delay has."""
+"""The common scales of the figures: the place of a day, and the colour of a delay."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -7,16 +7,16 @@ from datetime import date, timedelta
 import attrs
 
 BOUNDS = (-10, -5, 0, 5, 10, 20, 35, 60)
-"""Minutes; a mean delay of class n lies below ``BOUNDS[n]``, and the last class is open."""
+"""Bounds in minutes: a mean delay of class n is below ``BOUNDS[n]``; the last class is open."""
 
 LEFT, RIGHT, FIELD = 176, 176, 53 * 16
 WIDTH = LEFT + FIELD + RIGHT
 DAILY_UP_TO = 42
-"""Up to this many days a column is a day; beyond, a week, Sunday at the top."""
+"""Up to this many days, a column is a day; beyond, a week with Sunday at the top."""
 
 
 def colour_class(mean: float | None) -> str:
-    """Name the colour of a mean delay.
+    """Return the class of a mean delay's colour.
 
     >>> colour_class(-12.0), colour_class(0.0), colour_class(99.0), colour_class(None)
     ('d0', 'd3', 'd8', 'none')
@@ -43,34 +43,34 @@ class Axis:
 
     @property
     def pitch(self) -> float:
-        """How far apart columns are."""
+        """The distance between columns."""
         return min(FIELD / self.columns, 60 if self.weekly else 280)
 
     @property
     def cell(self) -> float:
-        """How wide a column's mark is."""
+        """The width of a column's mark."""
         return self.pitch - (2 if self.pitch < 30 else 3)
 
     @property
     def height(self) -> float:
-        """How high a day's mark is: square in a full year, and never too high for the eye to take in at once."""
+        """The height of a day's mark: square in a full year, and limited for few days."""
         return min(self.cell, 24.0 if self.weekly else 52.0)
 
     @property
     def end(self) -> float:
-        """Where the last column ends."""
+        """The end of the last column."""
         return LEFT + self.columns * self.pitch
 
     def column(self, day: date) -> int:
-        """Say which column a day stands in."""
+        """Return the column of a day."""
         return (day - self.first).days // (7 if self.weekly else 1)
 
     def x(self, day: date) -> float:
-        """Say where a day's column begins."""
+        """Return the start of a day's column."""
         return LEFT + self.column(day) * self.pitch
 
     def slot(self, day: date) -> tuple[float, float]:
-        """Say where a day's own bar begins, and how wide it is: a week's column has room for seven."""
+        """Return the start and width of a day's own bar: a week's column has room for seven."""
         if not self.weekly:
             return self.x(day), self.cell
         width = self.pitch / 7

@@ -1,4 +1,4 @@
-"""What a day comes to: two folds, first the flights of one airline's day, then the airlines of a day.
+"""The summary of a day, by two folds: the flights of one airline's day, then the airlines of a day.
 
 >>> from functools import reduce
 >>> flights = [
@@ -22,7 +22,7 @@ import pullstream as ps
 
 
 class Flight(NamedTuple):
-    """A row as Spark hands it over; ``query`` says what each column means."""
+    """A row from Spark; ``query`` describes each column."""
 
     day: date
     carrier: str
@@ -38,7 +38,7 @@ class Flight(NamedTuple):
 
 
 class Hour(NamedTuple):
-    """An hour of weather at an airport; the fields carry the names they have in a day's file."""
+    """An hour of weather at an airport; the fields are named as in a day's file."""
 
     weather_severity: float | None = None
     weather_airport: str | None = None
@@ -53,7 +53,7 @@ UNRECORDED = Hour()
 
 @attrs.frozen
 class AirlineDay:
-    """One airline's day. The delays are of the flights that arrived, and None if none did."""
+    """One airline's day. The delays are those of the flights that arrived, and None if none did."""
 
     day: date
     carrier: str
@@ -66,14 +66,14 @@ class AirlineDay:
     worst: Hour
 
     def line(self, worst: Hour) -> dict[str, object]:
-        """Give the line of the day's file, with the worst hour of the whole day."""
+        """Return the line of the day's file, with the worst hour of the whole day."""
         own = attrs.asdict(self, filter=attrs.filters.exclude("worst"))
         return {**own, "day": self.day.isoformat(), **worst._asdict()}
 
 
 @attrs.define
 class _Tally:
-    """What the flights seen so far have come to."""
+    """The running totals of an airline's day."""
 
     last: Flight | None = None
     flights: int = 0
@@ -87,7 +87,7 @@ class _Tally:
         self.cancelled += flight.cancelled
         if flight.arr_delay is not None:
             self.delays.append(flight.arr_delay)
-        # Most hours are not worse than the worst, so an Hour is made for the few that may be.
+        # Most hours are not worse than the worst so far, so an Hour is created only for the few that may be.
         if flight.severity is not None and flight.severity >= (self.worst.weather_severity or 0.0):
             self.worst = worse([self.worst, weather_of(flight)])
         return self
@@ -108,14 +108,14 @@ class _Tally:
 
 
 def airline_day() -> ps.Fold[Flight, AirlineDay]:
-    """Fold one airline's flights of a day. It keeps a number a flight, and no longer than the day lasts."""
+    """Fold one airline's flights of a day. It stores one number per flight, until the day is complete."""
     return ps.Fold(_Tally, _Tally.add, _Tally.summary)
 
 
 def day_table() -> ps.Fold[tuple[str, AirlineDay], list[dict[str, object]]]:
-    """Fold the airlines of a day into the lines of its file, in the order of their letters.
+    """Fold the airlines of a day into the lines of its file, in alphabetical order.
 
-    The weather of a day is every airline's, so the worst hour of all of them stands in each line.
+    The weather is the same for every airline, so each line has the worst hour of the whole day.
     """
 
     def lines(airlines: list[AirlineDay]) -> list[dict[str, object]]:
@@ -129,7 +129,7 @@ def day_table() -> ps.Fold[tuple[str, AirlineDay], list[dict[str, object]]]:
 
 
 def percentile_90(delays: list[int]) -> float | None:
-    """Say what nine delays in ten do not exceed, interpolating linearly between neighbours as pandas does.
+    """Return the 90th percentile, interpolated linearly between neighbours as pandas does.
 
     >>> percentile_90([10, 0]), percentile_90([7]), percentile_90([])
     (9.0, 7.0, None)
@@ -140,17 +140,17 @@ def percentile_90(delays: list[int]) -> float | None:
 
 
 def weather_of(flight: Flight) -> Hour:
-    """Give the weather where and when a flight was due to leave."""
+    """Return the weather where and when a flight was due to leave."""
     if flight.severity is None:
         return UNRECORDED
     return Hour(flight.severity, flight.origin, flight.hour, flight.wind_mph, flight.rain_in, flight.visibility_mi)
 
 
 def worse(hours: Iterable[Hour]) -> Hour:
-    """Pick the hour of greatest severity, of equals the earliest, then the airport that is first in the alphabet.
+    """Return the hour of greatest severity; of equal ones the earliest, then the alphabetically first airport.
 
-    Hours count in which a flight was due to leave; what blows at three in the morning delays nobody. An hour that
-    nobody recorded is only picked when there is no other.
+    Only hours in which a flight was due to leave count: a storm at three in the morning delays nobody. An unrecorded
+    hour is chosen only if there is no other.
 
     >>> worse([Hour(0.5, "LGA", 9), UNRECORDED, Hour(1.5, "JFK", 17), Hour(1.5, "EWR", 17)])[:3]
     (1.5, 'EWR', 17)

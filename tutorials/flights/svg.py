@@ -4,7 +4,7 @@ from html import escape
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
-    """Write an element; ``class_`` and ``text_anchor`` lose what Python needed, None leaves an attribute out.
+    """Write an element; ``class_`` becomes ``class``, ``text_anchor`` becomes ``text-anchor``, None is left out.
 
     >>> element("rect", x=1.25, class_="day", fill=None)
     '<rect x="1.2" class="day"/>'
@@ -25,7 +25,7 @@ def text(words: object) -> str:
 
 
 def label(words: object, x: float, y: float, **attributes: object) -> str:
-    """Write a piece of text at a place."""
+    """Write a text element at a place."""
     return element("text", text(words), x=x, y=y, **attributes)
 
 

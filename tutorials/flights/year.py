@@ -1,4 +1,4 @@
-"""The day files read back: what the page shows, as numbers."""
+"""The day files, read back as numbers for the page."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ import attrs
 
 @attrs.frozen
 class Group:
-    """Some lines of the day files taken together: a day, an airline's week, an airline's year."""
+    """Some lines of the day files combined: a day, an airline's week, an airline's year."""
 
     flights: int
     cancelled: int
@@ -22,7 +22,7 @@ class Group:
 
     @property
     def cancelled_share(self) -> float:
-        """The part of the flights that were cancelled, from 0 to 1."""
+        """The share of cancelled flights, from 0 to 1."""
         return self.cancelled / self.flights if self.flights else 0.0
 
 
@@ -48,7 +48,7 @@ class Weather:
 
 @attrs.frozen
 class Day:
-    """A day of all airlines."""
+    """All airlines of a day."""
 
     date: date
     total: Group
@@ -58,7 +58,7 @@ class Day:
 
 @attrs.frozen
 class Airline:
-    """An airline over all days; ``mean_p90`` is the mean of its days' 90th percentiles, by flights that arrived."""
+    """An airline over all days; ``mean_p90`` is the mean of its days' 90th percentiles, weighted by arrived flights."""
 
     carrier: str
     name: str
@@ -89,7 +89,7 @@ def read(paths: Iterable[Path]) -> Year:
 
 
 def together(groups: Iterable[Group]) -> Group:
-    """Take groups as one; means weigh as much as flights have arrived."""
+    """Combine groups; means are weighted by the number of arrived flights."""
     every = list(groups)
     arrived = sum(group.arrived for group in every)
     late = sum(group.mean * group.arrived for group in every if group.mean is not None)

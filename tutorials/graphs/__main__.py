@@ -1,6 +1,6 @@
 """Four algorithms on the graph of a year's flights from New York: `python -m tutorials.graphs`.
 
-`--edges N` takes a random graph of so many edges instead.
+`--edges N` uses a random graph with N edges instead.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from tutorials.graphs.edges import adjacency, airports, both_ways, random_edges
 
 
 def main() -> None:
-    """Run the four, and print what they find."""
+    """Run the four algorithms, and print their results."""
     parser = argparse.ArgumentParser(prog="python -m tutorials.graphs", description=__doc__)
     parser.add_argument("--edges", type=int, metavar="N", help="a random graph of N edges and a tenth as many nodes")
     parser.add_argument("--seed", type=int, default=1, help="which random graph (1)")
@@ -32,10 +32,10 @@ def main() -> None:
     farthest = max(steps.values())
     print(f"  {len(steps):,} nodes can be reached from {start}, the farthest at distance {farthest}")
 
-    labels = measured("connected components", ps.keys(neighbours), components(neighbours))
+    labels = measured("connected components", ps.values(list(neighbours)), components(neighbours))
     print(f"  {len(set(labels.values())):,} components")
 
-    ranks = measured("PageRank", ps.keys(graph), pagerank(graph))
+    ranks = measured("PageRank", ps.values(list(graph)), pagerank(graph))
     best = sorted(ranks.items(), key=lambda pair: -pair[1])
     print("  " + ", ".join(f"{node} {rank:.4f}" for node, rank in islice(best, 5)))
 

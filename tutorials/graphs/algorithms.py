@@ -1,8 +1,8 @@
 """Four algorithms, each a step of a loop.
 
-None of them says that it is done: a loop that nothing goes round any more is complete, and what is behind it learns of
-that as of any other completion. What each decides is whether a value goes round again: `pagerank` by how much the ranks
-have changed, `core_numbers` by whether nodes are left. Inputs at several times are several questions, each answered at
+None of them has code for its end: a loop in which nothing goes round any more is complete, and modules behind it are
+notified as of any other completion. Each algorithm only decides which values go round again: `pagerank` by the change
+of the ranks, `core_numbers` by whether nodes are left. Inputs at several times are separate questions, each answered at
 its own time.
 """
 
@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 import pullstream as ps
+from pullstream import timely
 from tutorials.graphs.rounds import Step, by_round
 
 N = TypeVar("N", bound=Hashable)
 
 
 def distances(graph: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N, int]]:
-    """Breadth-first search: from the nodes that come in, (node, steps) of every node that can be reached."""
+    """Search breadth-first: for start nodes, emit (node, steps) for every node that can be reached."""
 
     def make() -> Step[N, tuple[N, int]]:
         seen: set[N] = set()
@@ -35,7 +36,7 @@ def distances(graph: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N, int]
 
 
 def _nothing() -> Any:
-    """No label yet."""
+    """Return no label yet."""
 
 
 def _label(_: object, pair: tuple[N, N]) -> N:
@@ -43,9 +44,9 @@ def _label(_: object, pair: tuple[N, N]) -> N:
 
 
 def components(neighbours: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N, N]]:
-    """Connected components: (node, least node of its component), once it is final, for nodes that can be ordered.
+    """Find connected components: emit (node, least node of its component) for nodes that can be ordered.
 
-    Labels spread along the edges, and a smaller one replaces a larger; which is the last only completion can tell.
+    Labels spread along the edges, and a smaller label replaces a larger one. Only completion shows which one is final.
     """
 
     def make() -> Step[Any, tuple[N, N]]:
@@ -69,7 +70,7 @@ def components(neighbours: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N
 
         return step
 
-    # Labels only ever become smaller: the last one of a node is its least.
+    # Labels only become smaller, so the last one of a node is its least.
     last: ps.Fold[tuple[N, N], N] = ps.Fold(_nothing, _label)
     return ps.pipe(ps.loop(by_round(make)), ps.reduce_by_key(last, key=lambda pair: pair[0]))
 
@@ -77,9 +78,9 @@ def components(neighbours: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N
 def pagerank(
     graph: Mapping[N, list[N]], *, damping: float = 0.85, tolerance: float = 1e-6
 ) -> ps.Transformer[N, tuple[N, float]]:
-    """PageRank: for all nodes, coming in, (node, rank). Ranks go round until they change by less than `tolerance`.
+    """Compute PageRank: for all nodes as input, emit (node, rank). Ranks go round until they hardly change.
 
-    The change is summed over all nodes, and compared with `tolerance` for each of them.
+    The loop ends when the sum of all changes is less than `tolerance` times the number of nodes.
     """
     number_of_nodes = len(graph)
 
@@ -105,10 +106,11 @@ def pagerank(
 
 
 def core_numbers(neighbours: Mapping[N, set[N]]) -> ps.Transformer[int, tuple[N, int]]:
-    """Core numbers, by a loop in a loop: in come 0, out (node, k), the largest k of whose core the node is a part.
+    """Compute core numbers with a loop in a loop: for an input of 0, emit (node, k).
 
-    In round k of the outer loop nodes with at most k neighbours are taken away, and then those that have no more than k
-    left by that, until nothing changes: the rounds of the inner loop. When those are complete, k + 1 begins.
+    k is the largest number for which the node is part of the k-core. Round k of the outer loop removes nodes with at
+    most k neighbours, then those that have at most k left, until nothing changes: these are the rounds of the inner
+    loop. When they are complete, round k + 1 begins.
     """
 
     def make() -> Step[Any, Any]:
@@ -119,7 +121,7 @@ def core_numbers(neighbours: Mapping[N, set[N]]) -> ps.Transformer[int, tuple[N,
             nonlocal level
             if number == 0:
                 (level,) = values
-                # A level may take nobody away, and still has to be heard of.
+                # Emit the level even if it removes no node.
                 yield level
                 values = [node for node, degree in left.items() if degree <= level]
             nodes = [node for node in dict.fromkeys(values) if node in left]
@@ -142,19 +144,19 @@ def core_numbers(neighbours: Mapping[N, set[N]]) -> ps.Transformer[int, tuple[N,
 
 @ps.transformer
 async def next_level(upstream: ps.Reader[Any], ctx: ps.Context, nodes: int) -> AsyncIterator[ps.Batch[Any]]:
-    """Pass (node, level) on; when a level is complete, and nodes are left, begin with the next."""
+    """Pass (node, level) on. When a level is complete and nodes are left, begin the next."""
     left: dict[Any, int] = {}
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time, values):
                 ctx.notify_at(time)
                 taken: list[Any] = [value for value in values if isinstance(value, tuple)]
-                outer = cast("ps.LoopTime", time).outer
+                outer = cast("timely.LoopTime", time).outer
                 left[outer] = left.get(outer, nodes) - len(taken)
                 if taken:
                     yield ps.Batch(time, taken)
             case ps.Completed(time):
-                at = cast("ps.LoopTime", time)
+                at = cast("timely.LoopTime", time)
                 if left[at.outer]:
                     yield ps.Batch(time, [ps.Again(at.counters[-1] + 1)])
                 else:

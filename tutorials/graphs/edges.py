@@ -1,4 +1,4 @@
-"""Graphs to work on: the real one of the flights from New York, and random ones as large as one likes."""
+"""Graphs to work on: that of the flights from New York, and random ones of any size."""
 
 import csv
 import random
@@ -12,13 +12,13 @@ N = TypeVar("N", bound=Hashable)
 
 
 def airports() -> dict[str, list[str]]:
-    """Who flies where: every airport of the year's flights, with those that it has flights to."""
+    """Return every airport of the year's flights, with its destinations."""
     with Path(installed().flights).open(encoding="utf-8", newline="") as table:
         return adjacency((flight["origin"], flight["dest"]) for flight in csv.DictReader(table))
 
 
 def random_edges(nodes: int, edges: int, seed: int) -> list[tuple[int, int]]:
-    """Distinct edges between different nodes, the same for the same seed; low numbers have many of them."""
+    """Return distinct edges between different nodes, the same for each seed; low numbers have many of them."""
     chance = random.Random(seed)  # noqa: S311 - no secret, and meant to be repeatable
     found: dict[tuple[int, int], None] = {}
     while len(found) < edges:
@@ -29,7 +29,7 @@ def random_edges(nodes: int, edges: int, seed: int) -> list[tuple[int, int]]:
 
 
 def adjacency(edges: Iterable[tuple[N, N]]) -> dict[N, list[N]]:
-    """Every node with its successors, each once; also the nodes that have none."""
+    """Return every node with its successors, each once, including nodes without any."""
     graph: dict[N, list[N]] = {}
     for a, b in dict.fromkeys(edges):
         graph.setdefault(a, []).append(b)
@@ -38,7 +38,7 @@ def adjacency(edges: Iterable[tuple[N, N]]) -> dict[N, list[N]]:
 
 
 def both_ways(graph: Mapping[N, Iterable[N]]) -> dict[N, set[N]]:
-    """The same graph without directions: every node with its neighbours."""
+    """Return the graph without directions: every node with its neighbours."""
     neighbours: dict[N, set[N]] = {node: set() for node in graph}
     for a, successors in graph.items():
         for b in successors:

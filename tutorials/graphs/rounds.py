@@ -1,16 +1,17 @@
-"""The body of a loop, made of a step: a plain function of everything that one round brings."""
+"""The body of a loop, made from a step: a plain function of all values of one round."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar, cast
 
 import pullstream as ps
+from pullstream import timely
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 Step = Callable[[int, list[A]], Iterable[B | ps.Again[A]]]
-"""What a round's number and its values lead to: results, which leave, and what goes round `Again`."""
+"""Maps a round's number and values to results, which leave the loop, and `Again` values, which go round."""
 
 
 @ps.transformer
@@ -23,16 +24,17 @@ async def _by_round(upstream: ps.Reader[Any], ctx: ps.Context, make: Callable[[]
                 ctx.notify_at(time)
                 inbox.setdefault(time, []).extend(values)
             case ps.Completed(time):
-                # Nothing can join this round any more: that is what makes it a round, and not a guess.
-                at = cast("ps.LoopTime", time)
+                # No value can join this round any more.
+                at = cast("timely.LoopTime", time)
                 answers = list(steps[at.outer](at.counters[-1], inbox.pop(time)))
                 if answers:
                     yield ps.Batch(time, answers)
 
 
 def by_round(make: Callable[[], Step[A, B]]) -> ps.Transformer[A, B | ps.Again[A]]:
-    """A body that works round by round; `make` gives the step, new for every time outside, since steps remember.
+    """Return a loop body that works round by round; `make` creates a new step for every time outside.
 
-    What they remember is kept until the run ends: how often a loop outside of this one comes round is not known here.
+    Steps have state, which is kept until the run ends, because the body does not know how often an outer loop comes
+    round.
     """
     return _by_round(make)

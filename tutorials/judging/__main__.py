@@ -1,4 +1,4 @@
-"""`python -m tutorials.judging NAME FILE SEEDS LIMIT [TRACE]`: one file is judged, and the verdict printed as JSON."""
+"""`python -m tutorials.judging NAME FILE SEEDS LIMIT [TRACE]`: judge one file, and print the verdict as JSON."""
 
 import contextlib
 import faulthandler
@@ -11,13 +11,13 @@ from tutorials.judging.judge import judged
 
 
 def main() -> None:
-    """Judge, quietly."""
+    """Judge the file without printing what it prints."""
     _, name, file, seeds, limit, *trace = sys.argv
-    # A loop that never comes back cannot be asked where it is; this tells, and ends it.
+    # This ends an endless loop, and prints its line.
     faulthandler.dump_traceback_later(float(limit), exit=True)
     with contextlib.redirect_stdout(io.StringIO()):
         verdict = judged(exercise_named(name), Path(file), int(seeds), *map(Path, trace))
-    # What the answer has written past Python's own output may not end with a line's end.
+    # The answer may have written to the file descriptor itself, without a final newline.
     print(f"\n{verdict.json()}")
 
 

@@ -1,4 +1,4 @@
-"""An answer: a file of the learner's, loaded, and what is in it."""
+"""An answer: a learner's file, loaded, and its contents."""
 
 import ast
 import importlib.util
@@ -13,7 +13,7 @@ from pullstream.blueprint import Site
 
 
 class Unjudgeable(Exception):
-    """A file that cannot be judged: it does not load, or has not what is asked for."""
+    """Raised for a file that cannot be judged: it does not load, or lacks a required name."""
 
     def __init__(self, what: str, line: int | None = None) -> None:
         super().__init__(what)
@@ -21,26 +21,26 @@ class Unjudgeable(Exception):
 
 
 class Answer:
-    """What is in a learner's file, by name."""
+    """The contents of a learner's file, by name."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.first: int | None = None
-        """The line of what was looked for first, for a mistake that is nowhere in particular."""
+        """The line of the first name looked up, for a mistake without a line of its own."""
         self.module = _loaded(path)
 
     def __getitem__(self, name: str) -> Any:
-        """What the file calls by that name."""
+        """Return the object of a name."""
         try:
             found = getattr(self.module, name)
         except AttributeError:
-            raise Unjudgeable(f"{self.path.name} has no {name!r}: keep the names that the template has") from None
+            raise Unjudgeable(f"{self.path.name} has no {name!r}: keep the names of the template") from None
         if self.first is None:
             self.first = self._line(name)
         return found
 
     def site(self, name: str) -> Site:
-        """The line where something is defined, or assigned."""
+        """Return the line where a name is defined or assigned."""
         return Site(self.path.name, self._line(name))
 
     def _line(self, name: str) -> int:
@@ -51,14 +51,14 @@ class Answer:
             return next((statement.lineno for statement in told if name in _names(statement)), 1)
 
     def line(self, exc: BaseException) -> int | None:
-        """The last line of the file that an exception has come through."""
+        """Return the last line of the file in an exception's traceback."""
         frames = traceback.extract_tb(exc.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename) == self.path]
         return lines[-1] if lines else None
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """The names that a statement assigns."""
+    """Return the names that a statement assigns."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     return {target.id for target in targets if isinstance(target, ast.Name)}
 
@@ -68,8 +68,7 @@ def _loaded(path: Path) -> ModuleType:
     if spec is None or spec.loader is None or not path.exists():
         raise Unjudgeable(f"there is no file {path}")
     module = importlib.util.module_from_spec(spec)
-    # What is defined in a module is looked up there by its name, when it is pickled for instance: and so it has no dot,
-    # before which there would have to be a package.
+    # Pickling looks up a definition in its module by name. A dot in that name would require a package.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""Graphs of the exercises, sets of steps (start, end, summary): as text, at random, and what is unsound of them."""
+"""Graphs of the exercises, sets of steps (start, end, summary): as text, at random, and their unsound steps."""
 
 import random
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ Step: TypeAlias = tuple[str, str, Summary]
 
 
 def step(start: str, end: str, word: str = "") -> Step:
-    """A step, by the letters of what it does to times."""
+    """Return a step with a summary given by its letters."""
     return start, end, LoopSummary.word(word)
 
 
 def drawn(steps: set[Step]) -> str:
-    """The steps, a line for a few of them."""
+    """Return the steps as text, a few per line."""
     told = [f"{start} -{_letters(summary)}-> {end}" for start, end, summary in sorted(steps, key=repr)]
     return "\n".join("   ".join(told[n : n + 4]) for n in range(0, len(told), 4))
 
@@ -27,7 +27,7 @@ def _letters(summary: Summary) -> str:
 
 
 def at_random(chance: random.Random, number: int, *, sound: bool) -> Iterator[tuple[set[Step], dict[str, int]]]:
-    """Graphs of a few places, with how deep in loops each of these is; on request, such that every cycle advances."""
+    """Yield random graphs of a few places, with the loop depth of each place; if `sound`, every cycle advances."""
     while number:
         deep = {place: chance.randrange(3) for place in "abcde"}
         steps: set[Step] = set()
@@ -42,13 +42,13 @@ def at_random(chance: random.Random, number: int, *, sound: bool) -> Iterator[tu
 
 
 def time_at(chance: random.Random, depth: int) -> Any:
-    """Some time so deep in loops."""
+    """Return a random time at a loop depth."""
     day, counters = chance.randrange(3), tuple(chance.randrange(3) for _ in range(depth))
     return LoopTime(day, counters) if depth else day
 
 
 def unsound(steps: set[Step]) -> set[Any]:
-    """The steps on cycles that do not advance, as the theory finds them."""
-    # The theory's queries are of ports, of which they only want to know which are equal: names will do.
+    """Return the steps on cycles that do not advance, as the theory finds them."""
+    # The theory's queries expect ports, but only compare them, so names will do.
     nodes: Any = steps
     return find_cycles(nodes, set())

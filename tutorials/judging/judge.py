@@ -1,4 +1,4 @@
-"""The judging of one file: its exercise's spec is run, and what it raises is the verdict."""
+"""The judging of one file: run its exercise's spec, and turn what it raises into a verdict."""
 
 import importlib
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tutorials.judging.verdict import Verdict, Wrong
 
 
 def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = None) -> Verdict:
-    """The verdict on a file, in this process; with `trace`, the run in which it is wrong is written there."""
+    """Return the verdict on a file, in this process; with `trace`, write the run that goes wrong there."""
     spec: Any = importlib.import_module(f"tutorials.exercises.judges.{exercise.name}")
     verdict = partial(Verdict, exercise.told, file=str(file), read=exercise.read)
     answer = None
@@ -25,7 +25,7 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
         spec.judge(answer, seeds)
     except Unjudgeable as exc:
         return verdict(2, line=exc.line, happened=str(exc))
-    except Exception as exc:  # noqa: BLE001 - whatever it is, an answer has raised it
+    except Exception as exc:  # noqa: BLE001 - the answer has raised it
         failure = alone(exc)
         wrong = as_wrong(failure)
         line = wrong.line
@@ -40,16 +40,16 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
 
 
 def _show_again(wrong: Wrong, judge: Callable[[], object], trace: Path) -> int | None:
-    """Do once more what has gone wrong, and write its run down; nothing, if there is no run in it.
+    """Run again what went wrong, and write the trace of the run, if there is one.
 
-    Gives the step at which it goes wrong there, if there is one.
+    Returns the step of the trace at which it goes wrong, if there is one.
     """
     with traced_runs() as runs, suppress(Exception):
         (wrong.again or judge)()
     written = [text for run in runs if (text := run.getvalue())]
     if not written:
         return None
-    # The judge stops at the run that is wrong.
+    # The judge stops at the run that goes wrong.
     text = written[0 if wrong.again else -1]
     trace.write_text(text, encoding="utf-8")
     return step_of(Trace.of(text.splitlines()), wrong.at)

@@ -1,4 +1,4 @@
-"""Checks of modules: the conformance kit, and runs that are compared with those of a solution."""
+"""Checks of modules: the conformance kit, and comparisons with runs of the solution."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -18,29 +18,29 @@ from tutorials.judging.steps import completion_of, first_difference, value_at
 from tutorials.judging.verdict import Wrong
 
 CELLS: Final = 160
-"""How many ways the partners of a module behave in."""
+"""The number of behaviours of a module's neighbours that are tried."""
 
 NAMES: Final = {
     "ReferenceSource": "the source above it",
-    "reference_sink": "who asks below it",
+    "reference_sink": "the sink below it",
     "CallableRaised": "Exception",
     "SourceFailed": "Exception",
 }
-"""Names of the judge's own that a learner has not seen."""
+"""Internal names, and the words that a learner sees instead."""
 
 
 def keeps_the_rules(subject: Subject, site: Site, seeds: int = 1) -> None:
-    """Whether a module keeps the rules, whatever those beside it do."""
+    """Check that a module keeps the rules, however its neighbours behave."""
     subject = attrs.evolve(subject, site=site)
-    # The judge is in a process of its own already, which is ended if this never is.
+    # No time limit here: the judge has its own process, which is killed after its limit.
     report = conformance(subject, cells=CELLS, seeds=seeds if seeds > 1 else None, limit=None)
     for finding in report.first(1):
-        # The cell's own run is the first: those that it is compared with come after it.
+        # The cell's own run is the first; the runs to compare with come after it.
         raise _wrong(finding, partial(conformance, subject, replay=finding.cell, limit=None))
 
 
 def told_simply(text: str) -> str:
-    """A message without the names of what is inside the judge, or how to silence it."""
+    """Return a message without the judge's internal names and its hints on how to silence it."""
     for name, word in NAMES.items():
         text = text.replace(name, word)
     text = re.sub(r", composed at \S+?:\d+(,(?= [a-z]+s ))?", "", text)
@@ -48,13 +48,13 @@ def told_simply(text: str) -> str:
 
 
 def as_wrong(exc: BaseException) -> Wrong:
-    """What an exception that stopped a run is as a mistake: of a rule, if it names one, or else of its own name."""
+    """Turn an exception that stopped a run into a mistake: of the rule that it names, or else of its own type."""
     if isinstance(exc, Wrong):
         return exc
     if isinstance(exc, Violation):
         return Wrong(exc.rule, exc.what, exc.diagram)
     if isinstance(exc, trio.TooSlowError):
-        return Wrong("hang", "it never came to its end")
+        return Wrong("hang", "it did not end")
     text = str(exc) or repr(exc)
     rule = re.match(r"(R\d+): |.*\((R\d+)\)$", text, flags=re.DOTALL) if isinstance(exc, ps.PullstreamError) else None
     if rule is None:
@@ -64,7 +64,7 @@ def as_wrong(exc: BaseException) -> Wrong:
 
 @attrs.frozen
 class Seen:
-    """What was seen of a run: values with their times, how it ended, and when each time was complete."""
+    """The observations of a run: values with their times, the ending, and when each time was complete."""
 
     values: list[tuple[Any, Any]]
     ending: str
@@ -72,10 +72,10 @@ class Seen:
 
 
 def seen(source: ps.Source[Any], times: Iterable[Any] = (), limit: int = 1) -> Seen:
-    """A run of a source on a clock that jumps, watched by the checker; when the times completed is noted.
+    """Run a source on a clock that jumps, watched by the checker, and record when the times complete.
 
     Raises:
-        Wrong: a batch was changed after it was given away.
+        Wrong: a batch was changed after it was answered.
     """
     return trio.run(_seen, source, tuple(times), limit, clock=trio.testing.MockClock(autojump_threshold=0))
 
@@ -94,10 +94,10 @@ async def _seen(source: ps.Source[Any], times: tuple[Any, ...], limit: int) -> S
             before = batch, list(batch.values)
             values.extend((batch.time, value) for value in batch.values)
 
-    async def wait(running: ps.Running[None], time: Any) -> None:
+    async def wait(running: ps.types.Running[None], time: Any) -> None:
         try:
             await running.progress.completed(time)
-        except Exception:  # noqa: BLE001 - the run's own failure, which is told by the run
+        except Exception:  # noqa: BLE001 - the run itself reports its failure
             return
         completed[time] = trio.current_time()
 
@@ -112,7 +112,7 @@ async def _seen(source: ps.Source[Any], times: tuple[Any, ...], limit: int) -> S
                 await running.result()
     except* (Violation, Wrong, ps.PullstreamError, trio.TooSlowError):
         raise
-    except* Exception as failures:  # noqa: BLE001 - how it ended is what is compared
+    except* Exception as failures:  # noqa: BLE001 - the ending is compared
         ending = repr(failures.exceptions[0])
     return Seen(values, ending, completed)
 
@@ -126,10 +126,10 @@ def gives_the_same(
     limits: Iterable[int] = (1, 1000),
     kind: str = "values",
 ) -> None:
-    """Whether what an answer is part of gives what the solution does, with every limit, and as soon.
+    """Check that an answer gives the results of the solution, at every limit, and completes times as early.
 
     Raises:
-        Wrong: "batching", if it does with another limit.
+        Wrong: "batching", if only some limits give other results.
     """
     times = tuple(times)
     runs = {limit: [_or_wrong(made, times, limit) for made in (make, solution)] for limit in limits}
@@ -169,14 +169,14 @@ def _once_more(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit
 
 
 def alone(exc: BaseException) -> BaseException:
-    """The first exception of a group that is none itself."""
+    """Return the first exception of a group that is not a group itself."""
     while isinstance(exc, BaseExceptionGroup):
         exc = cast("BaseExceptionGroup[BaseException]", exc).exceptions[0]
     return exc
 
 
 def _shown(run: Seen) -> str:
-    """What came, and how it ended if not by itself; times where there are any."""
+    """Return the values, and the ending unless it is a normal one; with times if there are any."""
     timed = any(time != 0 for time, _ in run.values)
     values = [pair if timed else pair[1] for pair in run.values]
     text = repr(values[:12])[:-1] + (", ...]" if len(values) > 12 else "]")
@@ -184,7 +184,7 @@ def _shown(run: Seen) -> str:
 
 
 def _wrong(finding: Finding, again: Callable[[], object]) -> Wrong:
-    """A finding, taken apart into what happened, the scene and the drawing."""
+    """Split a finding into what happened, the scene and the drawing."""
     rows = finding.message.splitlines()
     said, drawing = rows[0], "\n".join(rows[1:])
     line = int(finding.place.rpartition(":")[2]) if finding.place else None

@@ -1,4 +1,4 @@
-"""A judgement in a process of its own: what an answer does to it, this one survives."""
+"""Judging in a separate process, so the judge survives whatever an answer does."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from tutorials.exercises import Exercise
 from tutorials.judging.verdict import Verdict
 
 LIMIT: Final = 20.0
-"""The seconds that a judgement may take."""
+"""The time limit of a judgement in seconds."""
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -19,12 +19,12 @@ ROOT: Final = Path(__file__).parents[2]
 def judged_apart(
     exercise: Exercise, file: Path, seeds: int = 1, limit: float = LIMIT, trace: Path | None = None
 ) -> Verdict:
-    """The verdict on a file; one that does not come back is told so, and where it was.
+    """Return the verdict on a file; if it does not return in time, the verdict says so, with the line.
 
-    With `trace`, the run in which it is wrong is written there, if it is in a run that it is wrong.
+    With `trace`, write the run that goes wrong there, if the mistake is in a run.
     """
     file = file.resolve()
-    # -P: a folder of the learner's that is called tutorials is not this one.
+    # -P: do not import a learner's own folder called tutorials.
     command = [sys.executable, "-P", "-m", "tutorials.judging", exercise.name, str(file), str(seeds), str(limit)]
     if trace is not None:
         command.append(str(trace))
@@ -36,7 +36,7 @@ def judged_apart(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Ctrl-C is for who waits for the verdict, who then ends this one.
+        # Ctrl-C goes to the waiting process, which then kills this one.
         start_new_session=True,
     )
     try:

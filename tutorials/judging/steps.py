@@ -7,17 +7,17 @@ from pullstream.trace import Trace
 from pullstream.trace.times import encode
 
 At: TypeAlias = Callable[[Trace], int | None]
-"""Finds a step of a run; none, if there is no such."""
+"""Finds a step of a run; None if there is none."""
 
 
 def step_of(trace: Trace, at: At | None = None) -> int | None:
-    """The step that `at` finds, or else the first that breaks a rule, or else the first that tells of a failure."""
+    """Return the step that `at` finds, or else the first violation of a rule, or else the first failure."""
     found = None if at is None else at(trace)
     return found or _first(trace, {"violation"}) or _first(trace, {"error", "error soon", "failed"})
 
 
 def value_at(number: int) -> At:
-    """Finds the step at which the sink is given the value of this number, from 0, or its end instead."""
+    """Find the step at which the sink receives the value with this number, from 0, or the end instead."""
 
     def at(trace: Trace) -> int | None:
         edges = [edge["id"] for edge in trace.header["edges"] if edge["to"] in trace.header["sinks"]]
@@ -33,7 +33,7 @@ def value_at(number: int) -> At:
 
 
 def completion_of(time: object) -> At:
-    """Finds the step at which a time is complete at the sink, or at which the run ends without it."""
+    """Find the step at which a time is complete at the sink, or at which the run ends without it."""
 
     def at(trace: Trace) -> int | None:
         written = encode(time)
@@ -46,7 +46,7 @@ def completion_of(time: object) -> At:
 
 
 def first_difference(got: Sequence[object], wanted: Sequence[object]) -> int:
-    """The number of the first value that is another than it should be, or that is missing or one too many.
+    """Return the number of the first value that differs, is missing, or is one too many.
 
     >>> first_difference("abc", "abd"), first_difference("ab", "abc"), first_difference("abc", "ab")
     (2, 2, 2)

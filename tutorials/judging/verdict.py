@@ -1,4 +1,4 @@
-"""What a judge says: right, or the kind of a mistake, with what happened."""
+"""The verdict of a judge: right, or the kind of a mistake with a description."""
 
 import json
 import textwrap
@@ -18,25 +18,25 @@ LINES: Final = 20
 KINDS: Final[dict[str, str]] = {
     **RULES,
     **BESIDE,
-    "values": "what comes out is what the task says",
-    "demand": "as much is asked for ahead as the task says",
-    "drawing": "what the two say at the edge is what is drawn",
-    "prediction": "what you say is what happens",
-    "resumed": "a run that was killed and started again gives what an undisturbed one does",
-    "bound": "what goes round comes to its end, and nothing grows for ever",
-    "lax": "what comes from nothing is not believed",
-    "strict": "what is within the contract is believed",
-    "past": "nothing is asked for, or sent, in the past of what was given (Conditions 1 and 2)",
-    "domain": "times are of one kind",
-    "record": "what is written down is what happened, all of it and nothing else",
-    "model": "the model allows what is written down",
-    "waiting": "a module waits for others, not for itself",
+    "values": "the results must be those of the task",
+    "demand": "it must ask ahead by as much as the task says",
+    "drawing": "the messages at the edge must be those of the drawing",
+    "prediction": "your prediction must be what happens",
+    "resumed": "a run that is killed and started again must give the results of an undisturbed one",
+    "bound": "every loop must end, and no state may grow for ever",
+    "lax": "a report of something from nothing must be refused",
+    "strict": "a report within the contract must be accepted",
+    "past": "no request and no message may be in the past of its event (Conditions 1 and 2)",
+    "domain": "all times must be of one kind",
+    "record": "the record must contain everything that happened, and nothing else",
+    "model": "the model must allow the record",
+    "waiting": "a module must not wait for itself",
 }
-"""What each kind of mistake is against; other kinds are the names of exceptions."""
+"""The rule that each kind of mistake breaks; other kinds are the names of exceptions."""
 
 
 class Wrong(Exception):
-    """An answer is wrong: the kind of the mistake, what happened in words, and drawn."""
+    """Raised for a wrong answer: the kind of the mistake, a description, and a drawing."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Wrong(Exception):
         self.drawing = drawing
         self.line = line
         self.again = again
-        """Does once more what has gone wrong, to be seen: the first run in it is what is looked at."""
+        """Runs again what went wrong, for the trace; its first run is the one to show."""
         self.at = at
-        """Finds the step of that run at which it goes wrong, where no rule is broken."""
+        """Finds the step at which that run goes wrong, if it breaks no rule."""
 
 
 @attrs.frozen
@@ -72,7 +72,7 @@ class Verdict:
     drawing: str = ""
     read: str = ""
     step: int | None = None
-    """The step of the run that was written down at which it goes wrong."""
+    """The step of the traced run at which it goes wrong."""
 
     @property
     def right(self) -> bool:
@@ -80,21 +80,21 @@ class Verdict:
         return self.code == 0
 
     def json(self) -> str:
-        """One line of JSON."""
+        """Return the verdict as one line of JSON."""
         return json.dumps(attrs.asdict(self))
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """What `json` gave."""
+        """Read the result of `json`."""
         return cls(**json.loads(line))
 
     @property
     def said(self) -> str:
-        """The kind of the mistake, and what it is against."""
+        """The kind of the mistake, and the rule that it breaks."""
         return f"{self.kind}: {KINDS[self.kind]}" if self.kind in KINDS else self.kind
 
     def told(self, width: int = WIDTH) -> str:
-        """The verdict in words: the rule, the line, what happened, the drawing, where to read on."""
+        """Describe the verdict: the rule, the line, what happened, the drawing, and where to read."""
         width = min(width, WIDTH)
         if self.right:
             return f"right: {self.exercise}"
@@ -116,14 +116,14 @@ class Verdict:
 
 
 def _here(drawn: list[str], width: int) -> list[str]:
-    """Mark the last line of a drawing: what is drawn there is against the rule."""
+    """Mark the last line of a drawing, where the rule is broken."""
     mark = "   <- here"
     fits = len(drawn[-1]) + len(mark) <= width
     return [*drawn[:-1], drawn[-1] + mark] if fits else [*drawn, f"    {mark.strip()}"]
 
 
 def _filled(text: str, width: int, margin: str) -> list[str]:
-    """Lines that fit; those of a drawing keep their columns as far as that goes."""
+    """Wrap text to lines that fit; lines of a drawing keep their columns if possible."""
     lines: list[str] = []
     for row in text.splitlines():
         if len(margin + row) <= width:
@@ -136,6 +136,6 @@ def _filled(text: str, width: int, margin: str) -> list[str]:
 
 
 def _shown(file: str) -> str:
-    """A path as one types it: below here if it is."""
+    """Return a path relative to the current folder if it is below it."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_absolute() and path.is_relative_to(here) else file

@@ -1,1 +1,1 @@
-"""The twelve rules as cards: each kept by one run, and broken by another."""
+"""Cards for the twelve rules: one run keeps the rule, another breaks it."""

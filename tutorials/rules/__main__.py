@@ -1,4 +1,4 @@
-"""`python -m tutorials.rules`: draw the cards of the rules anew, from the runs of their scenes."""
+"""`python -m tutorials.rules`: run the scenes of the rules and draw their cards."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ FOLDER = Path(__file__).parent
 
 HEAD = """# The twelve rules, kept and broken
 
-Each picture is drawn from what happened in a run, and each offence was found by the checker; `cards.py` has the runs.
-Requesters are on the left (D): asks go right, answers come back. T is a module between a sink and a source (U).
-`python -m tutorials.rules` draws them anew.
+Each picture shows a real run. The left one keeps the rule; the right one breaks it, and the checker reported it.
+Requesters (D) are on the left: asks go right, and answers come back. T is a module between a sink and a source (U).
+`cards.py` has the runs, and `python -m tutorials.rules` draws them again.
 """
 
 
 def cards() -> dict[str, str]:
-    """The files of the cards, by their names: the page, and two drawings for each rule."""
+    """Return the contents of all files by name: the page, and two drawings for each rule."""
     files: dict[str, str] = {}
     page = [HEAD]
     for rule, card in CARDS.items():
@@ -34,7 +34,7 @@ def cards() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write them."""
+    """Write the page and the drawings."""
     for name, content in cards().items():
         (FOLDER / name).write_text(content, encoding="utf-8")
 

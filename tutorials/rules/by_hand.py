@@ -1,4 +1,4 @@
-"""Readers written by hand, and asked by hand: the rules of an edge alone (R1 to R5, R9), kept and broken."""
+"""Hand-written readers and requests that keep or break the rules of a single edge (R1 to R5, R9)."""
 
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -15,25 +15,25 @@ from pullstream.trace.drawing.messages import Message, messages_seen
 
 
 class Letters(ps.Reader[str]):
-    """Answers a, b and then done, as one should."""
+    """Answers correctly: a, b, and then done."""
 
     def __init__(self) -> None:
         self.left = ["b", "a"]
         self.ended = trio.Event()
 
     @override
-    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.Done:
+    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.authoring.Done:
         await trio.sleep(1)
         return ps.Batch(0, [self.left.pop()]) if self.left and not self.ended.is_set() else ps.DONE
 
     @override
-    async def abort(self) -> ps.Done:
+    async def abort(self) -> ps.authoring.Done:
         self.ended.set()
         await trio.sleep(2)
         return ps.DONE
 
     @override
-    async def error(self, reason: BaseException) -> ps.Done:
+    async def error(self, reason: BaseException) -> ps.authoring.Done:
         return await self.abort()
 
     @override
@@ -46,7 +46,7 @@ class Letters(ps.Reader[str]):
 
     @override
     def ack(self) -> None:
-        """Nothing is counted here."""
+        """Do nothing: this reader counts nothing."""
 
     @override
     def lane(self) -> ps.Reader[str]:
@@ -61,7 +61,7 @@ class InTurn(Letters):
         self.turn = trio.Lock()
 
     @override
-    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.Done:
+    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.authoring.Done:
         async with self.turn:
             return await super().ask(limit)
 
@@ -70,25 +70,25 @@ class LastFirst(Letters):
     """Answers the second ask before the first."""
 
     @override
-    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.Done:
+    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.authoring.Done:
         letter = self.left.pop()
         await trio.sleep(2 if letter == "a" else 1)
         return ps.Batch(0, [letter])
 
 
 class Generous(Letters):
-    """Gives all it has, for however little it was asked."""
+    """Answers with all its values, even if fewer were asked for."""
 
     @override
-    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.Done:
+    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.authoring.Done:
         return ps.Batch(0, ["a", "b", "c"])
 
 
 class Undead(Letters):
-    """Begins anew after its end."""
+    """Starts again after its end."""
 
     @override
-    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.Done:
+    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.authoring.Done:
         if not self.left:
             self.left = ["b", "a"]
             return ps.DONE
@@ -96,19 +96,19 @@ class Undead(Letters):
 
 
 class Late(Letters):
-    """Has a value under way when the abort comes, and cannot keep it to itself."""
+    """Answers a pending ask with a value after the abort."""
 
     @override
-    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.Done:
+    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.authoring.Done:
         await self.ended.wait()
         return ps.Batch(0, [self.left.pop()])
 
 
 class Polite(Letters):
-    """Answers the ask under way with done when the abort comes."""
+    """Answers a pending ask with done when it is aborted."""
 
     @override
-    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.Done:
+    async def ask(self, limit: int = 1) -> ps.Batch[str] | ps.authoring.Done:
         await self.ended.wait()
         return ps.DONE
 
@@ -117,7 +117,7 @@ Watched = WatchedReader[str]
 
 
 async def two_lanes(reader: Watched) -> None:
-    """Two lanes ask, one shortly after the other."""
+    """Ask on two lanes, one shortly after the other."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(reader.lane().ask)
         await trio.sleep(0.5)
@@ -125,7 +125,7 @@ async def two_lanes(reader: Watched) -> None:
 
 
 async def one_lane_twice(reader: Watched) -> None:
-    """One lane asks, and asks again before it has an answer."""
+    """Ask twice on one lane, the second time before the first answer."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(reader.ask)
         await trio.sleep(0.5)
@@ -133,7 +133,7 @@ async def one_lane_twice(reader: Watched) -> None:
 
 
 async def all_of_it(reader: Watched) -> None:
-    """Ask until done, and once more."""
+    """Ask until done, and then once more."""
     for _ in range(4):
         await reader.ask()
 
@@ -144,13 +144,13 @@ async def for_two(reader: Watched) -> None:
 
 
 async def until_done(reader: Watched) -> None:
-    """Ask until done, and no more."""
+    """Ask until done, and then stop."""
     while await reader.ask() is not ps.DONE:
         pass
 
 
 async def abort_beside(reader: Watched) -> None:
-    """Abort while an ask is under way."""
+    """Abort while an ask is pending."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(reader.lane().ask)
         await trio.sleep(0.5)
@@ -159,14 +159,14 @@ async def abort_beside(reader: Watched) -> None:
 
 @attrs.frozen
 class ByHand:
-    """A reader, and who asks it."""
+    """A reader, and the requests to it."""
 
     reader: Callable[[], Letters]
     requests: Callable[[Watched], Awaitable[None]]
     strict: bool = False
 
     def draw(self, title: str) -> tuple[str, str]:
-        """The drawing of what happens, and the rule that is broken or nothing."""
+        """Run the scene; return its drawing and the broken rule, or an empty string."""
         drawn: list[tuple[list[Message], str]] = []
 
         async def main() -> None:

@@ -1,4 +1,4 @@
-"""The cards: for each rule a scene that keeps it, and one that breaks it."""
+"""The cards: for each rule, a scene that keeps it and a scene that breaks it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ from tutorials.rules.in_runs import (
 
 @attrs.frozen
 class Card:
-    """A rule, kept and broken."""
+    """Two scenes for a rule: one keeps it, the other breaks it."""
 
     kept: ByHand | InARun
     broken: ByHand | InARun
@@ -92,4 +92,4 @@ CARDS = {
         InARun(_days(GoesBack), "GoesBack", ("stamps",)),
     ),
 }
-"""The cards, by their rules."""
+"""The card of each rule."""

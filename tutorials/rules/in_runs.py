@@ -1,6 +1,6 @@
-"""Runs of pipelines: what ties a module's edges together, its resources and its times (R6 to R8, R10 to R12).
+"""Runs of pipelines that keep or break the rules about edges, resources and times of a module (R6 to R8, R10 to R12).
 
-The machine below a module keeps these rules, whatever the module does. To break them a module here changes its machine.
+The edge of a module enforces these rules, whatever the module does. To break them, a module here replaces its edge.
 """
 
 import io
@@ -20,8 +20,8 @@ from pullstream.engine.edge.edge import Edge
 from pullstream.trace import Trace, draw_edge
 
 
-class Passing(ps.Kernel[Any]):
-    """Passes everything on."""
+class Passing(ps.authoring.Kernel[Any]):
+    """Passes everything on, with an edge that subclasses can replace."""
 
     machine: type[Edge[Any]] = Edge
 
@@ -30,41 +30,41 @@ class Passing(ps.Kernel[Any]):
         self.edge.__class__ = self.machine
 
     @override
-    async def produce(self, limit: int) -> ps.Batch[Any] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[Any] | ps.authoring.Done:
         return await self.upstream.ask(limit)
 
 
 @ps.transformer
 class Passes(Passing):
-    """Passes everything on, as one should."""
+    """Passes everything on, and keeps all rules."""
 
 
 class _KeepsTheAbort(Edge[Any]):
     @override
-    async def terminate(self, reason: BaseException | None) -> ps.Done:
+    async def terminate(self, reason: BaseException | None) -> ps.authoring.Done:
         self.close(reason)
         return ps.DONE
 
 
 @ps.transformer
 class KeepsTheAbort(Passing):
-    """Confirms the abort, and tells nobody above."""
+    """Confirms the abort without passing it upstream."""
 
     machine = _KeepsTheAbort
 
 
 class _StopsByItself(Edge[Any]):
     @override
-    async def ask(self, end: Any, limit: int, stepping: bool) -> ps.Batch[Any] | ps.Done | None:
+    async def ask(self, end: Any, limit: int, stepping: bool) -> ps.Batch[Any] | ps.authoring.Done | None:
         return ps.DONE
 
 
 @ps.transformer
 class StopsByItself(Passing):
-    """Says that it is done without a word to what is upstream."""
+    """Ends by itself without aborting its upstream."""
 
     @override
-    async def produce(self, limit: int) -> ps.Batch[Any] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[Any] | ps.authoring.Done:
         batch = await super().produce(limit)
         self.edge.__class__ = _StopsByItself
         return batch
@@ -72,10 +72,10 @@ class StopsByItself(Passing):
 
 @ps.transformer
 class FailsTooSoon(Passing):
-    """Fails, and aborts what is upstream, which hears nothing of a failure."""
+    """Fails, but sends an abort upstream instead of the error."""
 
     @override
-    async def produce(self, limit: int) -> ps.Batch[Any] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[Any] | ps.authoring.Done:
         await super().produce(limit)
         raise ValueError("no")
 
@@ -86,15 +86,15 @@ class FailsTooSoon(Passing):
 
 @ps.transformer
 class Fails(Passing):
-    """Fails as one should: what is upstream is told why."""
+    """Fails correctly: sends the error upstream."""
 
     @override
-    async def produce(self, limit: int) -> ps.Batch[Any] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[Any] | ps.authoring.Done:
         await super().produce(limit)
         raise ValueError("no")
 
 
-class Opening(ps.Kernel[str]):
+class Opening(ps.authoring.Kernel[str]):
     """Opens at the first ask."""
 
     machine: type[Edge[Any]] = Edge
@@ -112,70 +112,70 @@ class Opening(ps.Kernel[str]):
         await trio.lowlevel.checkpoint()
 
     @override
-    async def produce(self, limit: int) -> ps.Batch[str] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[str] | ps.authoring.Done:
         return ps.Batch(0, ["line"])
 
 
 @ps.source
 class File(Opening):
-    """Opens at the first ask, and closes in every ending."""
+    """Opens at the first ask, and closes however the stream ends."""
 
 
 class _NeverCloses(Edge[Any]):
     @override
-    async def confirm(self) -> ps.Done:
+    async def confirm(self) -> ps.authoring.Done:
         return ps.DONE
 
 
 @ps.source
 class NeverCloses(Opening):
-    """Opens, and leaves it open when it is aborted."""
+    """Opens at the first ask, and stays open when it is aborted."""
 
     machine = _NeverCloses
 
 
 class _ForgetsTheStamp(Edge[Any]):
     @override
-    async def ask(self, end: Any, limit: int, stepping: bool) -> ps.Batch[Any] | ps.Done | None:
+    async def ask(self, end: Any, limit: int, stepping: bool) -> ps.Batch[Any] | ps.authoring.Done | None:
         lane: Any = self.inputs[0]
-        answer: ps.Batch[Any] | ps.Done = await lane.ask(limit)
+        answer: ps.Batch[Any] | ps.authoring.Done = await lane.ask(limit)
         return answer
 
 
 @ps.transformer
 class ForgetsTheStamp(Passing):
-    """Answers past the machine, so that nobody knows of the batch in flight."""
+    """Bypasses its edge, so the batch is not counted as in flight."""
 
     machine = _ForgetsTheStamp
 
 
 @ps.transformer
 class GoesBack(Passing):
-    """Answers at a time that is over."""
+    """Answers at a time that is already complete."""
 
     traits = Traits(trusted=True)
 
     @override
-    async def produce(self, limit: int) -> ps.Batch[Any] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[Any] | ps.authoring.Done:
         batch = await self.upstream.ask(1)
         return ps.Batch(1, batch.values) if batch is not ps.DONE and batch.time == 3 else batch
 
 
 def days() -> Any:
-    """Three values, each a day later."""
+    """Return a source of three values, each a day later than the one before."""
     return ps.values([1, 2, 3], time=lambda number: number)
 
 
 @attrs.frozen
 class InARun:
-    """A pipeline, the module whose edges are drawn, and what else is told of it."""
+    """A pipeline, the module whose edges are drawn, and further events to draw."""
 
     pipeline: Callable[[], Any]
     module: str
     notes: tuple[str, ...] = ()
 
     def draw(self, title: str) -> tuple[str, str]:
-        """The drawing of what happens, and the rule that is broken or nothing."""
+        """Run the scene; return its drawing and the broken rule, or an empty string."""
         del title
         file = io.StringIO()
 
@@ -188,7 +188,7 @@ class InARun:
         trace = Trace.of(file.getvalue().splitlines())
         for number, event in enumerate(trace.events):
             if event[2] == "violation":
-                # How the run is ended for it is another story.
+                # The events after the violation only end the run.
                 cut = attrs.evolve(trace, events=trace.events[: number + 1])
                 return draw_edge(cut, self.module, self.notes), event[4]
         return draw_edge(trace, self.module, self.notes), ""

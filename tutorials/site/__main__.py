@@ -1,6 +1,7 @@
 """`python -m tutorials.site [FOLDER]`: build the site, by default in build/site; open FOLDER/html/index.html."""
 
 import argparse
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -15,27 +16,42 @@ from tutorials.site.tree import assemble
 HERE = Path(__file__).parent
 CONFIGURATION = "zensical.toml"
 
+NEEDS = {
+    "zensical": "--group docs",
+    "mkdocstrings": "--group docs",
+    "rich": "'.[display]'",
+}
+"""The packages that a build needs, and how to install each; chapters show output of the display."""
+
 
 def main(arguments: Sequence[str]) -> int:
-    """Put the pages together, and have Zensical make a site of them."""
+    """Assemble the pages and build the site with Zensical."""
     parser = argparse.ArgumentParser(prog="python -m tutorials.site", description="Build the documentation's site.")
     parser.add_argument(
         "folder",
         nargs="?",
         type=Path,
         default=ROOT / "build" / "site",
-        help="made anew; open html/index.html in it (default: build/site in the checkout)",
+        help="the folder to build in; it is replaced. Open html/index.html (default: build/site in the checkout)",
     )
     folder: Path = parser.parse_args(arguments).folder
     if not ours(folder):
         parser.error(
-            f"{folder} is there, and no site of this command's: name a folder that is empty, or does not exist"
+            f"{folder} exists and is not a site built by this command: name an empty folder, or one that does not exist"
         )
+    if missing := [name for name in NEEDS if importlib.util.find_spec(name) is None]:
+        install = " ".join(dict.fromkeys(NEEDS[name] for name in missing))
+        parser.error(f"the site needs {', '.join(missing)}, which is not installed here: run `pip install {install}`")
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "pages").mkdir(parents=True)
-    assemble(folder / "pages")
-    shutil.copy(HERE / "site.css", folder / "pages")
-    (folder / CONFIGURATION).write_text(configuration(), encoding="utf-8")
+    try:
+        (folder / "pages").mkdir(parents=True)
+        assemble(folder / "pages")
+        shutil.copy(HERE / "site.css", folder / "pages")
+        (folder / CONFIGURATION).write_text(configuration(), encoding="utf-8")
+    except BaseException:
+        # The next call would refuse a partial site.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     built = subprocess.run([sys.executable, "-m", "zensical", "build"], cwd=folder, check=False)
     dead = sorted(dead_links(folder / "html")) if built.returncode == 0 else []
     print(*dead, sep="\n", end="\n" if dead else "")
@@ -43,14 +59,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def ours(folder: Path) -> bool:
-    """Whether nothing is lost when a folder is made anew."""
+    """Whether a folder may be replaced without losing anything."""
     if not folder.exists():
         return True
     return folder.is_dir() and ((folder / CONFIGURATION).is_file() or not any(folder.iterdir()))
 
 
 def configuration() -> str:
-    """The configuration, with the pages in their order, and the place of the packages."""
+    """Return the configuration, with the pages in order and the location of the packages."""
     sections = [_table(title, f"[{', '.join(_table(*one) for one in pages)}]") for title, pages in _titles().items()]
     nav = f"nav = [{', '.join(sections)}]"
     written = (HERE / CONFIGURATION).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A chapter as a page: prose, code, and what the code prints, which the tests of the chapters hold it to."""
+"""A chapter as a page: prose, code, and the output of the code, which tests compare."""
 
 import importlib
 import inspect
@@ -15,12 +15,12 @@ COMMAND: Final = re.compile(r":\s+`python -m pullstream learn read \d+`\.")
 
 
 def page_of(chapter: Chapter, files: str) -> str:
-    """A chapter's page; `files` is the way to the folder of pictures of the rules and of the chapters."""
+    """Return the page of a chapter; `files` is the path to the pictures of the rules and the chapters."""
     parts = list(parts_of(chapter.module))
     if chapter.shown:
         parts = used([part for part in parts if part.piece and number_of(part.piece) in chapter.shown], parts)
     opening = inspect.cleandoc(importlib.import_module(chapter.module).__doc__ or "").partition("\n")[2]
-    opening = COMMAND.sub(".", opening)  # it stands above, too
+    opening = COMMAND.sub(".", opening)  # the line above already has it
     told = [f"# {chapter.number}. {chapter.title}", _about(chapter), _linked(opening.strip())]
     drawn: set[str] = set()
     for piece, group in groupby(parts, lambda part: part.piece):
@@ -40,7 +40,7 @@ def page_of(chapter: Chapter, files: str) -> str:
 
 
 def _linked(prose: str) -> str:
-    """Prose in which the chapters that it names, and the literature, are a link away."""
+    """Link the chapters and the literature that a text names."""
     first = {chapter.name: chapter for chapter in reversed(CHAPTERS)}
 
     def link(found: re.Match[str]) -> str:
@@ -58,9 +58,9 @@ def _about(chapter: Chapter) -> str:
 
 
 def _folded(parts: list[Part]) -> str:
-    """The tools of the pieces that follow, to be opened."""
+    """Return a folded block with the code that the following pieces use."""
     imports = all(part.source.startswith(("import ", "from ")) for part in parts)
-    title = "Imports" if imports else "What the pieces below use"
+    title = "Imports" if imports else "Code used below"
     block = _fenced("python", "\n\n".join(part.source for part in parts) if not imports else _lines(parts))
     return f'??? note "{title}"\n\n' + "\n".join(f"    {line}".rstrip() for line in block.split("\n"))
 
@@ -82,5 +82,7 @@ def _exercises(chapter: Chapter) -> list[str]:
     rows = [f"- **{exercise.number}** {exercise.title}" for exercise in chapter.exercises]
     if not rows:
         return []
-    how = "`python -m pullstream learn start` puts templates into a folder; `watch` judges a file whenever you save it."
+    how = (
+        "`python -m pullstream learn start` copies templates into a folder; `watch` checks a file whenever you save it."
+    )
     return ["## Exercises", "\n".join(rows), how]

@@ -1,4 +1,4 @@
-"""What stands in the site, in order: a page's title, the file that it is made of, and its place."""
+"""The pages of the site, in order: their titles, their places, and the files they are made from."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ PAGES: Final = Path(__file__).parent / "pages"
 
 @attrs.frozen
 class Page:
-    """A page: its title in the list of pages, its place in the site, and what it is made of."""
+    """A page: its title in the navigation, its place in the site, and its contents."""
 
     title: str
     place: str
@@ -23,22 +23,22 @@ class Page:
     """A Markdown file."""
     chapter: Chapter | None = None
     package: str | None = None
-    """A package whose exported names it describes."""
+    """The package whose exported names the page describes."""
 
 
 def _measured() -> list[Page]:
-    """The page of the benchmarks, where they have written one."""
+    """Return the page of the benchmarks, if they have written one."""
     page = ROOT / "tutorials/speed/README.md"
     return [Page("Figures", "guides/figures.md", page)] if page.exists() else []
 
 
 def _written(title: str, place: str) -> Page:
-    """A page that is written for the site."""
+    """Return a page that is written for the site."""
     return Page(title, place, PAGES / place)
 
 
 def place_of(chapter: Chapter) -> str:
-    """A chapter's place: a module may tell several."""
+    """Return the place of a chapter; a module may contain several chapters."""
     first = next(other for other in CHAPTERS if other.name == chapter.name)
     return f"learn/{chapter.name if chapter is first else f'{chapter.name}_{chapter.number}'}.md"
 
@@ -51,12 +51,14 @@ SECTIONS: Final[dict[str, Sequence[Page]]] = {
     "Start": [
         Page("What it is", "index.md", ROOT / "README.md"),
         _written("Start here", "start.md"),
+        _written("Which module do I need?", "which_module.md"),
+        _written("All guides and chapters", "more.md"),
     ],
     "Learn": _learn(),
     "Guides": [
         _written("Files", "guides/files.md"),
         _written("Spark", "guides/spark.md"),
-        Page("What goes wrong with Spark", "guides/spark_errors.md", ROOT / "tutorials/spark_errors.md"),
+        Page("Spark errors", "guides/spark_errors.md", ROOT / "tutorials/spark_errors.md"),
         _written("Times, windows, late data", "guides/windows.md"),
         _written("Failures", "guides/failures.md"),
         _written("Resuming", "guides/resuming.md"),

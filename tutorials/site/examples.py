@@ -1,4 +1,4 @@
-"""The examples of docstrings, as code: Markdown would take each `>>>` for three quotations, and lose brackets of it."""
+"""Examples of docstrings as code blocks: Markdown would read each `>>>` as three nested quotations."""
 
 import importlib
 import re
@@ -6,19 +6,19 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 EXAMPLE: Final = re.compile(r"^( *)>>> .*(?:\n *\S.*)*", re.MULTILINE)
-"""An example: from its first line to an empty one."""
+"""An example: its first line and all lines up to an empty one."""
 
-# griffe is there where the site is built, and nowhere else.
+# griffe is installed only where the site is built.
 Extension: Any = importlib.import_module("griffe").Extension if find_spec("griffe") else object
 
 
 def fenced(docstring: str) -> str:
-    """A docstring whose examples are blocks of code."""
+    """Put the examples of a docstring into code blocks."""
     return EXAMPLE.sub(lambda found: f"{found[1]}```pycon\n{found[0]}\n{found[1]}```", docstring)
 
 
 class Examples(Extension):
-    """What mkdocstrings' reader of sources does with the docstring of each thing that it has read."""
+    """An extension of griffe, which reads the sources for mkdocstrings: fences the examples in every docstring."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
         """Fence the examples of a docstring."""
@@ -26,5 +26,5 @@ class Examples(Extension):
             obj.docstring.value = fenced(obj.docstring.value)
 
     def on_package(self, *, pkg: Any, **_: Any) -> None:
-        """The same for a package, which is no member of anything."""
+        """Fence the examples of a package, which `on_object` does not receive."""
         self.on_object(obj=pkg)

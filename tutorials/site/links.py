@@ -1,4 +1,4 @@
-"""The links of a site that has been built: each leads to a page that is there, and to a place on it."""
+"""Dead links of a built site: links to pages, or to places on pages, that do not exist."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -11,7 +11,7 @@ from typing_extensions import override
 
 @attrs.define(eq=False)
 class _Page(HTMLParser):
-    """What a page links, what on it can be linked, and references that were left as they are."""
+    """The links of a page, its link targets, and its unresolved references."""
 
     links: list[str] = attrs.Factory(list[str])
     places: set[str] = attrs.Factory(set[str])
@@ -30,11 +30,11 @@ class _Page(HTMLParser):
 
 
 def dead_links(site: Path) -> Iterator[str]:
-    """The links of a site's pages that lead nowhere, a line each; what is on other servers is not looked at."""
+    """Yield a line for each dead link of a site; links to other servers are not checked."""
     pages = {path.resolve(): _read(path) for path in site.rglob("*.html")}
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
-        yield from (f"{name}: nothing is called {found}" for found in page.unresolved)
+        yield from (f"{name}: the reference {found} is unresolved" for found in page.unresolved)
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc or name.name == "404.html":
@@ -42,9 +42,9 @@ def dead_links(site: Path) -> Iterator[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
             if not target.exists():
-                yield f"{name}: {link} is not there"
+                yield f"{name}: {link} does not exist"
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].places:
-                yield f"{name}: {link} has no such place"
+                yield f"{name}: {link} leads to a place that does not exist on that page"
 
 
 def _read(path: Path) -> _Page:

@@ -1,4 +1,4 @@
-"""The pages of names: what each package exports, described by its docstrings."""
+"""The pages of names: the exported names of each package, described by their docstrings."""
 
 import importlib
 import re
@@ -7,6 +7,9 @@ from typing import Final
 
 PACKAGES: Final = {
     "pullstream": "import pullstream as ps",
+    "pullstream.types": "from pullstream import types",
+    "pullstream.errors": "from pullstream import errors",
+    "pullstream.duplex": "from pullstream import duplex",
     "pullstream.checker": "from pullstream import checker",
     "pullstream.conformance": "from pullstream.conformance import",
     "pullstream.incremental": "from pullstream.incremental import",
@@ -21,13 +24,13 @@ PACKAGES: Final = {
     "adapters.display": "from pullstream.display import",
     "adapters.metrics": "from pullstream.metrics import",
 }
-"""The packages that export names, and how a section of the reference begins that lists them."""
+"""The packages that export names, and the beginning of their headings in the reference."""
 
 NAMED: Final = re.compile(r"`(\w+)(?:\([^`]*\))?`")
 
 
 def door(package: str) -> str:
-    """The name by which users import a package.
+    """Return the name by which users import a package.
 
     >>> door("adapters.files"), door("timely.theory"), door("pullstream.trace")
     ('pullstream.files', 'pullstream.timely.theory', 'pullstream.trace')
@@ -37,7 +40,7 @@ def door(package: str) -> str:
 
 
 def names_of(package: str) -> list[str]:
-    """The names that a package exports: functions, then classes and what else there is, then errors."""
+    """Return the exported names of a package: functions, then classes and other values, then errors."""
     module = importlib.import_module(package)
 
     def kind(name: str) -> tuple[int, str]:
@@ -49,14 +52,14 @@ def names_of(package: str) -> list[str]:
 
 
 def reference(package: str) -> str:
-    """A page that has mkdocstrings describe a package, and every name that it exports."""
+    """Return a page on which mkdocstrings describes a package and all of its exported names."""
     own = f"::: {package}\n    options:\n      members: false\n      show_root_heading: false"
     return "\n\n".join([f"# {door(package)}", own, *(f"::: {package}.{name}" for name in names_of(package))]) + "\n"
 
 
 def linked(page: str) -> str:
-    """A page in whose tables the names in first columns lead to what describes them."""
-    packages: Sequence[str] = ("pullstream", "adapters.files", "adapters.spark")
+    """Link the names in the first columns of a page's tables to their descriptions."""
+    packages: Sequence[str] = ("pullstream", "pullstream.duplex", "adapters.files", "adapters.spark")
     lines: list[str] = []
     for line in page.split("\n"):
         if line.startswith("## "):

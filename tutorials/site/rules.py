@@ -1,4 +1,4 @@
-"""The page of the rules, with the code of the modules that break them."""
+"""The page of the rules, with the code that breaks them."""
 
 import ast
 import inspect
@@ -10,7 +10,7 @@ from tutorials.rules.cards import CARDS
 
 
 def with_code(page: str) -> str:
-    """The page with, below each rule's pictures, the code of what breaks it there."""
+    """Add the code that breaks each rule below its pictures."""
 
     def add(found: re.Match[str]) -> str:
         block = "\n".join(f"    {line}".rstrip() for line in f"```py\n{_breaking(found[1])}\n```".split("\n"))
@@ -24,13 +24,13 @@ def _breaking(rule: str) -> str:
     if not isinstance(card.broken, ByHand):
         return _classes(card.broken.module)
     assert isinstance(card.kept, ByHand)
-    # The same reader, and another who asks it: then it is who asks.
+    # If both scenes have the same reader, the requests break the rule.
     same = card.kept.reader is card.broken.reader
     return inspect.getsource(card.broken.requests if same else card.broken.reader).strip()
 
 
 def _classes(name: str) -> str:
-    """A module's class, and the machine below it if it has one of its own."""
+    """Return the source of a module's class, and of its edge if it replaces that."""
     source = inspect.getsource(in_runs)
     lines = source.splitlines()
     found = [

@@ -1,4 +1,4 @@
-"""The pages put together: a folder of Markdown whose links lead from page to page, from the files of the repository."""
+"""Assembly of the pages: a folder of Markdown, made from the files of the repository, with links between the pages."""
 
 import os
 import re
@@ -16,29 +16,29 @@ LINK: Final = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 FENCE: Final = re.compile(r"^(```.*?^```)$", re.DOTALL | re.MULTILINE)
 
 LINKED: Final = {"README.md", "modules.md", "reference.md"}
-"""Pages of which the tables name what the reference describes."""
+"""Pages with tables of names, which are linked to the reference."""
 
 
 class DeadLinkError(Exception):
-    """A link of a page to a file that is not there."""
+    """A link leads to a file or a heading that does not exist."""
 
 
 def prose_of(page: str) -> list[str]:
-    """A page's text, without its blocks of code."""
+    """Return the text of a page without its code blocks, in pieces."""
     return FENCE.split(page)[::2]
 
 
 def places_of(path: Path) -> set[str]:
-    """What the headings of a Markdown file can be linked by."""
+    """Return the link targets of the headings of a Markdown file."""
     headings = re.findall(r"^#+ (.*)$", "\n".join(prose_of(path.read_text(encoding="utf-8"))), re.MULTILINE)
     return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
 
 
 def assemble(folder: Path) -> None:
-    """Write the pages of the site, as Markdown, into an empty folder.
+    """Write the pages of the site as Markdown into an empty folder.
 
     Raises:
-        DeadLinkError: a link leads to nothing.
+        DeadLinkError: a link leads to a file or a heading that does not exist.
     """
     for page in ALL:
         target = folder / page.place
@@ -69,15 +69,15 @@ def _link(found: re.Match[str], page: Page, folder: Path) -> str:
     assert page.source is not None
     path = (page.source.parent / target).resolve()
     if not path.exists():
-        raise DeadLinkError(f"{page.source.relative_to(ROOT)} links {target}, which is not there")
+        raise DeadLinkError(f"{page.source.relative_to(ROOT)} links to {target}, which does not exist")
     if anchor and path.suffix == ".md" and anchor[1:] not in places_of(path):
-        raise DeadLinkError(f"{page.source.relative_to(ROOT)} links {target}{anchor}, and there is no such heading")
+        raise DeadLinkError(f"{page.source.relative_to(ROOT)} links to {target}{anchor}, which does not exist")
     way = os.path.relpath(_place(path, folder), Path(page.place).parent)
     return f"{before}{way}{anchor}{after}"
 
 
 def _place(path: Path, folder: Path) -> str:
-    """The place of a file in the site: its page, its chapter, a picture, or a page that shows what is in it."""
+    """Return the place of a file in the site: its page, its chapter, a picture, or a page with its contents."""
     for page in ALL:
         if page.source == path:
             return page.place
@@ -90,7 +90,7 @@ def _place(path: Path, folder: Path) -> str:
 
 
 def _asset(path: Path, folder: Path) -> str:
-    """A file, or a folder of pictures, beside the pages."""
+    """Copy a file or a folder of pictures into the site, and return its place."""
     place = f"files/{path.relative_to(ROOT)}"
     if path.is_dir():
         shutil.copytree(path, folder / place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "*.md", "__*"))
@@ -101,7 +101,7 @@ def _asset(path: Path, folder: Path) -> str:
 
 
 def _shown(path: Path, folder: Path) -> str:
-    """A page that shows a file of code, or what is in a folder."""
+    """Write a page with the contents of a file or the list of a folder, and return its place."""
     name = str(path.relative_to(ROOT))
     target = folder / f"source/{name}.md"
     target.parent.mkdir(parents=True, exist_ok=True)

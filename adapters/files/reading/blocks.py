@@ -1,4 +1,4 @@
-"""Blocks of whole lines, with their places in the file."""
+"""Blocks of whole lines, with their positions in the file."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -16,20 +16,20 @@ from .streams import RawFile, Stream, compression_of, explained, transcoded
 
 BLOCK = 4 << 20
 FIRST = 1 << 20
-"""The first block is smaller, so that the first values come soon."""
+"""The size of the first block, which is smaller so that the first values arrive soon."""
 
 LONGEST = 64
-"""The most blocks that a line may take."""
+"""The maximum length of a line, in blocks."""
 
 SHOWN = 1 << 16
-"""The number of bytes that are kept of a line that is too long."""
+"""The number of bytes kept of a line that is too long."""
 
 BOM = b"\xef\xbb\xbf"
 
 
 @attrs.frozen
 class Block:
-    """Lines of a file: their bytes, the number of the first, and the offset at which it begins."""
+    """Lines of a file: their bytes, the number of the first line, and its offset."""
 
     data: bytes
     line: int
@@ -37,16 +37,16 @@ class Block:
 
     @cached_property
     def count(self) -> int:
-        """The number of lines, the last of which may lack its end."""
+        """The number of lines; the last may lack its line end."""
         return count_lines(self.data)
 
     def start(self, stream: Stream) -> Start | None:
-        """The place where reading it again begins; None if that is the beginning of the file."""
+        """The position from which the block can be read again; None for the beginning of the file."""
         return Start(self.offset, self.line) if stream.plain else None
 
     @property
     def lines(self) -> list[bytes]:
-        """The lines, without what ends them."""
+        """The lines without their line ends."""
         lines = self.data.split(b"\n")
         if not lines[-1]:
             lines.pop()
@@ -55,7 +55,7 @@ class Block:
 
 @attrs.frozen
 class Overlong:
-    """A line that is too long to be looked at, or has a quote that nothing closes: how it begins, and where."""
+    """The beginning of a line that is too long, or whose quote is never closed, and its position."""
 
     data: bytes
     line: int
@@ -63,7 +63,7 @@ class Overlong:
     error: FileReadError
 
     def bad(self, stream: Stream) -> Bad:
-        """The error that tells of it."""
+        """Convert to an error in the stream."""
         return Bad(self.data, self.error, Start(self.offset, self.line) if stream.plain else None)
 
 
@@ -71,7 +71,7 @@ class Overlong:
 def opened(
     file: File, raw: RawFile, start: Start, compression: str | None, encoding: str | None = None
 ) -> Generator[Stream]:
-    """A file's content, decompressed and as UTF-8, from `start` on; its errors name the file."""
+    """Open a file's content from `start` on, decompressed and in UTF-8; errors name the file."""
     how = compression_of(file.path, compression)
     with explained(file, raw, "cannot be read" if how is None else f"cannot be decompressed as {how}"):
         stream = Stream(raw, how, encoding)
@@ -83,14 +83,14 @@ def opened(
 
 
 def count_lines(data: bytes) -> int:
-    """The number of lines, the last of which may lack its end."""
+    """The number of lines; the last may lack its line end."""
     return data.count(b"\n") + (not data.endswith(b"\n"))
 
 
 class Cutter:
-    """Cuts a stream where lines end; with `quote`, where rows do: not within quotes.
+    """Cuts a stream at line ends; with `quote`, only at those outside quotes.
 
-    A line that is too long, and one whose quote nothing closes, is told by itself, and what follows it is lines again.
+    A line that is too long, or whose quote is never closed, is reported separately, and cutting resumes after it.
     """
 
     def __init__(self, path: str, stream: Stream, size: int, start: Start, quote: bytes | None) -> None:
@@ -101,18 +101,18 @@ class Cutter:
         self._line = start.line
         self._offset = start.at
         self._rest: list[bytes] = []
-        """The bytes that have come since the last cut; in them, no row ends."""
+        """The bytes since the last cut, in which no row ends."""
         self._open = False
-        """Whether a quote is open at its end."""
+        """Whether a quote is open at the end of `_rest`."""
 
     def blocks(self) -> Iterator[Block | Overlong]:
-        """Whole lines, bit by bit; the last may lack its end."""
+        """Yield blocks of whole lines; the last may lack its line end."""
         step = min(self._size, FIRST)
         begin = self._stream.fill(len(BOM)) if self._offset == 0 else b""
         if begin == BOM:
             self._offset, begin = len(BOM), b""
         elif len(begin) < len(BOM):
-            # All there is, or all that can be decoded.
+            # The whole file, or all that can be decoded.
             yield from self._taken(begin)
             begin = b""
         while data := begin + self._stream.read(step):
@@ -142,7 +142,7 @@ class Cutter:
         self._offset += len(data)
 
     def _cut(self, data: bytes) -> int:
-        """Behind the last line's end that is outside of quotes; 0 if there is none."""
+        """The position after the last line end outside quotes; 0 if there is none."""
         cut = data.rfind(b"\n") + 1
         if self._quote is None:
             return cut
@@ -157,7 +157,7 @@ class Cutter:
         return self._quote is not None and data.count(self._quote, begin, end) % 2 == 1
 
     def _given_up(self, how: str) -> Iterator[Block | Overlong]:
-        """Tell of the line that what has come begins with, and go on behind it."""
+        """Report the line that the pending bytes begin with, and continue after it."""
         data = b"".join(self._rest)
         self._rest, self._open = [], False
         line, ended, behind = data.partition(b"\n")
@@ -178,13 +178,13 @@ class Cutter:
 def blocks(
     path: str, stream: Stream, size: int, start: Start, quote: bytes | None = None
 ) -> Iterator[Block | Overlong]:
-    """Cut a stream, which stands at `start`, where lines end; with `quote`, not within quotes."""
+    """Cut a stream at line ends from `start`, its current position; with `quote`, only outside quotes."""
     return Cutter(path, stream, size, start, quote).blocks()
 
 
 @attrs.frozen
 class LineByLine(ReadFormat):
-    """A format of which each line is a value."""
+    """A format in which each line is a value."""
 
     encoding: str
     compression: str | None
@@ -203,11 +203,11 @@ class LineByLine(ReadFormat):
 
     @abstractmethod
     def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
-        """The values of some lines, and the bad ones among them."""
+        """Parse lines; yields the values and the bad lines."""
 
 
 def records(block: Block, quote: bytes | None) -> list[bytes]:
-    """The rows of a block, each with what ends it: lines, or several if a quote is open at the end of one."""
+    """The rows of a block with their line ends: lines, or several lines if a quote is open at the end of one."""
     lines = [line + b"\n" for line in block.data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     if not lines[-1]:
@@ -229,7 +229,7 @@ def records(block: Block, quote: bytes | None) -> list[bytes]:
 def one_by_one(
     file: File, lines: Sequence[bytes], first: int, start: Start | None, parse: Callable[[bytes], Any], *, blank: bool
 ) -> Iterator[Values | Bad]:
-    """Lines from number `first` on, each parsed by itself to find the bad, which is slow; with `blank`, empty count."""
+    """Parse lines from number `first` on separately, to find the bad ones; `blank` keeps empty lines. Slow."""
     good: list[Any] = []
     begin = first
     for number, line in enumerate(lines, first):

@@ -25,10 +25,10 @@ from .streams import CODECS, RawFile, transcoded
 
 @attrs.frozen
 class CsvFormat(ReadFormat):
-    """Rows of text, whose columns pyarrow parses."""
+    """Rows of text, which pyarrow parses into columns."""
 
     read: Any
-    """pyarrow's options, which it was given or its own."""
+    """The pyarrow read options: given, or pyarrow's defaults; likewise `parse` and `convert`."""
     parse: Any
     convert: Any
     columns: tuple[str, ...] | None
@@ -52,7 +52,7 @@ class CsvFormat(ReadFormat):
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
             parse = partial(self._parse, names, parts, agreed)
-            # A function of the user's sees one row after the other, as they are in the file.
+            # The user's invalid_row_handler must see rows one at a time, in file order.
             width = WIDTH if self.parse.invalid_row_handler is None else 0
             sieve = Sieve(file, parse, raw.stop.look, quote, parts.strict, names=names, width=width)
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
@@ -66,12 +66,12 @@ class CsvFormat(ReadFormat):
             yield from sieve.pieces(settled(body, agreed, settle), stream)
 
     def _quote(self) -> bytes | None:
-        """The quote within which lines may end, if they may."""
+        """The quote character if line breaks are allowed in quotes, else None."""
         parse = self.parse
         return parse.quote_char.encode() if parse.newlines_in_values and parse.quote_char else None
 
     def _skipped(self, file: File, all_blocks: Iterator[Block | Overlong], lines: int) -> Iterator[Block | Overlong]:
-        """The blocks without so many lines at first."""
+        """The blocks without the first `lines` lines."""
         for block in all_blocks:
             if isinstance(block, Overlong):
                 if lines:
@@ -91,7 +91,7 @@ class CsvFormat(ReadFormat):
                 yield Block(data, block.line + passed, block.offset + len(block.data) - len(data))
 
     def _head(self, file: File, block: Block, parts: "_ParserOptions", quote: bytes | None) -> tuple[list[str], Block]:
-        """The names of the columns, and what is left of the first block behind them."""
+        """The column names, and the rest of the first block after the header."""
         rows = records(block, quote)
         at = next((number for number, row in enumerate(rows) if row.strip()), 0)
         given: list[str] = list(self.read.column_names or ())
@@ -107,7 +107,7 @@ class CsvFormat(ReadFormat):
         return names, Block(data, block.line + taken.count(b"\n"), block.offset + len(taken))
 
     def _inferred(self, file: File, data: bytes, names: list[str], parts: "_ParserOptions") -> Any:
-        """The columns that are read, and their types: as was said or else as the first block has them."""
+        """The columns to read with their types: as given, else inferred from the first block."""
         pa = pyarrow()
         given = {**dict(self.convert.column_types), **arrow_types(self.schema)}
         missing_columns(file, names, given if self.columns is None else self.columns)
@@ -116,7 +116,7 @@ class CsvFormat(ReadFormat):
         open_ = [name for name in wanted if name not in types]
         if open_:
             table = parts.read(data, names, open_, {}, lenient=True)
-            # What is empty so far, and what is no UTF-8, is text until somebody says otherwise.
+            # A column that is empty here, or not UTF-8, is text unless the user gives its type.
             unclear = (pa.null(), pa.binary())
             for field in table.schema:
                 types.setdefault(field.name, pa.string() if field.type in unclear else field.type)
@@ -128,14 +128,14 @@ class CsvFormat(ReadFormat):
 
 
 class _ParserOptions:
-    """pyarrow's reader, with the options of a format."""
+    """pyarrow's CSV reader with the options of a format."""
 
     def __init__(self, format: CsvFormat) -> None:
         self._csv = import_module("pyarrow.csv")
         self._parse = format.parse
         self._convert = format.convert
         self._headless = format.read.autogenerate_column_names
-        # Somebody who deals with bad rows leaves some out, as does an option by which rows are not lines.
+        # A row handler may drop rows, and newlines_in_values makes a row several lines: then lines cannot be counted.
         self.strict: bytes | None = None
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
@@ -143,21 +143,21 @@ class _ParserOptions:
         self._lenient = self._csv.ParseOptions(**parsing, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
-        """The columns that a header names or, of a file without one, f0, f1, ..."""
+        """The columns that a header names, or f0, f1, ... for a file without a header."""
         pa = pyarrow()
         try:
             row.decode()
             names, rows = self._names(row)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
-            raise FileReadError(file.path, f"has no header that can be read: {uncounted(exc)}", line) from None
+            raise FileReadError(file.path, f"has an unreadable header: {uncounted(exc)}", line) from None
         if rows > int(self._headless):
             raise _lone_cr(file, line)
         return names
 
     def _names(self, row: bytes) -> tuple[list[str], int]:
-        """The names of the columns, and the number of rows beside the header."""
+        """The column names, and the number of rows besides the header."""
         read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
-        # The last line of a file may lack its end, which pyarrow takes for a part of a block.
+        # The last line of a file may lack its line end; pyarrow would take it for a partial block.
         line = row if row.endswith(b"\n") else row + b"\n"
         table = self._csv.read_csv(pyarrow().BufferReader(line), read_options=read, parse_options=self._parse)
         return list(table.column_names), table.num_rows
@@ -165,18 +165,18 @@ class _ParserOptions:
     def read(
         self, data: bytes, names: list[str], wanted: list[str], types: dict[str, Any], *, lenient: bool = False
     ) -> Any:
-        """A table of whole rows; `lenient`, of those that have as many columns as they should."""
+        """Parse whole rows into a table; `lenient` drops rows with a wrong number of columns."""
         options = self._csv.ConvertOptions(**{name: getattr(self._convert, name) for name in _CONVERTING})
         options.column_types, options.include_columns = types, wanted
         pa = pyarrow()
         parse = self._lenient if lenient else self._parse
 
-        # In one piece, in which a row may be as long as it likes; blocks are parsed side by side. The user's function
-        # is told no number of a row, which would be one in the block, where pyarrow may use threads.
+        # Parse the data as one piece, so a row may have any length; several blocks are parsed in parallel. Without
+        # threads, pyarrow would pass the user's handler row numbers, which would count within the block.
         threads = parse.invalid_row_handler is not None
         read = self._csv.ReadOptions(column_names=names, block_size=min(len(data) + 1, MOST), use_threads=threads)
         if data.startswith(BOM):
-            # pyarrow leaves out one that is in front; here it is a part of the first value.
+            # pyarrow strips a leading byte order mark; here it is a part of the first value.
             data = BOM + data
         return self._csv.read_csv(
             pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=options
@@ -186,8 +186,8 @@ class _ParserOptions:
 def _lone_cr(file: File, line: int) -> FileReadError:
     return FileReadError(
         file.path,
-        "has lines that end in a carriage return alone, as of old Macs, and would be lost: write it again with line "
-        "feeds, as `tr '\\r' '\\n'` does",
+        "has lines that end in a bare carriage return (old Mac style), which would be lost: convert them to line "
+        "feeds, for example with `tr '\\r' '\\n'`",
         line,
     )
 
@@ -205,7 +205,7 @@ def _left_out(_row: object) -> str:
 
 
 def _options(module: str, name: str, kind: str, given: Any) -> Any:
-    """Pyarrow's options, given or its own."""
+    """The given pyarrow options, or pyarrow's defaults."""
     pyarrow()
     expected = getattr(import_module("pyarrow.csv"), kind)
     if given is None:
@@ -247,7 +247,7 @@ def read_csv(
     on_error: Any = "fail",
     **options: Unpack[Options],
 ) -> Source[Any]:
-    r"""Read CSV files through pyarrow: every row a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
+    r"""Read CSV files with pyarrow: every row as a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
 
     >>> import tempfile, pathlib, pullstream as ps
     >>> from pullstream import files
@@ -258,22 +258,23 @@ def read_csv(
     ...     ps.run(ps.pipe(days, ps.map(lambda row: row.carrier), ps.collect(timed=True)))
     [(datetime.date(2026, 3, 1), 'AA'), (datetime.date(2026, 3, 2), 'UA')]
 
-    The first line of a file names its columns. All files have the same, of which `columns` are read, and of the same
-    types: those that `schema` says (a mapping of names to Arrow types or their names, or a `pyarrow.Schema`), and for
-    the others those that pyarrow finds in the first block of the first file; a column that is empty there is text. A
-    timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`. Where a column's name is none in
-    Python, the attribute is what is left of it, `row.unit_price` of "unit price" and `row.class_` of "class", or else
-    its position, `row._0`; what writes rows, or takes them by name (`key=`, `row._asdict()`), goes by the column's own.
+    The first line of a file names its columns. All files must have the same columns with the same types; `columns`
+    selects those to read. `schema` gives types: a mapping of names to Arrow types or their names, or a
+    `pyarrow.Schema`. pyarrow infers the other types from the first block of the first file; a column that is empty
+    there is text. A timestamp is an int (microseconds since 1970, UTC) unless `as_="batches"`. If a column's name is
+    not a valid Python name, the attribute is a cleaned form of it (`row.unit_price` for "unit price", `row.class_` for
+    "class"), or else its position (`row._0`). Writers and lookups by name (`key=`, `row._asdict()`) use the original
+    name.
 
-    For other kinds of CSV there are pyarrow's own options, `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
-    `ParseOptions` and `ConvertOptions`; `delimiter` and `encoding` are those that are needed most. Values with line
-    breaks need `ParseOptions(newlines_in_values=True)`. A quote that nothing closes, for 64 times the `block_size` or
-    to the end of the file, is then a failure of its line, and what follows it is rows again. Lines end in a line
-    feed, with or without a carriage return before it.
+    For other kinds of CSV, pass pyarrow's own options: `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
+    `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. Values with
+    line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the `block_size`, or
+    to the end of the file, is then an error of its line, and reading continues with the next line. Lines end in a line
+    feed, optionally after a carriage return.
 
-    A row that cannot be read (too many fields, a number that is none, no UTF-8) is a failure that names its line; with
-    `on_error`, see `map`, it is left out and counted, revealed or diverted, as bytes. `paths`, what else can be said
-    (`Options`) and what is raised: see `read_text`.
+    A row that cannot be read (too many fields, an invalid number, invalid UTF-8) is an error that names its line. With
+    `on_error` (see `map`) the row is skipped and counted, revealed or diverted, as bytes. For `paths`, the other
+    options (`Options`) and the errors see `read_text`.
     """
     name = "read_csv"
     _refuse_json(name, checked_paths(name, paths, options.get("filesystem")))
@@ -287,8 +288,8 @@ def read_csv(
         read = _changed(name, read, _READING, encoding=encoding)
     if parse.newlines_in_values and parse.escape_char:
         raise CompositionError(
-            f"{name}() at {Site.here()} got newlines_in_values and an escape_char together, which it cannot cut into "
-            f"blocks: write such values in quotes, with quotes doubled"
+            f"{name}() at {Site.here()} got newlines_in_values and an escape_char together, which cannot be split into "
+            f"blocks: quote such values, and double the quotes inside them"
         )
 
     return tabular_source(
@@ -305,22 +306,20 @@ def read_csv(
 
 
 def _refuse_json(module: str, paths: Sequence[str]) -> None:
-    """Refuse JSON Lines, by their name: as CSV they would be read, as rows of nonsense."""
+    """Refuse JSON Lines by name: read as CSV, they would give nonsense rows."""
     for path in paths:
         name = PurePath(path)
         if name.suffix in CODECS:
             name = name.with_suffix("")
         if name.suffix in {".jsonl", ".ndjson"}:
-            raise CompositionError(
-                f"{module}() at {Site.here()} got {path!r}, which is JSON Lines: read_jsonl reads it"
-            )
+            raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is JSON Lines: use read_jsonl")
 
 
 _READING = ("column_names", "autogenerate_column_names", "skip_rows", "skip_rows_after_names", "encoding")
 
 
 def _changed(module: str, options: Any, names: Sequence[str], **changes: Any) -> Any:
-    """Pyarrow's options with some of them changed; those that were given stay as they are."""
+    """A copy of pyarrow's options with some changes; the original stays unchanged."""
     handler = getattr(options, "invalid_row_handler", None)
     values = {name: getattr(options, name) for name in names}
     if handler is not None:

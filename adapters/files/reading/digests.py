@@ -1,4 +1,4 @@
-"""The ends of a file, by which a journal knows that it has changed where its size and time have not."""
+"""Digests of the ends of files, by which a journal detects changes that keep a file's size and time."""
 
 import hashlib
 import os
@@ -8,17 +8,17 @@ from typing import Final
 from .listing import File, is_local
 
 AT_AN_END: Final = 1 << 16
-"""The number of bytes of each end; smaller files are looked at whole."""
+"""The number of bytes at each end; smaller files are digested as a whole."""
 
 
 def ends_of(file: File) -> bytes | None:
-    """A digest of a file's ends; None where that would be more than a look, or there is no file."""
+    """A digest of a file's ends; None if the file is remote, missing or not a regular file."""
     if not is_local(file.fs):
         return None
     try:
         opened = os.open(file.key, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError:
-        # Whoever reads it will say so.
+        # Reading the file will report the error.
         return None
     with open(opened, "rb", buffering=0) as raw:  # noqa: PTH123 - a file that is open already
         status = os.fstat(opened)

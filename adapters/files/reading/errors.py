@@ -1,4 +1,4 @@
-"""Errors of reading files: each names the file, the line where there is one, and what to do."""
+"""Errors of reading files: each names the file, the line if there is one, and what to do."""
 
 from typing_extensions import override
 
@@ -6,7 +6,7 @@ from pullstream import PullstreamError
 
 
 class FileReadError(PullstreamError):
-    """A file, or a line of one, cannot be read: `path`, and `line` (the first is 1; None if it is not one line)."""
+    """A file or a line of it cannot be read: `path`, and `line` (from 1; None if the error is not about one line)."""
 
     def __init__(self, path: str, problem: str, line: int | None = None) -> None:
         super().__init__(path, problem, line)
@@ -19,21 +19,21 @@ class FileReadError(PullstreamError):
         return f"{self.path}{'' if self.line is None else f':{self.line}'}: {self.problem}"
 
     def with_policy(self) -> "FileReadError":
-        """The same for those who have not said what becomes of what cannot be read."""
-        return FileReadError(self.path, f"{self.problem} (or say on_error=)", self.line)
+        """The same error with a hint about `on_error=`, for sources where it was not given."""
+        return FileReadError(self.path, f"{self.problem} (or set on_error=)", self.line)
 
 
 class NoFilesError(FileReadError):
-    """No file is where one was said to be."""
+    """No file exists at a given path."""
 
 
 class NoColumnError(FileReadError):
-    """A file has no column of a name that its source was told; `on_error=` does not leave it out."""
+    """A file lacks a column that the source needs; `on_error=` does not apply to this error."""
 
 
 class FileChangedError(FileReadError):
-    """A file was shortened, overwritten or taken away while it was needed."""
+    """A file was truncated, overwritten or removed while it was needed."""
 
 
 class Stopped(BaseException):
-    """The end of a reading thread whose stream has ended: nobody waits for what it does."""
+    """Raised in a reading thread to end it after its stream has ended."""

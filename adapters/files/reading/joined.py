@@ -1,7 +1,7 @@
-"""Files that are several, one behind the other, as `cat` makes them: the last one's end says nothing of the others.
+"""Detection of Parquet and Arrow files that were joined end to end, as by `cat`.
 
-Parquet and Arrow files are read from their end, which says where everything is, counted from their beginning. Of joined
-files that would give rows of the wrong one, or lose some, without a word.
+Both formats are read from a footer that locates everything by offset from the beginning. In joined files, these
+offsets would silently give rows of the wrong file, or lose some.
 """
 
 import struct
@@ -17,17 +17,17 @@ from .streams import RawFile
 _PARQUET: Final = b"PAR1"
 _ARROW: Final = b"ARROW1"
 _WINDOW: Final = 1 << 20
-"""The number of bytes that are looked at together."""
+"""The number of bytes searched at a time."""
 
 
 def refuse_joined_parquet(file: File, raw: RawFile, metadata: Any) -> None:
     """Refuse a Parquet file with another one in front of it.
 
-    Between the last column and the end there are at most indexes. What stands in front of a file's beginning adds to
-    that, so only as many bytes are searched for a beginning as there are: of a file as it should be few, or none.
+    Only indexes may lie between the last column and the footer. Another file in front adds to that gap, so the search
+    for a second beginning covers only as many bytes as the gap has: few or none in a correct file.
 
     Raises:
-        FileReadError: it is such a file.
+        FileReadError: several files are joined.
     """
     raw.seek(-8, 2)
     end = raw.tell() - _number(raw.read(4))
@@ -49,7 +49,7 @@ def _end_of_data(metadata: Any) -> int:
 
 
 def _found(raw: RawFile, wanted: bytes, size: int) -> Iterator[int]:
-    """The places of some bytes in the first `size` of a file."""
+    """The positions of some bytes in the first `size` bytes of a file."""
     for begin in range(0, max(0, size), _WINDOW):
         raw.seek(begin)
         window = raw.read(min(_WINDOW, size - begin) + len(wanted) - 1)
@@ -60,7 +60,7 @@ def _found(raw: RawFile, wanted: bytes, size: int) -> Iterator[int]:
 
 
 def _ends_parquet(raw: RawFile, end: int) -> bool:
-    """Whether a Parquet file ends at a place; the same bytes may be a value."""
+    """Whether a Parquet file ends at a position; a value may contain the same bytes."""
     if end < 3 * len(_PARQUET):
         return False
     raw.seek(end - 8)
@@ -76,10 +76,10 @@ def _ends_parquet(raw: RawFile, end: int) -> bool:
 
 
 def refuse_joined_arrow(file: File, raw: RawFile) -> None:
-    """Refuse an Arrow file whose messages do not go up to what its end says of them.
+    """Refuse an Arrow file whose messages do not reach its footer.
 
     Raises:
-        FileReadError: it is such a file.
+        FileReadError: several files are joined.
     """
     raw.seek(-10, 2)
     size = raw.tell()
@@ -91,7 +91,7 @@ def refuse_joined_arrow(file: File, raw: RawFile) -> None:
         prefix = 8 if head == 0xFFFFFFFF else 4
         length = _number(raw.read(4)) if prefix == 8 else head
         if not length:
-            # The end of the stream of messages; what is behind it may be filled up to a multiple of 64.
+            # The end of the message stream; padding to a multiple of 64 may follow.
             if end - at - prefix >= 64:
                 raise _joined(file, "Arrow")
             break
@@ -100,7 +100,7 @@ def refuse_joined_arrow(file: File, raw: RawFile) -> None:
 
 
 def _body(message: bytes) -> int:
-    """The size of a message's body, which its flatbuffer has as its fourth field."""
+    """The size of a message's body, the fourth field of its flatbuffer."""
     try:
         (table,) = struct.unpack_from("<I", message)
         fields = table - struct.unpack_from("<i", message, table)[0]
@@ -121,6 +121,6 @@ def _number(data: bytes) -> int:
 def _joined(file: File, kind: str) -> FileReadError:
     return FileReadError(
         file.path,
-        f"is more than one {kind} file, one behind the other, of which only the last would be read: give each a file "
-        f"of its own",
+        f"consists of several {kind} files joined end to end, of which only the last would be read: store each one in "
+        f"its own file",
     )

@@ -32,12 +32,12 @@ from .parsing import MOST, Sieve, settled, uncounted
 from .streams import RawFile, transcoded
 
 _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
-"""The scanner within `json.loads`, which spares each line the tests around it."""
+"""The scanner inside `json.loads`, without the checks that `loads` repeats for each line."""
 
 
 @attrs.frozen
 class JsonFormat(LineByLine):
-    """A line of JSON each, as `json` reads them."""
+    """One JSON value per line, as `json` parses it."""
 
     columns: tuple[str, ...] | None
 
@@ -55,7 +55,7 @@ class JsonFormat(LineByLine):
             if values is not None and self.columns is not None:
                 values = _all_chosen(self.columns, values)
             if values is None:
-                # One of the lines is bad, or empty: what is left of the block is gone through line by line.
+                # A line is bad or empty: parse the rest of the block line by line.
                 yield from one_by_one(file, _raw_lines(text[at:]), line, start, self._parsed, blank=False)
                 return
             yield Values(values, line, start, more=end < len(text))
@@ -66,9 +66,9 @@ class JsonFormat(LineByLine):
         try:
             value = json.loads(text)
         except json.JSONDecodeError as exc:
-            raise ValueError(f"is no JSON: {exc.msg}, at column {exc.colno}") from None
+            raise ValueError(f"is not valid JSON: {exc.msg}, at column {exc.colno}") from None
         except RecursionError:
-            raise ValueError("is JSON nested too deep") from None
+            raise ValueError("is JSON nested too deeply") from None
         return value if self.columns is None else chosen(self.columns, value)
 
 
@@ -80,9 +80,9 @@ def _raw_lines(text: str) -> list[bytes]:
 
 
 def _scanned(text: str, at: int) -> tuple[list[Any] | None, int]:
-    """The values of the next lines, and where they end; None if one of these is not a value and nothing else.
+    """The values of the next lines, and where they end; None if one of the lines is not exactly one value.
 
-    Only some: many objects that are alive together keep Python's collector busy.
+    At most `AT_A_TIME`: many objects alive at once keep Python's garbage collector busy.
     """
     values: list[Any] = []
     begin = at
@@ -98,26 +98,26 @@ def _scanned(text: str, at: int) -> tuple[list[Any] | None, int]:
                 break
     except (StopIteration, ValueError, RecursionError):
         return None, at
-    # To the scanner a value may go on over several lines.
+    # The scanner accepts a value that spans several lines; this format does not.
     lines = text.count("\n", begin, at) + (at > size)
     return (values if lines == len(values) else None), at
 
 
 def _all_chosen(columns: tuple[str, ...], values: list[Any]) -> list[Any] | None:
-    """The members that are wanted of each value; None if one of them has no members."""
+    """The selected members of each value; None if one of them is not an object."""
     return [chosen(columns, value) for value in values] if all(isinstance(value, dict) for value in values) else None
 
 
 def chosen(columns: tuple[str, ...], value: Any) -> Any:
-    """The members of an object that were asked for, None for those that it does not have."""
+    """The selected members of an object, with None for missing ones."""
     if not isinstance(value, dict):
-        raise TypeError(f"is no object, and columns= was given: {value!r}")
+        raise TypeError(f"is not an object, but columns= was given: {value!r}")
     return {name: value.get(name) for name in columns}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 @attrs.frozen
 class JsonTableFormat(ReadFormat):
-    """The same as Arrow tables."""
+    """JSON Lines as Arrow tables."""
 
     encoding: str
     compression: str | None
@@ -128,13 +128,13 @@ class JsonTableFormat(ReadFormat):
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
-            # Within the file, as types come from what is in front of it.
+            # One sieve per file: the inferred types depend on what precedes a block.
             sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"")
             cut = blocks(file.path, stream, self.block_size, start)
             yield from sieve.pieces(settled(cut, agreed, partial(self._settle, file, agreed)), stream)
 
     def _settle(self, file: File, agreed: Agreed, block: Block) -> None:
-        """Take the columns from the first block, as far as nobody has said them."""
+        """Infer the columns and types that were not given from the first block."""
         pa = pyarrow()
         given = arrow_types(self.schema)
         fields: dict[str, Any] = {}
@@ -148,13 +148,13 @@ class JsonTableFormat(ReadFormat):
         agreed.settle(file, pa.schema([(name, types.get(name, pa.null())) for name in names]))
 
     def _in_order(self, block: Block, names: list[str]) -> list[str]:
-        """The columns as the first line has them, and then the others; pyarrow begins with those of the schema."""
+        """The columns in the order of the first line, then the others; pyarrow puts those of the schema first."""
         first = next((line for line in (self._wanted(line, {}) for line in block.lines) if line is not None), b"{}")
         order: list[str] = [*json.loads(first), *names]
         return sorted(names, key=order.index)
 
     def _first(self, file: File, block: Block, types: dict[str, Any]) -> Any:
-        """A table of those lines of the first block that can be read; None if there is none."""
+        """A table of the readable lines of the first block; None if there are none."""
         pa = pyarrow()
 
         def parse(data: bytes) -> Any:
@@ -163,18 +163,19 @@ class JsonTableFormat(ReadFormat):
         try:
             return parse(block.data)
         except pa.ArrowException:
-            # What is said is not asked for, and what is in nobody's way may be anything.
+            # Keep only the columns whose types must be inferred; the others may contain anything.
             good = [line for line in (self._wanted(line, types) for line in block.lines) if line is not None]
         try:
             return parse(b"\n".join(good)) if good else None
         except pa.ArrowException as exc:
             problem = (
-                f"has lines that do not go together: {uncounted(exc)}; say schema=, choose columns=, or as_='dicts'"
+                f"has lines whose types do not match: {uncounted(exc)}; give schema=, select columns=, or use "
+                f"as_='dicts'"
             )
             raise FileReadError(file.path, problem) from None
 
     def _wanted(self, line: bytes, given: Mapping[str, Any]) -> bytes | None:
-        """The columns that are wanted and that a line has, without those `given`; None if it is no object."""
+        """The wanted columns that a line has, without those in `given`; None if the line is not an object."""
         try:
             value: Any = json.loads(line)
         except (ValueError, RecursionError):
@@ -186,7 +187,7 @@ class JsonTableFormat(ReadFormat):
         return json.dumps({name: members[name] for name in wanted if name in members and name not in given}).encode()
 
     def _parse(self, agreed: Agreed, data: bytes) -> Any:
-        # Without columns there was no object so far, and this is none.
+        # Without a schema no line so far was an object, and neither is this one.
         schema = pyarrow().schema([]) if agreed.schema is None else agreed.schema
         table = _read_json(data, schema, "error" if self.columns is None else "ignore")
         return table.select(schema.names)
@@ -196,7 +197,7 @@ def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
     pa = pyarrow()
     arrow_json = import_module("pyarrow.json")
     parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
-    # In one piece, in which a line may be as long as it likes; blocks are parsed side by side.
+    # Parse the data as one piece, so a line may have any length; several blocks are parsed in parallel.
     read = arrow_json.ReadOptions(block_size=min(max(len(data) + 1, 64), MOST), use_threads=False)
     return arrow_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 
@@ -219,7 +220,7 @@ def read_jsonl(
     on_error: Any = "fail",
     **options: Unpack[Options],
 ) -> Source[Any]:
-    r"""Read JSON Lines: a value each line, exactly as `json` reads it; empty lines are left out.
+    r"""Read JSON Lines: one value per line, exactly as `json` parses it; empty lines are skipped.
 
     >>> import tempfile, pathlib, pullstream as ps
     >>> from pullstream import files
@@ -233,20 +234,19 @@ def read_jsonl(
     >>> rows
     [Row(carrier='AA'), Row(carrier='UA')]
 
-    With another `as_` (`"rows"`, named tuples; `"tuples"`; `"batches"`, Arrow record batches) every line is an object,
-    pyarrow makes columns of the members, and all files have the same columns. The first block of the first file says
-    which, and of which types, unless `schema` does: a mapping of names to types (Arrow's, or their names), or a
-    `pyarrow.Schema`. A member that is missing is None; one that nobody has named is an error, unless `columns` says
-    which are wanted.
+    With any other `as_` (`"rows"`, named tuples; `"tuples"`; `"batches"`, Arrow record batches) every line must be an
+    object. pyarrow turns the members into columns, and all files have the same columns. They are given by `schema` (a
+    mapping of names to Arrow types or their names, or a `pyarrow.Schema`), or else inferred from the first block of the
+    first file. A missing member is None. An unexpected member is an error, unless `columns` selects the wanted ones.
 
-    A line that cannot be read is a failure that names it; with `on_error`, see `map`, it is left out and counted,
-    revealed or diverted, as bytes. `paths`, what else can be said (`Options`) and what is raised: see `read_text`.
+    A line that cannot be read is an error that names the line. With `on_error` (see `map`) it is skipped and counted,
+    revealed or diverted, as bytes. For `paths`, the other options (`Options`) and the errors see `read_text`.
     """
     encoding_argument("read_jsonl", encoding)
     if as_ == "dicts" and schema is not None:
         raise CompositionError(
-            f"read_jsonl() at {Site.here()} got schema= for dicts, which are as JSON has them: say as_='rows', or "
-            f"leave it out"
+            f"read_jsonl() at {Site.here()} got schema=, which does not apply to dicts, as they keep JSON's own "
+            f"types: add as_='rows', or leave schema= out"
         )
 
     def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> ReadFormat:

@@ -1,4 +1,4 @@
-"""Places of files: paths, globs, folders and fsspec's URLs, and the files that are found there."""
+"""Paths, globs, folders and fsspec URLs, and the files found there."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,12 +23,12 @@ Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]
 
 VERSIONS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
-"""Entries of file systems' listings that change when a file does."""
+"""Keys of file systems' listings whose values change when a file does."""
 
 
 @attrs.frozen
 class File:
-    """A file that was found: what it is called, where it is in its file system, and how it was then."""
+    """A file that was found: its shown path, its key in its file system, and its size and version at that moment."""
 
     path: str
     key: str = attrs.field(repr=False)
@@ -38,22 +38,22 @@ class File:
 
     @property
     def identity(self) -> tuple[int | None, str | None]:
-        """A value that is another when the file is."""
+        """The size and version; they change when the file does."""
         return self.size, self.version
 
 
 @attrs.frozen
 class GivenPath:
-    """A path that a source was given, with the file system it is in."""
+    """A path that was given to a source, with its file system."""
 
     given: str
     key: str
     fs: Any = attrs.field(repr=False)
     tail: str
-    """The rest of a chained URL, which names the file that this one is in."""
+    """The rest of a chained URL, which names the archive that contains this path."""
 
     def files(self, *, waits: bool = False) -> Iterator[File]:
-        """The files that are there now, in the order of names; with `waits`, links may lead nowhere yet."""
+        """The files that exist now, sorted by name; with `waits`, dangling links are allowed."""
         try:
             info = self.fs.info(self.key)
         except FileNotFoundError:
@@ -68,13 +68,13 @@ class GivenPath:
 
     @property
     def on_disk(self) -> bool:
-        """Whether it is this machine's own, and nobody stands between."""
+        """Whether the path is on the local file system, without a cache or archive in between."""
         return isinstance(self.fs, import_module("fsspec.implementations.local").LocalFileSystem)
 
     def _matches(self, tree: Tree) -> Iterator[File]:
         if not has_magic(self.key):
             raise NoFilesError(self.given, f"does not exist{self._looked_for}") from None
-        # What is meant by name is read, whatever it is called.
+        # A file that the pattern names explicitly is read, even if it is hidden.
         plain = not self.key.rpartition("/")[2].startswith((".", "_"))
         entries: dict[str, Any]
         if self.on_disk:
@@ -92,23 +92,23 @@ class GivenPath:
                 yield self._file(key, entries[key])
 
     def nothing(self) -> NoFilesError:
-        """The error of a place where there are no files, though it exists or may exist."""
+        """Make the error for a path where no files were found."""
         if not has_magic(self.key):
             return NoFilesError(
                 self.given,
-                "is a folder with no files in it (names that begin with . or _, or end as .part, are left out)",
+                "is a folder without files (names that begin with . or _, or end in .part, are skipped)",
             )
         folders = any(info["type"] == "directory" for info in self.fs.glob(self.key, detail=True).values())
         return NoFilesError(
             self.given,
-            f"matches folders and no file; to read what is in them, write {self.given.rstrip('/')}/*"
+            f"matches only folders; to read the files in them, write {self.given.rstrip('/')}/*"
             if folders
-            else f"matches no file{self._looked_for}; look at the pattern, or wait for files with follow=True",
+            else f"matches no file{self._looked_for}; check the pattern, or wait for files with follow=True",
         )
 
     @property
     def _looked_for(self) -> str:
-        """The whole path, where what was given is another: who gives a relative one may think of another folder."""
+        """The absolute path for a message, if the given path is relative and may mean another folder."""
         return f", looked for as {self.key}" if self.on_disk and self.key not in self.given else ""
 
     def _file(self, key: str, info: Mapping[str, Any]) -> File:
@@ -119,14 +119,14 @@ class GivenPath:
 
 
 class Listing:
-    """Finds and opens files; made by a run, in its thread, and closed with it."""
+    """Finds and opens files; a run creates it in its thread and closes it at the end."""
 
     def __init__(self, paths: Sequence[str], filesystem: Any, options: Mapping[str, Any], absence: str = "") -> None:
-        """A listing; `absence` is what the log says of the meaning of a place that is not there."""
+        """Make a listing; `absence` explains in the log what a missing path means."""
         self._absence = absence
         self._ours: list[Any] = []
         self.absent: list[str] = []
-        """Places that were not there when they were looked at last."""
+        """The paths that did not exist at the last look."""
         try:
             self._places = [self._place(path, filesystem, options) for path in paths]
         except BaseException:
@@ -136,8 +136,8 @@ class Listing:
     def _place(self, path: str, filesystem: Any, options: Mapping[str, Any]) -> GivenPath:
         _, chained, rest = path.partition("::")
         if filesystem is not None:
-            return GivenPath(path, filesystem._strip_protocol(path), filesystem, "")  # noqa: SLF001 - fsspec's own way
-        # An archive is a file system that holds a file open: one for this run, which can be closed with it.
+            return GivenPath(path, filesystem._strip_protocol(path), filesystem, "")  # noqa: SLF001 - fsspec's way
+        # An archive's file system keeps a file open: use a separate one, which this run can close.
         own = {"skip_instance_cache": True} if chained else {}
         try:
             if path.startswith("zip://"):
@@ -150,7 +150,7 @@ class Listing:
         return GivenPath(path, key, fs, f"::{rest}" if chained else "")
 
     def look(self, *, follow: bool) -> list[File]:
-        """The files there are now, each once; no place, or one without any, is an error, unless they are waited for."""
+        """The files that exist now, each once; unless `follow`, a missing or empty path is an error."""
         files: dict[tuple[int, str], File] = {}
         real = cache(os.path.realpath)
         absent: list[str] = []
@@ -169,7 +169,7 @@ class Listing:
             for file in here:
                 key = file.key
                 if place.on_disk:
-                    # Two spellings of one name are one file; a link is a name of its own.
+                    # Two spellings of one path are one file; a link counts as a name of its own.
                     folder, name = os.path.split(key)
                     key = os.path.join(real(folder), name)  # noqa: PTH118 - text, as fsspec has it
                 files.setdefault((id(file.fs), key), file)
@@ -180,11 +180,11 @@ class Listing:
         return list(files.values())
 
     def reads(self) -> list[ReadPaths]:
-        """The places, for those who write meanwhile."""
+        """The places for `RunFiles`, so that sinks do not write there."""
         return [ReadPaths(each.given, each.key, None if is_local(each.fs) else each.fs) for each in self._places]
 
     def close(self) -> None:
-        """Let go of archives."""
+        """Close the archives."""
         while self._ours:
             fs = self._ours.pop()
             for part in (fs, getattr(fs, "of", None)):
@@ -194,14 +194,14 @@ class Listing:
 
 
 def _check_archive(path: str, archive: str, options: Mapping[str, Any]) -> None:
-    """Refuse what is no archive; fsspec, which finds out too, would leave it open."""
+    """Refuse a file that is not a zip archive; fsspec would detect it too, but leave the file open."""
     with fsspec().open(archive or options["fo"], "rb") as file:
         if not is_zipfile(file):
-            raise FileReadError(path, "cannot be opened: the file is no zip archive")
+            raise FileReadError(path, "cannot be opened: the file is not a zip archive")
 
 
 def again(file: File) -> File | None:
-    """The file as it is now; None if it is not there any more."""
+    """The file as it is now; None if it no longer exists."""
     file.fs.invalidate_cache()
     try:
         info = file.fs.info(file.key)
@@ -217,19 +217,19 @@ def _identity(info: Mapping[str, Any]) -> tuple[int | None, str | None]:
 
 
 def vanished(file: File) -> FileChangedError:
-    """The error of a file that is gone."""
-    return FileChangedError(file.path, "was there, and is not any more: keep files until they have been read")
+    """Make the error for a file that was removed."""
+    return FileChangedError(file.path, "no longer exists: keep files until they have been read")
 
 
 def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
-    """The paths that a source was given, as text; refuses what is none, and URLs that nobody here can read."""
+    """The paths given to a source, as text; invalid paths and unsupported URLs are refused."""
     items: Iterable[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(items, Iterable) or isinstance(items, (bytes, Iterator)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"{module}() at {Site.here()} reads a path, or a list of paths, and got {paths!r}")
+        raise CompositionError(f"{module}() at {Site.here()} needs a path or a list of paths, and got {paths!r}")
     texts: list[str] = []
     for path in items:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
-            raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is no path")
+            raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is not a path")
         texts.append(os.fspath(path))
         if filesystem is None:
             url_argument(module, texts[-1])
@@ -239,7 +239,7 @@ def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
 
 
 def is_local(fs: Any) -> bool:
-    """Whether a file system is this machine's own."""
+    """Whether a file system is the local one."""
     return "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
 
 

@@ -1,4 +1,4 @@
-"""The options of everything that reads files, and the source that is made of them."""
+"""The options that all file readers share, and the sources built from them."""
 
 import codecs
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -19,34 +19,35 @@ from .times import PathTime, time_argument
 
 
 class Options(TypedDict, total=False):
-    """The options of everything that reads files.
+    """The options that all file readers share.
 
-    - `time`: the time of every value, from a function of it; from a column's name; or, the same for a whole file, from
-      its path (`name_time`, `path_time`): then files are read in the order of their times. Times must not go back.
-      Without it all is at 0, or, with `follow`, every file at a time of its own: 0, 1, 2, ...
-    - `compression`: "infer" (the default: by the name, `.gz .bz2 .zst .lz4 .br .xz`), "gzip", ..., or None.
-    - `block_size`: how many bytes are read and decoded at a time, 4 MiB unless said otherwise; in memory there is about
-      one such block, and what is made of it, or five where lines become tables, which are parsed side by side.
-    - `follow`: when all has been read, look for new files every `every` seconds (of trio's clock; by default 1), until
-      a `take` has enough, or somebody beside calls `running.finish()`, which reads no further and completes what has
-      come, or aborts. What is not there, yet or any more, a folder too, is waited for, which the status and the log
-      say. A file is read when two looks in a row find it the same; a name that begins with `.` or `_`, or ends as
-      `.part` or `.tmp`, is no file yet. New files come in the order of their names. A file that changes when it has
-      been found whole is an error. With times of paths, a day is complete when a file of a later day has come, or at
-      `finish()`, and a file of an earlier day is an error; where such come, and values say their times, leave out
-      `time=`, and give them below: `ps.restamp(lambda _: 0), ps.stamp(f, lateness=...)`.
-    - `available`: in a run with a journal, take the files that have come since the last run with it, then end, as a
-      job does that is started every night (Spark's `availableNow`); the next run goes on from there. The rest is as
-      with `follow`: a file that is still being written when the run begins is one for the next run, and files may be
-      taken away when they have been read. With times of paths, of columns or of functions the last time is completed
-      with what has come, and done again, whole, by the next run; so keep the files of that time until then.
-    - `filesystem`: fsspec's, for `paths` within it; `storage_options`: what fsspec needs for URLs.
+    - `time`: the time of every value. A function of the value, a column's name, or a time from the file's path
+      (`name_time`, `path_time`), which orders the files by their times. Times must not decrease. Without `time`, every
+      value is at 0 or, with `follow`, every file has its own time: 0, 1, 2, ...
+    - `compression`: `"infer"` (the default: from the name, `.gz .bz2 .zst .lz4 .br .xz`), `"gzip"`, ..., or None.
+    - `block_size`: the number of bytes that are read and decoded at a time, by default 4 MiB. Memory holds about one
+      block and the values made from it, or five where lines become tables, because blocks are parsed in parallel.
+    - `follow`: after all files are read, look for new ones every `every` seconds (of trio's clock; by default 1). This
+      goes on until a `take` downstream has enough, or another task calls `running.finish()`, which stops reading and
+      completes all times so far, or aborts the run. A missing path, even a folder, is waited for; the status and the
+      log report it. A file is read once two looks in a row find it unchanged. Names that begin with `.` or `_`, or end
+      in `.part` or `.tmp`, are unfinished files and skipped. New files are read in the order of their names. A file
+      that changes after it was found complete is an error. With times from paths, a day is complete when a file of a
+      later day arrives, or at `finish()`; a file of an earlier day is then an error. If late files can arrive and the
+      values contain their times, leave out `time=` and set times below: `ps.map_time(lambda _: 0), ps.stamp(f,
+      lateness=...)`.
+    - `available`: in a run with a journal, read the files that arrived since the last run with it, then end. Use it for
+      a job that is started every night (like Spark's `availableNow`). Everything else is as with `follow`: a file that
+      is still being written is left to the next run, and files may be removed once they were read. With times from
+      paths, columns or functions, the last time is completed with the files so far, and the next run redoes it as a
+      whole, so keep the files of that time until then.
+    - `filesystem`: an fsspec file system that contains `paths`; `storage_options`: what fsspec needs for URLs.
 
-    A run with a journal is refused where a file has changed that an earlier one has read; where nothing that is in it
-    is done, it is read anew instead, so that one that made a run fail can be mended. Where some of it is, as of a file
-    with several times, nobody knows where in the new one to go on.
-    A file is known by its size, the time it was written and, on this machine, a digest of its first and last 64 KiB:
-    what is changed in the middle of a larger one, with its size and time kept, nobody notices.
+    A run with a journal is refused if a file that an earlier run read has changed. If nothing from that file is
+    completed, the file is read again instead, so you can fix a file that made a run fail. If a part of it is completed
+    (a file may have several times), there is no safe place to continue. A file is identified by its size, its
+    modification time and, on this machine, a digest of its first and last 64 KiB. A change in the middle of a larger
+    file that keeps its size and time goes undetected.
     """
 
     time: "str | PathTime | Callable[[Any], Hashable] | None"
@@ -60,7 +61,7 @@ class Options(TypedDict, total=False):
 
 
 class Tabular(Options, total=False):
-    """The options of everything that reads tables: see `read_csv`."""
+    """The options that all table readers share: see `read_csv`."""
 
     as_: As
     columns: Sequence[str] | None
@@ -80,11 +81,11 @@ def files_source(
     on_error: Any = "fail",
     told: Mapping[str, Any] | None = None,
 ) -> Source[Any]:
-    """A source of what a format reads; refuses options that mean nothing."""
+    """Make a source that reads files of a format; invalid options are refused."""
     unknown = sorted(set(options) - _KNOWN)
     if unknown:
         raise CompositionError(
-            f"{name}() at {Site.here()} got {', '.join(f'{key}=' for key in unknown)}, which it does not know"
+            f"{name}() at {Site.here()} does not have the option {', '.join(f'{key}=' for key in unknown)}"
             f"{nearest(unknown[0], _KNOWN)}"
         )
     time, block = options.get("time"), options.get("block_size", BLOCK)
@@ -93,7 +94,7 @@ def files_source(
     if follow and available:
         raise CompositionError(
             f"{name}() at {Site.here()} got follow=True, which waits for new files, and available=True, which ends "
-            f"when it has read those that are there: say one of them"
+            f"after the files that exist now: give only one of them"
         )
     compression = options.get("compression", "infer")
     time_argument(name, time)
@@ -102,7 +103,7 @@ def files_source(
     if compression not in {"infer", None, *CODECS.values()}:
         known = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
         raise CompositionError(
-            f"{name}() at {Site.here()} got compression={compression!r}: it is 'infer', None, or one of {known}"
+            f"{name}() at {Site.here()} got compression={compression!r}: it must be 'infer', None, or one of {known}"
         )
     filesystem = options.get("filesystem")
     plan = ReadPlan(
@@ -117,7 +118,7 @@ def files_source(
         available,
     )
     shown = list(plan.paths)
-    # What was said is shown, and tells one pipeline from another.
+    # The blueprint shows the given options, and they distinguish one pipeline from another.
     given = {**(told or {}), **options}
     said = tuple((key, value) for key, value in given.items() if value is not None)
     return Source(with_policy(Module(name, _Opened(plan), (shown if len(shown) > 1 else shown[0],), said), on_error))
@@ -136,7 +137,7 @@ def tabular_source(
     usual: As = "rows",
     told: Mapping[str, Any] | None = None,
 ) -> Source[Any]:
-    """A source of what a format reads of tables; `format` is given the columns and the schema that are wanted."""
+    """Make a source that reads tables of a format; `format` gets the requested columns and schema."""
     shape_argument(name, as_)
     wanted = columns_argument(name, columns, options.get("time"))
     typed = schema_argument(name, schema)
@@ -145,7 +146,7 @@ def tabular_source(
 
 
 class _Opened:
-    """Makes the kernel of a plan; the blueprint shows the paths alone."""
+    """Makes the kernel of a plan; its repr shows only the paths."""
 
     def __init__(self, plan: ReadPlan) -> None:
         self._plan = plan
@@ -155,23 +156,23 @@ class _Opened:
 
 
 def encoding_argument(module: str, encoding: Any) -> None:
-    """Refuse, when composing, an encoding that Python does not know."""
+    """Refuse, when composing, an encoding that Python does not support."""
     try:
         codecs.lookup(encoding)
     except (LookupError, TypeError):
         raise CompositionError(
-            f"{module}() at {Site.here()} got encoding={encoding!r}, which Python does not know"
+            f"{module}() at {Site.here()} got encoding={encoding!r}, which Python does not support"
         ) from None
 
 
 def columns_argument(module: str, columns: Any, time: Any) -> tuple[str, ...] | None:
-    """The columns that are wanted; refuses what is no list of names, or lacks the time."""
+    """The requested columns; anything but a list of distinct names, or one without the time column, is refused."""
     if columns is None:
         return None
     names = () if isinstance(columns, str) else tuple(columns)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise CompositionError(
-            f"{module}() at {Site.here()} needs a list of columns' names, each once, and got columns={columns!r}"
+            f"{module}() at {Site.here()} needs columns= to be a list of distinct column names, and got {columns!r}"
         )
     if isinstance(time, str) and time not in names:
         raise CompositionError(f"{module}() at {Site.here()} got time={time!r}, which is not among the columns {names}")

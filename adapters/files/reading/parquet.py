@@ -1,4 +1,4 @@
-"""`read_parquet` and `read_arrow`: files that are tables already."""
+"""`read_parquet` and `read_arrow`: readers for files that contain tables."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -20,30 +20,30 @@ from .options import Options, Tabular, tabular_source
 from .streams import RawFile, compression_of, explained
 
 ROWS = 65_536
-"""The most rows that become values at a time."""
+"""The maximum number of rows that become values at a time."""
 
 BUFFER = 1 << 20
-"""A column of a row group is read in such pieces, not at once."""
+"""The buffer size for reading a column, so that a row group's column is not read at once."""
 
 BYTES = 64 << 20
-"""The number of bytes of a file, decompressed, that are read at a time, if more than a row has as many."""
+"""The maximum decompressed bytes that are read at a time, unless a single row is larger."""
 
 
 @attrs.frozen
 class _Typed:
-    """Columns that all files have, of the same types: chosen, and cast to what was said."""
+    """The columns to read and the types to cast them to, the same for all files."""
 
     columns: tuple[str, ...] | None
     schema: Any
 
     def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
-        """Take the columns from the first file, and compare those of the others with them."""
+        """Take the columns from the first file, and compare other files with it."""
         pa = pyarrow()
         unique(file, schema.names)
         types = arrow_types(self.schema)
         missing_columns(file, schema.names, (*(self.columns or ()), *types))
         names = self.columns or schema.names
-        # Types that were said are cast to, so they agree in any case.
+        # Columns with a given type are cast to it, so they always agree.
         shown = pa.schema([(name, types.get(name, schema.field(name).type)) for name in names if name in schema.names])
         if agreed.schema is None:
             agreed.settle(file, shown)
@@ -52,7 +52,7 @@ class _Typed:
         agreed.check_types(file, shown)
 
     def cast(self, file: File, batch: RecordBatch, agreed: Agreed) -> RecordBatch:
-        """A batch of the columns and types that were agreed."""
+        """Select the agreed columns of a batch, cast to the agreed types."""
         pa = pyarrow()
         schema = agreed.schema
         columns = [batch.column(name) for name in schema.names]
@@ -60,13 +60,13 @@ class _Typed:
             try:
                 columns = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
             except pa.ArrowException as exc:
-                raise FileReadError(file.path, f"does not fit into schema=: {exc}") from None
+                raise FileReadError(file.path, f"does not match schema=: {exc}") from None
         return pa.RecordBatch.from_arrays(columns, schema=schema) if columns else batch
 
 
 @attrs.frozen
 class ParquetFormat(ReadFormat):
-    """Row groups, one after the other."""
+    """Parquet files, read one row group at a time."""
 
     typed: _Typed
     options: Mapping[str, Any]
@@ -74,7 +74,7 @@ class ParquetFormat(ReadFormat):
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         parquet = import_module("pyarrow.parquet")
-        with explained(file, raw, "is no Parquet file that can be read"):
+        with explained(file, raw, "is not a readable Parquet file"):
             reader = parquet.ParquetFile(raw, **{"pre_buffer": False, "buffer_size": BUFFER, **self.options})
             refuse_joined_parquet(file, raw, reader.metadata)
         with reader:
@@ -93,7 +93,7 @@ class ParquetFormat(ReadFormat):
 
 
 def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
-    """The number of rows of a row group that are read at a time: fewer where they are large."""
+    """The number of rows of a row group to read at a time; fewer if rows are large."""
     columns = map(group.column, range(group.num_columns))
     size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in names)
     return max(1, min(ROWS, BYTES * group.num_rows // max(1, size)))
@@ -101,7 +101,7 @@ def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
 
 @attrs.frozen
 class ArrowFormat(ReadFormat):
-    """Record batches, of a file or a stream."""
+    """Record batches of an Arrow file or stream."""
 
     typed: _Typed
     compression: str | None
@@ -118,7 +118,7 @@ class ArrowFormat(ReadFormat):
     def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[RecordBatch]:
         ipc = import_module("pyarrow.ipc")
         if compression_of(file.path, self.compression) is None:
-            with explained(file, raw, "is no Arrow IPC that can be read"):
+            with explained(file, raw, "is not readable Arrow IPC"):
                 begin = raw.read(6)
                 raw.seek(0)
                 if begin == b"ARROW1":
@@ -127,15 +127,15 @@ class ArrowFormat(ReadFormat):
                     for number in range(start.at, reader.num_record_batches):
                         yield reader.get_batch(number)
                     return
-        with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, "is no Arrow IPC stream"):
+        with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, "is not readable Arrow IPC"):
             if stream.plain and file.size == 0:
-                raise FileReadError(file.path, "is empty, and no Arrow IPC")
+                raise FileReadError(file.path, "is empty, and so not Arrow IPC")
             for number, batch in enumerate(ipc.open_stream(stream.arrow())):
                 if number >= start.at:
                     yield batch
             if stream.arrow().read(1):
                 raise FileReadError(
-                    file.path, "goes on behind the end of its stream: give each stream a file of its own"
+                    file.path, "continues after the end of its stream: write each stream to its own file"
                 )
 
 
@@ -165,7 +165,7 @@ def read_parquet(
     on_error: Any = "fail",
     **options: Unpack[Options],
 ) -> Source[Any]:
-    """Read Parquet files: every row a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
+    """Read Parquet files: every row as a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
 
     >>> import tempfile, pyarrow, pyarrow.parquet, pullstream as ps
     >>> from pullstream import files
@@ -177,17 +177,17 @@ def read_parquet(
     ...     ps.run(ps.pipe(delays, ps.collect(timed=True)))
     [(9, ('AA', 9)), (9, ('UA', None)), (10, ('AA', 10)), (10, ('UA', None))]
 
-    Only `columns` are read, if they are named. All files have the same columns of the same types, the first file's,
-    unless `schema` (a mapping of names to Arrow types or their names, or a `pyarrow.Schema`) says what a column is cast
-    to. A timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`. 65,536 rows are read at a time,
-    or 64 MiB of them if these are fewer. Some of these are in memory at once, as pyarrow has them and as values; beside
-    them the pages that pyarrow decodes, whole: of large values a writer may have put a row group's into one, which is
-    then there twice. `parquet_options` go to `pyarrow.parquet.ParquetFile`.
+    `columns` selects the columns to read. All files must have the same columns with the same types as the first file,
+    except that `schema` (a mapping of names to Arrow types or their names, or a `pyarrow.Schema`) gives types to cast
+    to. A timestamp is an int (microseconds since 1970, UTC) unless `as_="batches"`. At most 65,536 rows or 64 MiB are
+    read at a time. Memory holds a few such pieces, both in pyarrow's form and as values, and the whole pages that
+    pyarrow decodes. If values are large, a page may be as large as its row group, and it is then in memory twice.
+    `parquet_options` are passed to `pyarrow.parquet.ParquetFile`.
 
-    Files that were joined end to end (`cat`) are refused, as the last one's footer knows nothing of the others: join
-    tables. A file that cannot be read, wholly or from some row group on, is a failure that names it; with `on_error`,
-    see `map`, what is left of it is left out, revealed or diverted, as its path. `paths`, what else can be said
-    (`Options`) and what is raised: see `read_text`.
+    Parquet files joined end to end (`cat`) are refused, because the last footer describes only the last file: join the
+    tables instead. A file that cannot be read, entirely or from some row group on, is an error that names it. With
+    `on_error` (see `map`) the rest of it is skipped, revealed or diverted, as its path. For `paths`, the other options
+    (`Options`) and the errors see `read_text`.
     """
     arguments = dict(parquet_options or {})
     return tabular_source(
@@ -217,7 +217,7 @@ def read_arrow(
     on_error: Any = "fail",
     **options: Unpack[Options],
 ) -> Source[Any]:
-    """Read Arrow IPC files (Feather, too) and streams, whichever a file is; a stream may be compressed as a whole.
+    """Read Arrow IPC files (including Feather) and streams; the kind is detected, and a stream may be compressed.
 
     >>> import tempfile, pyarrow, pullstream as ps
     >>> from pullstream import files
@@ -229,9 +229,9 @@ def read_arrow(
     ...     ps.run(ps.pipe(days, ps.map(len), ps.collect(timed=True)))
     [(1, 2), (2, 1)]
 
-    `as_`, `columns`, `schema`, `on_error` and the rest are those of `read_parquet`; a record batch of the file is in
-    memory at a time. A stream may end wherever a batch does, as the format has it, and nothing may follow its end; nor
-    may a file follow another.
+    `as_`, `columns`, `schema`, `on_error` and the rest are those of `read_parquet`. Memory holds one record batch of
+    the file at a time. A stream without an end marker is complete after any batch, as the format allows. Data after the
+    end of a stream, or a file joined to another, is an error.
     """
     return tabular_source(
         "read_arrow",

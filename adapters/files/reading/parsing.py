@@ -1,4 +1,4 @@
-"""Lines that become Arrow tables: parsed block by block with the same types, and the bad ones found."""
+"""Parsing of lines into Arrow tables, block by block with fixed types, and the search for bad lines."""
 
 import re
 from bisect import bisect_left
@@ -18,27 +18,27 @@ from .listing import File
 from .streams import Stream
 
 FEW: Final = 64
-"""The number of rows among which the bad are looked for one by one."""
+"""The number of rows below which bad ones are searched one by one."""
 
 WIDTH: Final = 2
-"""The number of blocks that are parsed while one is handed on."""
+"""The number of blocks parsed ahead."""
 
 MOST: Final = 2**31 - 1
-"""The most bytes that pyarrow parses in one piece."""
+"""The maximum bytes that pyarrow parses in one piece."""
 
 _COUNTED = re.compile(r"^((?:CSV parse error|In CSV column #(\d+)): )Row #\d+: | in row \d+$")
-"""The part of pyarrow's messages that numbers a row, in what it was given of the file, and a column."""
+"""The row number in pyarrow's messages, which counts within the parsed piece, and the column number."""
 
 _ROW = re.compile(r"Row #(\d+): ")
 
 Parse = Callable[[bytes], Any]
-"""Makes a table of whole lines; raises if one of them cannot be parsed, or does not fit."""
+"""A function that makes a table of whole lines; it raises if a line cannot be parsed or does not match."""
 
 
 def settled(
     blocks: Iterable[Block | Overlong], agreed: Agreed, settle: Callable[[Block], None]
 ) -> Iterator[Block | Overlong]:
-    """The blocks that are not empty; until columns and types are agreed on, `settle` takes them from one."""
+    """The blocks that are not empty; `settle` gets one if columns and types are not agreed on yet."""
     for block in blocks:
         if isinstance(block, Overlong):
             yield block
@@ -49,7 +49,7 @@ def settled(
 
 
 class Sieve:
-    """Parses blocks at once and, where that fails, finds the lines that are bad by halving."""
+    """Parses whole blocks and, if that fails, finds the bad lines by bisection."""
 
     def __init__(
         self,
@@ -70,10 +70,11 @@ class Sieve:
         self._quote = quote
         self._unreadable = (ValueError, pyarrow().ArrowException)
         self._strict = strict
-        """Whether every line gives a row, so that one that swallows the next is found; and if so, what quotes it."""
+        """The quote character if every line must give a row, so that a line that swallows the next is found; else
+        None."""
 
     def pieces(self, blocks: Iterable[Block | Overlong], stream: Stream) -> Iterator[Piece]:
-        """The tables of blocks, and what is bad in them, in order; the next blocks are parsed meanwhile."""
+        """Parse blocks ahead, and yield their tables and bad parts in order."""
         rest = iter(blocks)
         reading: Future[Block | Overlong | None] = start_in_thread(next, rest, None)
         parsed: deque[tuple[Block | Overlong, Future[Any]]] = deque()
@@ -90,9 +91,9 @@ class Sieve:
                 elif parsed and (over or len(parsed) > self._width or parsed[0][1].done()):
                     yield from self._of_block(*parsed.popleft(), stream)
                 else:
-                    # What is parsed does not wait for what is read, which may take any time.
+                    # Wait for either, because reading may take long.
                     wait([reading, *(future for _, future in parsed)], return_when=FIRST_COMPLETED)
-            # What could not be read is told of behind what comes before it (R8).
+            # A reading error is raised after everything read before it (R8).
             reading.result()
         finally:
             wait([reading, *(future for _, future in parsed)])
@@ -120,7 +121,7 @@ class Sieve:
         try:
             return self._checked(block.data, block.count)
         except self._unreadable:
-            # Found again, with its line.
+            # Raised again during bisection, with its line.
             return None
 
     def _checked(self, data: bytes, lines: int) -> Any:
@@ -128,8 +129,8 @@ class Sieve:
         table = self._parse(data)
         if self._strict is not None:
             if table.num_rows != lines and table.num_rows != _count_rows(data):
-                raise ValueError("the row does not end where the line does; is a quote or a bracket left open?")
-            # The last that is not empty: an open quote swallows the empty ones behind it, and they do not count.
+                raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
+            # Check the last non-empty line: an open quote swallows empty lines after it, which do not count.
             last = data.rstrip()
             last = last[last.rfind(b"\n") + 1 :] + b"\n"
             if self._strict and last.count(self._strict) % 2 and self._parse(last * 2).num_rows != 2:
@@ -152,7 +153,7 @@ class Sieve:
                 yield Table(batch, line, numbered.start)
                 line = None if line is None else line + len(batch)
             return
-        # Where a function of the user's leaves rows out, rows and what is made of them do not go together.
+        # If the user's handler may drop rows, rows and lines do not correspond.
         if end - begin > (FEW if self._width else 1):
             middle = (begin + end) // 2
             yield from self._sieved(numbered, begin, middle)
@@ -161,12 +162,12 @@ class Sieve:
         yield from self._picked(numbered, [at for at in range(begin, end) if rows[at].strip()], problem)
 
     def _picked(self, numbered: "_NumberedRows", left: Sequence[int], problem: Exception) -> Iterator[Piece]:
-        """The good among a few rows, and the bad, each in its place."""
+        """Separate the good from the bad among a few rows, keeping their order."""
         rows = numbered.rows
         bad: dict[int, Exception] = {}
         batch: RecordBatch | None = None
         while left and batch is None:
-            # Most often the parser says which row it is.
+            # The parser usually names the row.
             named = _ROW.search(str(problem))
             place = int(named[1]) - 1 if named is not None else -1
             problems = self._bad(rows, left[place : place + 1] if place >= 0 else ()) or self._bad(rows, left)
@@ -177,12 +178,12 @@ class Sieve:
             except self._unreadable as exc:
                 problem = exc
                 if not problems:
-                    # Each can be read by itself, though not together.
+                    # Each row parses alone, but not all together.
                     break
         yield from self._in_order(numbered, left, bad, batch)
 
     def _bad(self, rows: Sequence[bytes], places: Sequence[int]) -> dict[int, Exception]:
-        """Rows that cannot be read, each by itself, with the reason."""
+        """Parse rows one by one; returns the errors of those that fail."""
         problems: dict[int, Exception] = {}
         for at in places:
             try:
@@ -201,10 +202,10 @@ class Sieve:
             line, size = numbered.lines[first], 1
             if first in bad:
                 error = FileReadError(self._file.path, self._told(bad[first]), line)
-                # pyarrow's own error is not its cause: it would be shown as well, with other numbers.
+                # Not chained to pyarrow's own error, which would be shown with other row numbers.
                 yield Bad(numbered.rows[first].rstrip(b"\r\n"), error, numbered.start, at + 1 < len(order))
             else:
-                # As many as are lines one after the other.
+                # As many rows as are on consecutive lines.
                 for after in order[at + 1 :] if batch is not None else ():
                     if after in bad or numbered.lines[after] != line + size:
                         break
@@ -218,11 +219,11 @@ class Sieve:
             at += size
 
     def _of_rows(self, rows: Sequence[bytes]) -> RecordBatch:
-        """A batch of a row each."""
+        """Parse rows into a batch, and check that it has one row for each."""
         data = b"".join(rows)
         table = self._checked(data, count_lines(data))
         if table.num_rows != len(rows):
-            raise ValueError("the row does not end where the line does; is a quote or a bracket left open?")
+            raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
         return pyarrow().RecordBatch.from_arrays([_one(column) for column in table.columns], schema=table.schema)
 
     def _told(self, problem: Exception) -> str:
@@ -233,7 +234,7 @@ class Sieve:
 
 @attrs.frozen
 class _NumberedRows:
-    """Rows of a block, and the lines at which they begin."""
+    """Rows of a block, and the numbers of the lines where they begin."""
 
     rows: Sequence[bytes]
     lines: Sequence[int]
@@ -241,12 +242,12 @@ class _NumberedRows:
 
 
 def _one(column: Any) -> Any:
-    """A column in one piece."""
+    """Combine a column into one chunk."""
     return column.chunk(0) if column.num_chunks == 1 else pyarrow().concat_arrays(column.chunks)
 
 
 def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:
-    """Pyarrow's message about a line, without its number of the row, and with the column's name."""
+    """Pyarrow's message about a line, without its row number and with the column's name."""
 
     def named(match: re.Match[str]) -> str:
         start, column = match.groups()
@@ -257,21 +258,21 @@ def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:
 
 def _advice(text: str, *, csv: bool) -> str:
     if "invalid UTF8" in text or "invalid UTF-8" in text:
-        return "; say encoding="
+        return "; set encoding="
     if "conversion error" in text or "changed from" in text:
         return (
-            "; name in schema= a type that fits all values: what it does not name has that of the first block of the "
-            "first file"
+            "; name a type in schema= that fits all values: types that it does not name come from the first block of "
+            "the first file"
         )
     if "Expected" in text and "columns" in text:
-        return "; look at delimiter and quotes"
+        return "; check delimiter and quotes"
     if csv and "quote" in text:
         return "; values with line breaks need ParseOptions(newlines_in_values=True)"
     if "unexpected field" in text:
-        return "; name it in schema=, or choose columns="
+        return "; name it in schema=, or select columns="
     return ""
 
 
 def _count_rows(data: bytes) -> int:
-    """The number of rows in lines: empty ones are none."""
+    """The number of rows in lines; empty lines are not rows."""
     return sum(1 for line in data.split(b"\n") if line.strip())

@@ -1,4 +1,4 @@
-"""Reading one piece ahead: the next is read and decoded while the last one is made values."""
+"""Reading one piece ahead: the next piece is decoded while values are made from the last one."""
 
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future, wait
@@ -11,9 +11,9 @@ _END: Final = object()
 
 
 class ReadAhead:
-    """The pieces of a file, of which the next is got ready meanwhile; for formats that are decoded outside Python.
+    """Iterates over the pieces of a file, and prepares the next one meanwhile; for formats decoded outside Python.
 
-    One thread at a time is in `pieces`.
+    Only one thread at a time uses `pieces`.
     """
 
     def __init__(self, pieces: Generator[Piece]) -> None:
@@ -30,7 +30,7 @@ class ReadAhead:
             raise StopIteration
         piece = cast("Piece", found)
         if not piece.more:
-            # Else there is nothing to wait for, and a thread takes more than the piece does.
+            # If more pieces are ready, starting a thread would cost more than the piece.
             self._next = start_in_thread(next, self._pieces, _END)
         return piece
 

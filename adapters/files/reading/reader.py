@@ -1,4 +1,4 @@
-"""Reading files in a run's threads: which file is next, what is in it, and at which times."""
+"""Reading of files in a run's threads: which file is next, its values, and their times."""
 
 from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import attrs
 
-from pullstream import Batch, CapabilityError, TimedBatch
-from pullstream.authoring import caught
+from pullstream import Batch
+from pullstream.authoring import TimedBatch, caught
+from pullstream.errors import CapabilityError
 from pullstream.timely import less_equal
 
 from ...arrow import Shape
@@ -25,18 +26,18 @@ from .times import PathTime, Timing
 from .watch import Watch
 
 SCHEMA: Final = ("schema",)
-"""The key at which a journal has the columns that files have agreed on."""
+"""The journal key for the columns that the files agreed on."""
 
 END: Final = ("end",)
-"""The key at which a journal has whether a run came to the end of the last file."""
+"""The journal key for whether a run reached the end of the last file."""
 
 MOST_TIMELESS: Final = 10_000
-"""The most that may be bad before the first value that has a time."""
+"""The maximum number of bad values before the first value with a time."""
 
 
 @attrs.frozen
 class ReadPlan:
-    """The arguments of a source of files; immutable."""
+    """The arguments of a file source; immutable."""
 
     paths: tuple[str, ...]
     format: ReadFormat
@@ -47,24 +48,24 @@ class ReadPlan:
     follow: bool = False
     every: float = 1.0
     available: bool = False
-    """Whether only the files are followed that are there at the beginning."""
+    """Whether to follow only the files that exist at the start."""
 
 
 @attrs.frozen
 class Floor:
-    """A promise that nothing before `time` will come any more."""
+    """A promise that no value before `time` follows."""
 
     time: Hashable
 
 
 @attrs.frozen
 class Wait:
-    """A request to wait: no new file is there at the moment."""
+    """A request to wait, because there is no new file."""
 
 
 @attrs.frozen
 class Decided:
-    """A fact that a later run with the same journal must know, whatever it has to do again."""
+    """A fact that later runs with the same journal need, whatever they repeat."""
 
     key: Hashable
     value: Any
@@ -72,7 +73,7 @@ class Decided:
 
 @attrs.frozen
 class Reached:
-    """The place that reading has reached, at some times in order."""
+    """The position reached in reading, after values with these times in order."""
 
     times: Sequence[Hashable]
     place: Position
@@ -82,7 +83,7 @@ Found = Batch[Any] | Floor | Wait | Decided | Reached
 
 
 class FilesReader:
-    """Reads files, a step at a time, each step in whatever thread; `close` may come at any time, from another."""
+    """Reads files step by step, each step in any thread; `close` may be called at any time from another thread."""
 
     def __init__(self, plan: ReadPlan, earlier: EarlierRun, run_files: RunFiles, *, catches: bool) -> None:
         self._plan = plan
@@ -98,17 +99,17 @@ class FilesReader:
         self._last: tuple[Hashable, ...] = ()
         """The time of the last value, if there was one."""
         self._front: tuple[Hashable, ...] = ()
-        """The same, as it was in front of the present file."""
+        """The last time before the current file."""
         self.ready = False
-        """Whether the next step takes so little that it needs no thread."""
+        """Whether the next step is quick enough to run without a thread."""
         self.path = ""
         self.done = 0
         self.of: int | None = None
         self.absent: list[str] = []
-        """Places that are waited for."""
+        """Missing paths that are waited for."""
 
     def step(self) -> list[Found] | None:
-        """The next thing that is found, None at the end; runs in a thread."""
+        """Read the next piece; None at the end. Runs in a thread."""
         with self._lock:
             self._stop.look()
             if self._steps is None:
@@ -116,11 +117,11 @@ class FilesReader:
             return next(self._steps, None)
 
     def stop(self) -> None:
-        """Make a step that is under way come to its end soon."""
+        """Make a running step end soon."""
         self._stop.set()
 
     def close(self) -> None:
-        """Let go of all files, when the step under way has ended; in a thread."""
+        """Close all files after the running step; runs in a thread."""
         self._stop.set()
         with self._lock:
             if self._steps is not None:
@@ -129,7 +130,7 @@ class FilesReader:
     def _read(self) -> Generator[list[Found]]:
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
-        absence = "available=True reads nothing there" if plan.available else "follow=True waits until it does"
+        absence = "available=True reads nothing there" if plan.available else "follow=True waits for it"
         with closing(Listing(plan.paths, plan.filesystem, plan.storage_options, absence)) as listing:
             self.absent = listing.absent
             reads = listing.reads()
@@ -164,7 +165,7 @@ class FilesReader:
         facts: list[Found] = []
         if self._earlier.journal:
             decided = (turn.number, turn.file.identity, ends_of(turn.file))
-            # Not only what is new: under a name that was there before there may be another file by now.
+            # Not only for new paths: another file may now be at a known path.
             if turn.file.path in self._mended or self._earlier.files.get(turn.file.path) != decided:
                 facts.append(Decided(turn.file.path, decided))
         if turn.time is not None:
@@ -174,10 +175,10 @@ class FilesReader:
             self._last = turn.last
         return facts
 
-    # ---- which file
+    # ---- order of files
 
     def _turns(self, listing: Listing) -> Iterator[Turn | None]:
-        """Files in their order; None where there is no new one at the moment."""
+        """Iterate over the files in order; None if there is currently no new one."""
         files = listing.look(follow=self._plan.follow)
         self._mended = self._earlier.mended(files, self._plan.time, numbered=self._plan.follow)
         self._earlier = self._earlier.as_now(files, self._mended)
@@ -197,7 +198,7 @@ class FilesReader:
         yield from turns
 
     def _dated(self, files: list[File], earlier: EarlierRun | None = None) -> list[Turn]:
-        """Files that have one time each, which their paths say, in the order of these."""
+        """The files that have one time each, from their paths, in the order of these times."""
         dated = [(self._plan.time.of(file.path), file) for file in files]
         times = [time for time, _ in dated]
         if not all(less_equal(first, second) for first, second in pairwise(times)):
@@ -235,7 +236,7 @@ class FilesReader:
             looked = True
             yield None
 
-    # ---- what is in it
+    # ---- content of a file
 
     def _file(self, turn: Turn, timing: Timing) -> Generator[list[Found]]:
         raw: RawFile | None = None
@@ -245,7 +246,7 @@ class FilesReader:
         try:
             with explained(file, None, "cannot be opened"):
                 raw = RawFile(file, self._stop)
-            # Not left to be closed when it is collected: it has the file, and layers above it.
+            # Closed explicitly, not by garbage collection: it holds the file, and there are layers above it.
             form = self._plan.format
             found = form.pieces(file, raw, turn.start, agreed)
             with ReadAhead(found) if form.decodes else closing(found) as pieces:
@@ -271,9 +272,9 @@ class FilesReader:
                 raw.close()
 
     def _told(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
-        """The values of a piece, all at once; what is wrong comes after those before it (R8)."""
+        """Yield the values of a piece with their times; errors come after the values before them (R8)."""
         facts: list[Found] = []
-        # A place is told for times that come one after the other in a file; a whole file's needs none.
+        # Positions are recorded if times increase within a file; one time for the whole file needs none.
         place = self._place(turn.file, piece) if self._earlier.journal and turn.time is None else None
         line = None if isinstance(piece, Bad) else piece.line
         try:
@@ -297,7 +298,7 @@ class FilesReader:
             yield facts
 
     def _parts(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        """Tables cut to as many rows as are made values at a time: many that are alive together cost more each."""
+        """Split tables into as many rows as become values at a time; many live objects are more expensive each."""
         for piece in pieces:
             if isinstance(piece, Table) and self._plan.shape != "batches" and len(piece.batch) > AT_A_TIME:
                 for begin in range(0, len(piece.batch), AT_A_TIME):
@@ -308,19 +309,19 @@ class FilesReader:
                 yield piece
 
     def _place(self, file: File, piece: Piece) -> Position:
-        """The place where reading a piece again begins: in front of it or, where there is no other way, of the file."""
+        """The position from which a piece can be read again: its start, or else the start of the file."""
         if piece.start is None:
             return Position(file.path, Start(), self._front)
         return Position(file.path, piece.start, self._last)
 
     def _rows(self, part: Batch[Any] | Bad) -> int:
-        """The number of lines that something is made of, if each is a row."""
+        """The number of lines of a part, if each line is a row."""
         if isinstance(part, Bad):
             return 1
         return sum(map(len, part.values)) if self._plan.shape == "batches" else len(part.values)
 
     def _advance(self, file: File, times: Sequence[Hashable], line: int | None = None) -> None:
-        """Go on to times, which are in order among themselves."""
+        """Advance to times, which are in order."""
         time = times[0]
         if self._last and self._last[0] is not time and not less_equal(self._last[0], time):
             where = file.path if line is None else f"{file.path}:{line}"
@@ -331,16 +332,16 @@ class FilesReader:
         if not self._plan.follow:
             below = "ps.stamp(..., lateness=...)"
         else:
-            # As every file that is followed has a time of its own.
-            below = "ps.restamp(lambda _: 0), ps.stamp(..., lateness=...)"
+            # Without time=, each followed file has its own time.
+            below = "ps.map_time(lambda _: 0), ps.stamp(..., lateness=...)"
         if isinstance(self._plan.time, PathTime):
-            first = "Files come in the order of their times; where values say theirs, read them"
+            first = "Files are read in the order of their times; if the values contain times, read them"
         else:
-            first = "Sort what is read, or read it"
-        return f"{first} without time= and give times below, with some lateness: {below} (R12)"
+            first = "Sort the input, or read it"
+        return f"{first} without time= and set times below, with some lateness: {below} (R12)"
 
     def _marked(self, bad: Bad, time: Hashable | None) -> Batch[Any] | None:
-        """A mark in the place of what is bad, at the file's time or at that of the value before it."""
+        """A mark in place of a bad value, at the file's time or that of the value before it."""
         if not self._catches:
             if isinstance(bad.error, FileReadError):
                 raise bad.error.with_policy() from bad.error.__cause__
@@ -353,8 +354,8 @@ class FilesReader:
         self._timeless.append(mark)
         if len(self._timeless) > MOST_TIMELESS:
             raise CapabilityError(
-                f"more than {MOST_TIMELESS:,} values cannot be read before the first that has a time to leave "
-                "them out at"
+                f"more than {MOST_TIMELESS:,} values cannot be read before the first one with a time, so they have no "
+                f"time at which to be skipped"
             ) from bad.error
         return None
 
@@ -364,10 +365,10 @@ class FilesReader:
 
 
 def check_over(plan: ReadPlan, earlier: EarlierRun) -> None:
-    """Refuse files that are others than those that an earlier run came to the end of; in a thread."""
+    """Refuse files that changed since an earlier run read them to the end; runs in a thread."""
     there: list[File] = []
     for path in plan.paths if earlier.files else ():
-        # A place that is gone is as one where there is nothing any more.
+        # A missing path counts as an empty one.
         with suppress(NoFilesError), closing(Listing([path], plan.filesystem, plan.storage_options)) as listing:
             there += listing.look(follow=True)
     earlier.check_over(there)

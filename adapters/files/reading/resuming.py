@@ -1,11 +1,11 @@
-"""The files that an earlier run with the same journal has read, and the place where this one goes on."""
+"""The files that an earlier run with the same journal read, and the position where this run continues."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import attrs
 
-from pullstream import JournalError
+from pullstream.errors import JournalError
 
 from .digests import ends_of
 from .formats import Start
@@ -15,81 +15,81 @@ from .times import PathTime
 Identity = tuple[int | None, str | None]
 
 Known = tuple[int, Identity, bytes | None]
-"""A file's number, what it was known by, and a digest of its ends."""
+"""A file's number, its identity, and a digest of its ends."""
 
 
 @attrs.frozen
 class Turn:
-    """A file that is to be read next."""
+    """A file that is read next."""
 
     file: File
     number: int
-    """The number of files before it; under `follow`, if nothing else gives one, its time."""
+    """The number of files before it; with `follow` this is also its time, unless it has another."""
     time: Hashable | None = None
-    """The time of all that is in it, if that is one."""
+    """The time of the whole file, if it has only one."""
     floor: Hashable | None = None
-    """The least time that may come behind it, if that is known."""
+    """The lower bound for times after it, if known."""
     start: Start = attrs.field(factory=Start)
     last: tuple[Hashable, ...] = ()
-    """The time of what stands in front of `start`, if there is anything."""
+    """The time of the values before `start`, if there are any."""
 
 
 @attrs.frozen
 class Position:
-    """The place of the last value at some time."""
+    """The position of the last value at some time."""
 
     path: str
     start: Start | None
-    """The place where reading goes on in the file; None behind it."""
+    """The position where reading the file continues; None after its end."""
     last: tuple[Hashable, ...]
 
 
 @attrs.frozen
 class EarlierRun:
-    """The record of what was read before; empty without a journal."""
+    """The record of the files that were read; empty without a journal."""
 
     journal: bool = False
     files: Mapping[str, Known] = attrs.field(factory=dict[str, Any])
     ended: bool = False
-    """Whether a run came to the end of the last file."""
+    """Whether a run reached the end of the last file."""
     schema: bytes | None = None
     place: Position | None = None
     done: Callable[[Hashable], bool] = lambda _: False
 
     @property
     def count(self) -> int:
-        """The number of files that have a number."""
+        """The number of numbered files."""
         return 1 + max((number for number, _, _ in self.files.values()), default=-1)
 
     @property
     def identities(self) -> dict[str, Identity]:
-        """The identities that files had when they were read."""
+        """The identities of the files when they were read."""
         return {path: identity for path, (_, identity, _) in self.files.items()}
 
     @property
     def order(self) -> list[str]:
-        """Paths in the order in which they were read."""
+        """The paths in the order in which they were read."""
         return sorted(self.files, key=lambda path: self.files[path][0])
 
     def mended(self, there: Sequence[File], time: object, *, numbered: bool) -> set[str]:
-        """The files that have changed, but of which nothing is done: one that failed, say, and was put right."""
+        """The files that have changed, but of which nothing is completed, such as one fixed after an error."""
         known = [file for file in there if file.path in self.files]
         return {
             file.path for file in known if self._nothing_done(file.path, time, numbered) and self._has_changed(file)
         }
 
     def _nothing_done(self, path: str, time: object, numbered: bool) -> bool:  # noqa: FBT001
-        """Whether no time of what is in a file is complete; `numbered`, files without times have their numbers'."""
+        """Whether no time of a file is complete; with `numbered`, files without times have their numbers as times."""
         number = self.files[path][0]
         if isinstance(time, PathTime):
             return not self.done(time.of(path))
         if time is None:
             return not self.done(number if numbered else 0)
-        # Files are read one after the other, and this is where the last value stands that is done.
+        # Files are read in order, and `place` is the position of the last completed value.
         return self.place is None or number > self.files[self.place.path][0]
 
     def as_now(self, there: Sequence[File], paths: set[str]) -> "EarlierRun":
-        """The same, with some of the files as they are now."""
+        """The record with some files replaced by their current state."""
         now = {file.path: (self.files[file.path][0], file.identity, None) for file in there if file.path in paths}
         return attrs.evolve(self, files={**self.files, **now})
 
@@ -104,7 +104,7 @@ class EarlierRun:
         return identity != file.identity or (ends is not None and ends != ends_of(file))
 
     def check_over(self, there: Sequence[File]) -> None:
-        """Refuse files that are others than those that a run came to the end of, which may have had enough of some."""
+        """Refuse changed files after a run that read all it needed, which need not be all files."""
         before, now = self.files, {file.path: file for file in there}
         for path in dict.fromkeys([*self.order, *now]):
             if path not in before and not self.ended:
@@ -112,14 +112,14 @@ class EarlierRun:
             if path not in before or path not in now or self._has_changed(now[path]):
                 what = "is new" if path not in before else "is gone" if path not in now else "has changed"
                 raise JournalError(
-                    f"{path} {what} since a run with this journal came to its end: its result would be another one "
-                    f"now. Begin anew with another journal (and, if files keep coming, with available=True, by which "
-                    f"each run takes those that are new, or follow=True, which waits for them), or put the files back "
-                    f"as they were (a file is known by its size, the time it was written and its ends)"
+                    f"{path} {what} since a run with this journal finished, so its result would differ now. Start "
+                    f"over with another journal, or put the files back as they were (a file is identified by its "
+                    f"size, its modification time and its ends). If files keep arriving, use available=True, with "
+                    f"which each run reads the new ones, or follow=True, which waits for them"
                 )
 
     def by_path(self, dated: Sequence[tuple[Hashable, File]], time: PathTime) -> list[tuple[Hashable, File]]:
-        """The files whose times are not done, of those that have one time each."""
+        """The files whose times are not complete, from those that have one time each."""
         paths = {file.path for _, file in dated}
         for path in self.files:
             if path not in paths and not self.done(time.of(path)):
@@ -129,16 +129,16 @@ class EarlierRun:
             if not self.done(at):
                 left.append((at, file))
             elif file.path not in self.files:
-                _refuse(file.path, f"is new, and is at {at!r}, which was completed without it")
+                _refuse(file.path, f"is new, and its time {at!r} was completed without it")
         return left
 
     def numbered(self, there: Mapping[str, File]) -> list[Turn]:
-        """The files that were begun, and whose numbers, which are their times, are not done."""
+        """The files that were begun and whose numbers, which are their times, are not complete."""
         paths = [path for path in self.order if not self.done(self.files[path][0])]
         return [Turn(_present(there, path), self.files[path][0]) for path in paths]
 
     def placed(self, order: Sequence[str], there: Mapping[str, File]) -> list[Turn]:
-        """The files from the place on at which the last value stands that is done, in a given order."""
+        """The files in a given order, from the position of the last completed value on."""
         place = self.place
         if place is None:
             return self._turns(order, there)
@@ -147,12 +147,12 @@ class EarlierRun:
         elif place.start is not None:
             _refuse(place.path, "was read in part, and is gone")
         else:
-            # It was read whole, like those before it; what is new will say by its times whether it comes too late.
+            # It was read entirely, as were those before it; the times of new files will show if they are too late.
             order = [path for path in order if self.files.get(path, (self.count,))[0] > self.files[place.path][0]]
             at = -1
         for path in order[: max(at, 0)]:
             if path not in self.files:
-                _refuse(path, "is new, and stands in front of what was read already")
+                _refuse(path, "is new, and comes before files that were already read")
         turns = self._turns(order[at if place.start is not None else at + 1 :], there)
         if turns:
             turns[0] = attrs.evolve(turns[0], start=place.start or Start(), last=place.last)
@@ -172,7 +172,7 @@ def _present(there: Mapping[str, File], path: str) -> File:
 
 def _refuse(path: str, what: str) -> NoReturn:
     raise JournalError(
-        f"{path} {what}, in an earlier run with this journal: what comes of it now would not go together with what "
-        f"that run completed. Put the files back as they were (a file is known by its size, the "
-        f"time it was written and its ends), or begin anew with another journal"
+        f"{path} {what}, in an earlier run with this journal, so new results would not be consistent with those "
+        f"that the run completed. Put the files back as they were (a file is identified by its size, its modification "
+        f"time and its ends), or start over with another journal"
     )

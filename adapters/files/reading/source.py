@@ -1,4 +1,4 @@
-"""The source of everything that is read from files."""
+"""The source behind all file readers."""
 
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -8,8 +8,9 @@ from typing import Any, Final
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream import DONE, Batch, Done, JournalError, Kernel
-from pullstream.authoring import Carries, Outside, Remainder, Traits, catches
+from pullstream import DONE, Batch
+from pullstream.authoring import Carries, Done, Kernel, Outside, Remainder, Traits, catches
+from pullstream.errors import JournalError
 
 from ..conflicts import RunFiles
 from .reader import (
@@ -32,7 +33,7 @@ PLACE: Final = "place"
 
 
 class FilesSource(Kernel[Any], Outside):
-    """Reads in threads, a block when what there was has been handed on."""
+    """Reads files in threads, the next block after the last one was delivered."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
@@ -44,16 +45,16 @@ class FilesSource(Kernel[Any], Outside):
         self._rest = Remainder()
         self._floor: tuple[Hashable, ...] = ()
         self._passed: tuple[Hashable, ...] = ()
-        """The last time at which nothing more will come, if there is one."""
+        """The last time that is complete, if there is one."""
         self._limiter = trio.CapacityLimiter(2)
 
     @override
     async def acquire(self) -> None:
         if self._plan.follow and self.scope.begins_anew:
-            what, option = ("takes what is new in", "available=") if self._plan.available else ("follows", "follow=")
+            what, option = ("reads new files of", "available=") if self._plan.available else ("follows", "follow=")
             raise JournalError(
-                f"{self.location}, {what} a folder inside another module, where no journal knows which file had which "
-                f"time: put it into the pipeline itself, or read without {option}"
+                f"{self.location} {what} a folder inside another module, where a journal cannot record which file had "
+                f"which time: put it into the pipeline itself, or read without {option}"
             )
         run_files = RunFiles.of(self.run.common, self.run.journal)
         self._reading = FilesReader(self._plan, self._earlier(), run_files, catches=self._catches)
@@ -68,7 +69,7 @@ class FilesSource(Kernel[Any], Outside):
 
     @override
     def identity(self) -> object:
-        # Which files there are may change; that those that were read are the same, the ledger tells.
+        # The set of files may change. The ledger checks that the files read earlier are unchanged.
         return None
 
     @override
@@ -77,7 +78,7 @@ class FilesSource(Kernel[Any], Outside):
 
     @override
     async def unchanged(self) -> bool:
-        # What is followed may be taken away, and whatever comes was not asked for.
+        # Followed files may be removed, and any new ones are welcome.
         if not self._plan.follow:
             await self._thread(partial(check_over, self._plan, self._earlier()))
         return not self._plan.follow
@@ -88,7 +89,7 @@ class FilesSource(Kernel[Any], Outside):
         assert reading is not None
         while not self._rest.left:
             while not self._row:
-                # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
+                # A cancelled wait leaves the thread running; `release` stops it and waits for it.
                 facts = reading.step() if reading.ready else await self._thread(reading.step)
                 if facts is None:
                     await self._recorded()
@@ -112,7 +113,7 @@ class FilesSource(Kernel[Any], Outside):
         return self._rest.part(limit)
 
     async def _recorded(self) -> None:
-        """Record a completed time in the journal while this run goes on, so that the next does not do it again."""
+        """Record a completed time in the journal during the run, so that the next run does not repeat it."""
         below = self.scope.sidecar.consequences.carrying(self.location)
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])

@@ -1,4 +1,4 @@
-"""A file's bytes: read in threads, decompressed, and made UTF-8."""
+"""A file's bytes: read in threads, decompressed, and converted to UTF-8."""
 
 import codecs
 import os
@@ -10,7 +10,7 @@ from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
 from typing import Any, Final, Protocol
 from zipfile import BadZipFile
 from zlib import MAX_WBITS, decompressobj
-from zlib import error as ZlibError  # noqa: N812 - an exception's class, which is not written as one
+from zlib import error as ZlibError  # noqa: N812 - an exception class with a lowercase name
 
 from .errors import FileChangedError, FileReadError, Stopped
 from .listing import File, is_local, vanished
@@ -24,11 +24,11 @@ CODECS: Final = {
 STEP: Final = 64 << 10
 
 UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZipFile)
-"""Exceptions of decoders, beside pyarrow's own."""
+"""Exceptions of decoders, besides pyarrow's own."""
 
 
 class RawFile:
-    """A file as the file system gives it: what it raises is remembered, and a stream that has ended reads no more."""
+    """A file as the file system gives it; remembers errors, and stops reading when its stream has ended."""
 
     def __init__(self, file: File, stop: "Stop") -> None:
         self._file = file
@@ -37,7 +37,7 @@ class RawFile:
         self.ended_at = 0
         with self._remembered():
             if is_local(file.fs) and os.path.exists(file.key) and not os.path.isfile(file.key):  # noqa: PTH110, PTH113 - text
-                # Another may have come into its place since it was found; to open a pipe would take for ever.
+                # Another kind of file may have replaced it since it was found; opening a pipe would block.
                 raise no_file(file.path)
             try:
                 self._inner: Any = file.fs.open(file.key, "rb")
@@ -54,44 +54,44 @@ class RawFile:
             raise
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most `size`; none at the end."""
+        """Read at most `size` bytes; empty at the end."""
         with self._remembered():
             data: bytes = self._inner.read(size)
             self.ended_at += len(data)
             return data
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to another place."""
+        """Move to another position."""
         with self._remembered():
             self.ended_at = self._inner.seek(offset, whence)
             return self.ended_at
 
     def tell(self) -> int:
-        """The place in the file."""
+        """The position in the file."""
         return self._inner.tell()
 
     def readable(self) -> bool:
-        """Whether bytes come out."""
+        """Whether it can be read."""
         return True
 
     def writable(self) -> bool:
-        """Whether bytes go in."""
+        """Whether it can be written."""
         return False
 
     def seekable(self) -> bool:
-        """Whether there is a way back."""
+        """Whether it can be repositioned."""
         return bool(self._inner.seekable())
 
     def flush(self) -> None:
-        """Do nothing, as nothing is written."""
+        """Do nothing, because nothing is written."""
 
     @property
     def closed(self) -> bool:
-        """Whether the file has been let go."""
+        """Whether the file is closed."""
         return bool(self._inner.closed)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         try:
             self._inner.close()
         except BaseException as exc:
@@ -99,28 +99,28 @@ class RawFile:
             raise
 
     def check_whole(self) -> None:
-        """At the end of a file that was read from front to back: that it has not been shortened meanwhile."""
+        """Check, at the end of a sequential read, that the file was not truncated meanwhile."""
         size = self._file.size
         if size is not None and self.ended_at < size:
             raise FileChangedError(
                 self._file.path,
-                f"had {size:,} bytes, and ended after {self.ended_at:,}: it was shortened while it was read. Write "
-                f"files beside their place and rename them into it",
+                f"had {size:,} bytes, but ended after {self.ended_at:,}: it was truncated while it was read. Write "
+                f"files under another name and rename them into place",
             )
 
 
 class Stop:
-    """Whether the stream that reads has ended."""
+    """Whether the reading stream has ended."""
 
     def __init__(self) -> None:
         self._set = False
 
     def set(self) -> None:
-        """From now on nothing is read."""
+        """Stop all further reading."""
         self._set = True
 
     def look(self) -> None:
-        """Leave the thread, if nobody waits for it."""
+        """Raise `Stopped`, and so leave the thread, if the stream has ended."""
         if self._set:
             raise Stopped
 
@@ -136,7 +136,7 @@ class _Decoder(Protocol):
 
 
 class _GzipDecompressor:
-    """A member of a gzip file, decoded by zlib as `bz2` and `lzma` decode theirs."""
+    """A decoder for one member of a gzip file, with the interface of those of `bz2` and `lzma`."""
 
     def __init__(self) -> None:
         self._inner: Any = decompressobj(MAX_WBITS | 16)
@@ -155,7 +155,7 @@ class _GzipDecompressor:
         data = self._rest + data
         taken = len(data)
         while True:
-            # A call that fails gives nothing, and what stands in front of the bad place is wanted.
+            # A failing call returns nothing, but the data before the bad position is needed.
             before = self._inner.copy()
             try:
                 decoded = self._inner.decompress(data[:taken], max_length)
@@ -165,7 +165,7 @@ class _GzipDecompressor:
                 self._inner, taken = before, taken // 2
             else:
                 self._rest = self._inner.unconsumed_tail + data[taken:]
-                # What fills all the room may not be all: zlib keeps output back that had no place.
+                # If the output is full, zlib may hold back more.
                 self.needs_input = not self._rest and len(decoded) < max_length
                 return decoded
 
@@ -175,7 +175,7 @@ def _of_lzma(begin: bytes) -> LZMADecompressor:
 
 
 _DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
-    # pyarrow's loses what it had decoded in front of a bad place, and takes no stream of nothing between others.
+    # pyarrow's decoder loses the data before a bad position, and rejects empty streams between others.
     "gzip": lambda _: _GzipDecompressor(),
     "bz2": lambda _: BZ2Decompressor(),
     "xz": _of_lzma,
@@ -184,7 +184,7 @@ _DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
 
 
 class Streams:
-    """A file of compressed streams, read as one file; what follows the last is one, too, or an error."""
+    """Concatenated compressed streams, read as one; any other data after the last one is an error."""
 
     def __init__(self, raw: RawFile, decoder: Callable[[bytes], _Decoder]) -> None:
         self._raw = raw
@@ -194,7 +194,7 @@ class Streams:
         self.closed = False
 
     def read(self, size: int) -> bytes:
-        """The next bytes, at most `size`; none at the end."""
+        """Read at most `size` bytes; empty at the end."""
         while True:
             decoder, rest = self._decoder, b""
             if decoder is None or decoder.eof:
@@ -203,7 +203,7 @@ class Streams:
                     return b""
                 self._first = self._first or rest[:1]
                 if not rest.startswith(self._first):
-                    raise EOFError("something else follows the end of a compressed stream")
+                    raise EOFError("other data follows the end of a compressed stream")
                 decoder = self._decoder = self._make(rest)
             elif decoder.needs_input:
                 rest = self._raw.read(STEP)
@@ -213,21 +213,21 @@ class Streams:
                 return data
 
     def readable(self) -> bool:
-        """Whether bytes come out."""
+        """Whether it can be read."""
         return True
 
     def close(self) -> None:
-        """Do nothing: the file is let go by whoever opened it."""
+        """Do nothing: the opener closes the file."""
         self.closed = True
 
 
 class Stream:
-    """A file's content, read from front to back."""
+    """A file's content, read sequentially."""
 
     def __init__(self, raw: RawFile, compression: str | None, encoding: str | None = None) -> None:
         self.raw = raw
         self.plain = compression is None and encoding is None
-        """Whether places in the stream are places in the file."""
+        """Whether positions in the stream are positions in the file."""
         self._compressed = compression is not None
         self._trouble: Exception | None = None
         self._layers: list[Any] = [raw]
@@ -243,13 +243,13 @@ class Stream:
             self._layers.append(pa.transcoding_input_stream(native, encoding, "utf-8"))
 
     def read(self, size: int) -> bytes:
-        """The next bytes, at most `size`; none at the end."""
+        """Read at most `size` bytes; empty at the end."""
         if self.plain:
             data = self.raw.read(size)
             if not data:
                 self.raw.check_whole()
             return data
-        # In small steps: what comes before a place that cannot be decoded is not lost.
+        # In small steps, so that the data before an undecodable position is not lost.
         parts: list[bytes] = []
         if self._trouble is not None:
             raise self._trouble
@@ -266,24 +266,24 @@ class Stream:
         return b"".join(parts)
 
     def check_end(self) -> None:
-        """At the end: that there was something to be decompressed; of nothing, decoders make nothing."""
+        """Check, at the end, that the compressed file was not empty, which decoders accept silently."""
         if self._compressed and self.raw.ended_at == 0:
-            raise EOFError("the file is empty, where even nothing takes some bytes when it is compressed")
+            raise EOFError("the file is empty, but even compressed empty data takes some bytes")
 
     def arrow(self) -> Any:
-        """The input that pyarrow's own readers take."""
+        """The input for pyarrow's own readers."""
         return self._layers[-1]
 
     def fill(self, size: int) -> bytes:
-        """The next `size` bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
         data = self.read(size)
-        # What cannot be decoded is told of with the next call, behind what could.
+        # The next call reports data that cannot be decoded, after the data before it.
         while data and len(data) < size and self._trouble is None and (more := self.read(size - len(data))):
             data += more
         return data
 
     def skip(self, size: int) -> None:
-        """Go on behind the next bytes."""
+        """Skip bytes."""
         if self.plain:
             self.raw.seek(size, 1)
             return
@@ -291,13 +291,13 @@ class Stream:
             size -= len(data)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         for layer in reversed(self._layers):
             layer.close()
 
 
 def compression_of(path: str, given: str | None) -> str | None:
-    """The compression of a file: as was said or, for "infer", as its name says."""
+    """The compression of a file: as given or, for "infer", from its name."""
     if given != "infer":
         return given
     name = path.partition("::")[0].rpartition("/")[2].lower()
@@ -305,13 +305,13 @@ def compression_of(path: str, given: str | None) -> str | None:
 
 
 def transcoded(encoding: str) -> str | None:
-    """The encoding that has to be changed to UTF-8; None for what is UTF-8 already."""
+    """The encoding to convert to UTF-8; None if it already is UTF-8."""
     return None if codecs.lookup(encoding).name in {"utf-8", "utf-8-sig", "ascii"} else encoding
 
 
 @contextmanager
 def explained(file: File, raw: RawFile | None, what: str) -> Generator[None]:
-    """Turn what decoders raise into an error with the file's name; what the file system raised stays what it is."""
+    """Turn decoders' errors into errors that name the file; errors of the file system pass unchanged."""
     try:
         yield
     except FileReadError:

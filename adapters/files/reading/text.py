@@ -45,7 +45,7 @@ def read_text(
 def read_text(
     paths: Paths, *, encoding: str = "utf-8", on_error: Any = "fail", **options: Unpack[Options]
 ) -> Source[Any]:
-    r"""Read text files line by line; lines come without what ended them, which is `\n` or `\r\n`.
+    r"""Read text files line by line, without the line endings (`\n` or `\r\n`).
 
     >>> import tempfile, pathlib, pullstream as ps
     >>> from pullstream import files
@@ -56,23 +56,22 @@ def read_text(
     ...     ps.run(ps.pipe(lines, ps.filter(lambda line: "day" in line), ps.collect(timed=True)))
     [('2026-03-01', 'day 1'), ('2026-03-02', 'day 2')]
 
-    `paths` is a path, a glob, a folder (all that is in it, at any depth), a URL that fsspec knows, or a list of such.
-    In a folder, names that begin with `.` or `_`, or end as `.part` or `.tmp`, are left out; a pattern names files, not
-    folders. Else nothing is left out in silence: a folder that may not be read, a link to a folder, a pipe, a socket
-    and a device are errors, as are a compressed file without anything in it, one that is cut, or that goes on behind
-    its streams with something else.
+    `paths` is a path, a glob, a folder (all files in it, at any depth), a URL that fsspec supports, or a list of these.
+    In a folder, names that begin with `.` or `_`, or end in `.part` or `.tmp`, are skipped. A pattern matches files,
+    not folders. Nothing else is skipped silently. These are errors: an unreadable folder, a link to a folder, a pipe,
+    socket or device, and a compressed file that is empty, truncated, or followed by other data.
 
-    What else can be said is the same for all that reads files: see `Options`. With `on_error`, see `map`, what cannot
-    be read is left out and counted, revealed or diverted: a line that is no text in `encoding`, as bytes; or, as its
-    path, what is left of a file that cannot be decompressed. A line of more than 64 times the `block_size` is left out
-    by itself, told by its first 64 KiB.
+    All readers share the other options: see `Options`. `on_error` (see `map`) applies to everything that cannot be
+    read, which is skipped and counted, revealed or diverted: as bytes, a line that is not valid in `encoding`; as its
+    path, the rest of a file that cannot be decompressed. A line longer than 64 times the `block_size` is also such an
+    error. Only that line is skipped, and it is reported with its first 64 KiB.
 
     Raises:
-        CompositionError: when composing; an argument means nothing, or fsspec lacks what a URL needs.
+        CompositionError: when composing; an argument is invalid, or fsspec lacks a package for a URL.
         NoFilesError: at the first ask; there is no such file.
-        FileReadError: a line or a file cannot be read; it says which.
-        NoColumnError: a file has no column of a name in time=, columns= or schema=, whatever `on_error` says.
-        FileChangedError: a file was shortened or taken away while it was needed.
+        FileReadError: a line or a file cannot be read; the message names it.
+        NoColumnError: a file lacks a column named in time=, columns= or schema=, whatever `on_error` says.
+        FileChangedError: a file was truncated or removed while it was needed.
     """
     encoding_argument("read_text", encoding)
     return files_source(
@@ -87,7 +86,7 @@ def read_text(
 
 @attrs.frozen
 class BytesFormat(ReadFormat):
-    """Bytes as they come."""
+    """Blocks of bytes, unchanged."""
 
     compression: str | None
     block_size: int
@@ -110,7 +109,7 @@ def read_bytes(
     paths: Paths, *, on_error: Literal["result"], **options: Unpack[Options]
 ) -> Source[bytes | Failed[Any]]: ...
 def read_bytes(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Options]) -> Source[Any]:
-    r"""Read files as blocks of bytes, of `block_size` (by default 4 MiB), the last of a file shorter.
+    r"""Read files as blocks of `block_size` bytes (by default 4 MiB); the last block of a file may be shorter.
 
     >>> import tempfile, pathlib, pullstream as ps
     >>> from pullstream import files
@@ -120,7 +119,7 @@ def read_bytes(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Option
     ...     ps.run(ps.pipe(files.read_bytes(path, block_size=3), ps.collect()))
     [b'\x00\x01\x02', b'\x03\x04']
 
-    Compressed files are decompressed; `compression=None` gives them as they are. `paths`, the other options and what
-    is raised are those of `read_text`.
+    Compressed files are decompressed, unless `compression=None`. `paths`, the other options and the errors are those of
+    `read_text`.
     """
     return files_source("read_bytes", paths, BytesFormat, options, on_error=on_error)

@@ -1,4 +1,4 @@
-"""The times of what is read: from a file's path, from a column, or from a function of the value."""
+"""Times of the values that are read: from the file's path, from a column, or from a function of the value."""
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from pullstream import Batch, CompositionError, TimedBatch
-from pullstream.authoring import Ascending, Call, Site, Sync, ascending, stamped
+from pullstream import Batch, CompositionError
+from pullstream.authoring import Ascending, Call, Site, Sync, TimedBatch, ascending, stamped
 
 from ...arrow import Shape, pyarrow
 from .errors import FileReadError, NoColumnError
@@ -19,7 +19,7 @@ from .listing import File
 
 @attrs.frozen
 class PathTime:
-    """Gives all that is in a file one time, which its path says; `name_time` and `path_time` make one."""
+    """Gives all values of a file one time, taken from the file's path; made by `name_time` and `path_time`."""
 
     function: Callable[[str], Hashable]
 
@@ -27,11 +27,11 @@ class PathTime:
         """The time of a file.
 
         Raises:
-            FileReadError: it has none.
+            FileReadError: the file has no time.
         """
         time = self.function(path)
         if time is None:
-            raise FileReadError(path, "has no time: what was given to path_time returned None")
+            raise FileReadError(path, "has no time: the function given to path_time returned None")
         if why := no_time(time):
             raise FileReadError(path, f"has no time: {why}")
         return time
@@ -46,30 +46,30 @@ class _Named:
         matches = list(self.pattern.finditer(path))
         if not matches:
             raise FileReadError(
-                path, f"has no time: nothing in it matches {self.pattern.pattern!r}, which was given to name_time"
+                path, f"has no time: nothing in its path matches name_time's pattern, {self.pattern.pattern!r}"
             )
         text = matches[-1].group(1 if self.pattern.groups else 0)
         try:
             return self.convert(text)
         except Exception as exc:
-            exc.add_note(f"making a time of {text!r}, in the name of {path}")
+            exc.add_note(f"converting {text!r}, in the path {path}, to a time")
             raise
 
 
 def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTime:
-    r"""Take the time of what is read from the names of files, as `time=` of what reads them.
+    r"""Take times from the names of files; pass the result as `time=` to a reader.
 
-    `pattern` is a regular expression; where it matches last in a path (so a file's name goes before its folders'),
-    `convert` makes a time of the match or, if the pattern has one, of its first group.
+    `pattern` is a regular expression. Its last match in the path is used (so a file's name goes before its folders').
+    `convert` makes a time from the match, or from the first group if the pattern has one.
 
     >>> from datetime import date
     >>> from pullstream import files
     >>> files.name_time(r"\d{4}-\d\d-\d\d", date.fromisoformat).function("in/2026-03-01/log-2026-03-02.csv.gz")
     datetime.date(2026, 3, 2)
 
-    Files are read in the order of their times; then in that of their paths. A time is complete when the next one's
-    first file comes: with `follow` (see `Options`) the last one's only when the run is told to `finish()`, and a file
-    that comes after one of a later time is an error. `path_time` takes any function of a path.
+    Files are read in the order of their times, then of their paths. A time is complete when the first file of the next
+    time is read. With `follow` (see `Options`) the last time is complete only after `finish()`, and a file with an
+    earlier time than one before it is an error. `path_time` takes any function of a path.
     """
     Sync("a name's time is known at once")(Call("name_time", name="convert"), convert)
     try:
@@ -80,7 +80,7 @@ def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTim
 
 
 def path_time(function: Callable[[str], Hashable]) -> PathTime:
-    """Take the time of what is read from a function of the file's path (text), as `time=` of what reads it.
+    """Take times from a function of a file's path (a str); pass the result as `time=` to a reader.
 
     >>> from pullstream import files
     >>> files.path_time(lambda path: int(path.rpartition("=")[2].partition("/")[0])).function("t/day=7/part-0.parquet")
@@ -91,7 +91,7 @@ def path_time(function: Callable[[str], Hashable]) -> PathTime:
 
 
 class Timing:
-    """Gives what is read its times, all at once where they are in order; cuts it where they go back."""
+    """Assigns times to values: to whole batches if the times are in order, else in runs that are."""
 
     def __init__(self, time: str | Callable[[Any], Hashable] | None, shape: Shape) -> None:
         self._column = time if isinstance(time, str) else None
@@ -99,7 +99,7 @@ class Timing:
         self._shape = shape
 
     def timed(self, file: File, piece: Values | Table, whole: Hashable) -> Iterator[Batch[Any] | Bad]:
-        """The values of a piece, with their times; `whole` is that of all the file has, where it is one."""
+        """Pair the values of a piece with their times; `whole` is the time of the whole file, if it has one."""
         if isinstance(piece, Table) and self._function is not None and self._column is not None:
             yield from self._by_column(file, piece, self._column)
             return
@@ -120,7 +120,7 @@ class Timing:
         pa = pyarrow()
         if pa.types.is_nested(column.type):
             raise NoColumnError(
-                file.path, f"has no times in the column {name!r}, which is {column.type}; look at time="
+                file.path, f"has no times in the column {name!r}, whose type is {column.type}; check time="
             )
         if column.null_count or pa.types.is_floating(column.type):
             for row in pa.compute.indices_nonzero(column.is_null(nan_is_null=True)).to_pylist():
@@ -140,7 +140,7 @@ class Timing:
             times = list(map(function, values))
             same = times.count(times[0]) == len(times)
             bad = None in times or any(map(no_time, times[:1] if same else _different(times)))
-        except Exception:  # noqa: BLE001 - found again, with its line
+        except Exception:  # noqa: BLE001 - raised again below, with its line
             yield from self._one_by_one(file, values, line, function)
             return
         if bad:
@@ -150,7 +150,7 @@ class Timing:
         elif _in_order(times):
             yield TimedBatch(Ascending(times), values)
         else:
-            # Whoever compares them one by one finds the place.
+            # The engine compares the runs one by one, and so finds the place.
             yield from TimedBatch(times, values).runs()
 
     def _one_by_one(
@@ -161,27 +161,27 @@ class Timing:
             try:
                 time = stamped(value, function)
                 why = no_time(time)
-            except Exception as exc:  # noqa: BLE001 - the value has no time, and the policy says what becomes of it
+            except Exception as exc:  # noqa: BLE001 - the value has no time, and the policy decides what happens
                 name = self._column
                 if name is not None:
                     yield Bad(value, _timeless(file, name, value, at))
                 else:
-                    exc.add_note(f"giving a time to what is in {file.path}{'' if at is None else f':{at}'}")
+                    exc.add_note(f"computing the time of a value in {file.path}{'' if at is None else f':{at}'}")
                     yield Bad(value, exc)
             else:
                 if why is None:
                     yield Batch(time, [value])
                 else:
-                    yield Bad(value, FileReadError(file.path, f"has a value without a time: {why}; look at time=", at))
+                    yield Bad(value, FileReadError(file.path, f"has a value without a time: {why}; check time=", at))
 
 
 def no_time(time: Any) -> str | None:
-    """The reason why a value is no time; None if it is one."""
+    """The reason why a value cannot be a time; None if it can."""
     try:
         hash(time)
     except TypeError:
-        return f"{time!r} ({type(time).__name__}) can be changed, and a time cannot: make a tuple or a text of it"
-    return "NaN is neither before nor after anything" if _has_nan(time) else None
+        return f"{time!r} ({type(time).__name__}) is mutable, which a time must not be: convert it to a tuple or a str"
+    return "NaN has no place in the order of times" if _has_nan(time) else None
 
 
 def _has_nan(time: Any) -> bool:
@@ -193,12 +193,12 @@ def _has_nan(time: Any) -> bool:
 def _in_order(times: Sequence[Any]) -> bool:
     try:
         return ascending(times)
-    except Exception:  # noqa: BLE001 - what cannot be compared is in no order
+    except Exception:  # noqa: BLE001 - values that cannot be compared are not in order
         return False
 
 
 def _different(times: Sequence[Any]) -> Iterator[Any]:
-    """Times, without those that are the same as the one before."""
+    """The times, without direct repetitions of the same object."""
     last: Any = _different
     for time in times:
         if time is not last:
@@ -208,18 +208,18 @@ def _different(times: Sequence[Any]) -> Iterator[Any]:
 
 def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadError:
     if not isinstance(value, dict):
-        problem = f"it is no object, and time= names a member, {name!r}"
+        problem = f"it is not an object, but time= names a member, {name!r}"
     elif name in value:
         time: Any = value[name]  # pyright: ignore[reportUnknownVariableType]
         problem = f"{name!r}, which time= names, is null" if time is None else f"{name!r}: {no_time(time)}"
     else:
         has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
         problem = f"it has no member {name!r}, which time= names; it has {listed(has)}"
-    return FileReadError(file.path, f"has a value without a time: {problem}; look at time=", line)
+    return FileReadError(file.path, f"has a value without a time: {problem}; check time=", line)
 
 
 def time_argument(module: str, time: Any) -> None:
-    """Refuse, when composing, a `time=` that is no way to give times."""
+    """Refuse, when composing, a `time=` that cannot give times."""
     if time is None or isinstance(time, (str, PathTime)):
         return
     Sync("a value's time is known at once, from the value")(Call(module, name="time"), time)

@@ -1,7 +1,7 @@
-"""Folders of this machine: every file is told of, and what cannot be looked at is an error.
+"""Local folders: every file is reported, and anything unreadable is an error.
 
-The links of a folder that lead to other folders are not followed, for they may lead round, or to the same files twice;
-those that a pattern matches by name are.
+Links to other folders inside a folder are not followed, because they may form a cycle or lead to the same files twice.
+Links that a pattern matches by name are followed.
 """
 
 import os
@@ -19,17 +19,17 @@ Info = Mapping[str, Any]
 
 
 class Tree:
-    """The files of a folder, at any depth, or those that a pattern matches; with `waits`, links may lead nowhere."""
+    """The files in a folder at any depth, or those that match a pattern; with `waits`, dangling links are allowed."""
 
     def __init__(self, *, waits: bool) -> None:
         self._waits = waits
 
     def inside(self, folder: str) -> Iterator[tuple[str, Info]]:
-        """All files but those that are called as no data is."""
+        """All files except hidden and unfinished ones."""
         yield from self._below(folder, lambda name: not is_aside(name))
 
     def matching(self, pattern: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Info]]:
-        """The files that a pattern matches, with names that are wanted."""
+        """The files that match a pattern and whose names are `wanted`."""
         first, *rest = pattern.split("/")
         seen = dict(self._matching(first or "/", rest, wanted))
         yield from seen.items()
@@ -56,7 +56,7 @@ class Tree:
                     yield from self._file(path)
 
     def _fitting(self, folder: str, part: str) -> list[tuple[str, str]]:
-        """The entries that a part of a pattern matches; a folder that is only gone through need not be readable."""
+        """The entries that match one part of a pattern; without wildcards, the folder need not be readable."""
         if not has_magic(part):
             return [(part, f"{folder.rstrip('/')}/{part}")]
         fits = re.compile(fsspec().utils.glob_translate(part)).fullmatch
@@ -75,33 +75,33 @@ class Tree:
                 yield from self._file(path)
 
     def _names(self, folder: str) -> list[tuple[str, str]]:
-        """Names in a folder, and their paths; none if it has just been taken away."""
+        """The names in a folder with their paths; none if the folder was just removed."""
         try:
             return [(name, f"{folder.rstrip('/')}/{name}") for name in sorted(os.listdir(folder))]  # noqa: PTH208 - text
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as exc:
-            exc.add_note(f"looking for files to read: {folder} cannot be read. Allow it, or name what is to be read")
+            exc.add_note(f"looking for files to read: {folder} cannot be read. Allow it, or give the paths to read")
             raise
 
     def _is_there(self, path: str) -> bool:
-        """Whether something has a path; what may not be looked at is an error, and not nothing."""
+        """Whether a path exists; a path that may not be accessed is an error."""
         try:
             os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as exc:
-            exc.add_note(f"looking for files to read: {path} cannot be looked at. Allow it, or name what is to be read")
+            exc.add_note(f"looking for files to read: {path} cannot be accessed. Allow it, or give the paths to read")
             raise
         return True
 
     def _is_folder(self, path: str) -> bool:
-        return os.path.isdir(path)  # noqa: PTH112 - paths are text here, as fsspec has them
+        return os.path.isdir(path)  # noqa: PTH112 - paths are text here, as in fsspec
 
     def _refuse_link(self, path: str) -> None:
         if os.path.islink(path):  # noqa: PTH114 - as above
             raise FileReadError(
-                path, "is a link to a folder, which is not followed: name that folder among the paths, or move it away"
+                path, "is a link to a folder, which is not followed: add that folder to the paths, or remove the link"
             )
 
     def _file(self, path: str) -> Iterator[tuple[str, Info]]:
@@ -109,7 +109,7 @@ class Tree:
             status = os.stat(path)  # noqa: PTH116 - as above
         except FileNotFoundError:
             if os.path.islink(path) and not self._waits:  # noqa: PTH114 - as above
-                raise FileReadError(path, "is a link that leads nowhere: mend it, or move it away") from None
+                raise FileReadError(path, "is a dangling link: fix it, or remove it") from None
             return
         if not stat.S_ISREG(status.st_mode):
             raise no_file(path)
@@ -117,7 +117,7 @@ class Tree:
 
 
 def no_file(path: str) -> FileReadError:
-    """The error of a pipe, a socket or a device, which might never end, nor begin."""
+    """Make the error for a pipe, socket or device, which might block or never end."""
     return FileReadError(
-        path, "is a pipe, a socket or a device, and no file: move it away, or read what comes from it with ps.values"
+        path, "is a pipe, socket or device, not a regular file: remove it, or read its data with ps.values"
     )

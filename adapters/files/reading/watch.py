@@ -1,4 +1,4 @@
-"""Folders that are watched: which files are new, and whether they are whole."""
+"""Watched folders: which files are new, and whether they are complete."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ Identity = tuple[int | None, str | None]
 
 
 class Watch:
-    """Looks for files again and again.
+    """Looks for new files repeatedly.
 
-    A file counts as whole when two looks in a row find it the same; then it must stay as it is. It may be taken away
-    when it has been read.
+    A file counts as complete when two looks in a row find it unchanged. After that it must not change. It may be
+    removed after it was read.
     """
 
     def __init__(self, listing: Listing, given: Mapping[str, Identity]) -> None:
@@ -21,10 +21,10 @@ class Watch:
         self._growing: dict[str, Identity] = {}
 
     def fresh(self) -> list[File]:
-        """The files that are new and whole, in the order of names; those that appear later come later.
+        """The files that are new and complete, sorted by name.
 
         Raises:
-            FileChangedError: a file that was given earlier is another now.
+            FileChangedError: a file from an earlier call has changed.
         """
         there = {file.path: file for file in self._listing.look(follow=True)}
         for path, identity in list(self._given.items()):
@@ -41,10 +41,10 @@ class Watch:
         return whole
 
     def check(self, file: File) -> None:
-        """Check that a file has stayed the same while it was read.
+        """Check that a file did not change while it was read.
 
         Raises:
-            FileChangedError: it has not.
+            FileChangedError: it did.
         """
         now = again(file)
         if now is not None and now.identity != file.identity:
@@ -54,11 +54,11 @@ class Watch:
 def _changed(file: File, before: Identity) -> FileChangedError:
     size = before[0]
     if size is None or file.size is None or size == file.size:
-        problem = "was written again after it had been found whole"
+        problem = "was written again after it was found complete"
     else:
-        problem = f"had {size:,} bytes when it was found whole, and has {file.size:,} now"
+        problem = f"had {size:,} bytes when it was found complete, and has {file.size:,} now"
     return FileChangedError(
         file.path,
-        f"{problem}. Files in a folder that is followed do not change: write them elsewhere (or as .NAME.part) and "
-        f"rename them into it, or raise every= above the time that a writer may pause",
+        f"{problem}. Files in a followed folder must not change: write them elsewhere (or as .NAME.part) and "
+        f"rename them into it, or set every= to more than the longest pause of a writer",
     )

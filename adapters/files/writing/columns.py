@@ -1,4 +1,4 @@
-"""From values to Arrow record batches with one schema a file."""
+"""Conversion of values to Arrow record batches with one schema per file."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,15 +8,15 @@ from ...arrow.exact import TROUBLE
 from ...arrow.packing import Packing, SchemaError, batch_of, misfit, shown
 from ...arrow.rows import KINDS, RowBlock, blocks
 
-_ADVICE = "give a schema=, or make the values alike with ps.map"
+_ADVICE = "give a schema=, or convert the values with ps.map"
 
 
 class Columns:
-    """Makes record batches of values, with one schema a file.
+    """Makes record batches from values, with one schema per file.
 
-    Without a schema the columns are found by what comes: a type that holds all that was seen (a null is of any type,
-    an int may be a float) until `fix` is called, and after that every value must fit. `refuse` says why a schema cannot
-    be written, if so.
+    Without a schema the columns are inferred: until `fix` is called, each type is widened to hold all values so far
+    (null matches any type, and an int may become a float). After that every value must match. `refuse` returns the
+    reason why a schema cannot be written, or None.
     """
 
     def __init__(self, path: str, schema: Schema | None, refuse: Callable[[Schema], str | None]) -> None:
@@ -28,17 +28,17 @@ class Columns:
 
     @property
     def fixed(self) -> bool:
-        """Whether the schema is the file's."""
+        """Whether the file's schema is fixed."""
         return self._packing is not None
 
     def batches(self, values: Sequence[Any]) -> list[RecordBatch]:
-        """The values in Arrow's form, in order."""
+        """Convert values to record batches, in order."""
         if self._packing is not None:
             return list(self._packing.batches([(values, {})]))
         return list(map(self._found, blocks(values)))
 
     def fix(self) -> Schema:
-        """The file's schema, from now on."""
+        """Fix the file's schema."""
         if self._packing is None:
             self.schema = pyarrow().schema([]) if self.schema is None else self.schema
             if why := self._refuse(self.schema):
@@ -47,7 +47,7 @@ class Columns:
         return self.schema
 
     def fitted(self, batch: RecordBatch) -> Any:
-        """A batch that was made before the schema was known, as the schema has it."""
+        """Convert a batch made before the schema was fixed."""
         if not batch.schema.equals(self.schema):
             packing = Packing(self.schema, self._refusal, advice=_ADVICE, rows=self._fitted)
             (batch,) = packing.batches([([batch], {})])
@@ -57,7 +57,7 @@ class Columns:
     def _refusal(self, why: str) -> SchemaError:
         return SchemaError(f"{self._path}: {why}")
 
-    # ---- without a schema
+    # ---- without a given schema
 
     def _found(self, block: RowBlock) -> RecordBatch:
         pa = pyarrow()
@@ -65,8 +65,8 @@ class Columns:
         for name in names:
             if not isinstance(name, str):
                 place, row = next((place, row) for place, row in enumerate(block.values) if name in row)
-                what = f"the value {self._rows + place + 1}, {shown(row)}, is no row"
-                raise self._refusal(f"{what}: it has a column {shown(name)}, and names are text; {_ADVICE}")
+                what = f"the value {self._rows + place + 1}, {shown(row)}, is not a row"
+                raise self._refusal(f"{what}: it has a column {shown(name)}, but names must be str; {_ADVICE}")
         arrays: list[Any] = []
         for name, column in zip(names, block.columns, strict=True):
             try:
@@ -88,10 +88,10 @@ class Columns:
             names = self.schema.names
         if names is not None and len(names) == width:
             return names
-        why = f"it has {width} columns, where the file has {len(names or ())}; {_ADVICE}"
+        why = f"it has {width} columns, but the file has {len(names or ())}; {_ADVICE}"
         if block.bare:
-            why = f"rows are {KINDS}; make such with ps.map, or name an only column in a schema="
-        raise self._refusal(f"the value {self._rows + 1}, {shown(block.values[0])}, is no row: {why}")
+            why = f"rows are {KINDS}; convert the values with ps.map, or name a single column in a schema="
+        raise self._refusal(f"the value {self._rows + 1}, {shown(block.values[0])}, is not a row: {why}")
 
     def _united(self, found: Schema, columns: Sequence[Any]) -> Schema:
         pa = pyarrow()
@@ -110,7 +110,7 @@ class Columns:
                         united(pa.schema([(field.name, kind)]), pa.schema([field]))
                     except TROUBLE:
                         raise self._misfit(field.name, kind, column, exc) from None
-            raise self._refusal(f"its columns do not go together: {exc}; {_ADVICE}") from None
+            raise self._refusal(f"its columns do not match: {exc}; {_ADVICE}") from None
 
     def _misfit(self, name: str, kind: Any, column: Sequence[Any], exc: Exception) -> SchemaError:
         return self._refusal(f"{misfit(name, kind, column, self._rows, exc)}; {_ADVICE}")

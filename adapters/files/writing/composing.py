@@ -1,4 +1,4 @@
-"""Composing writing sinks: their arguments, and the refusal of wrong ones."""
+"""Composition of writing sinks: checks of their arguments."""
 
 import os
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from .target import Target, is_url
 
 
 class WriteOptions(TypedDict, total=False):
-    """The options of every writing sink, beside what is its own; `write_jsonl` says more.
+    """The options that all writing sinks share; `write_jsonl` explains them.
 
     - `key`: a function of a value, or a column's name, for the `{key}` in the target; by default None.
     - `manifest`: the path of a file that lists the files that have appeared; by default None.
-    - `open_files`: how many files that are compressed, Parquet or Arrow are under way at once; by default 64.
-    - `durable`: whether a file has reached the disk before it appears; by default True.
+    - `open_files`: the maximum number of unfinished files that are compressed, Parquet or Arrow; by default 64.
+    - `durable`: whether a file is synced to disk before it appears; by default True.
     - `storage_options`: what fsspec needs for URLs; by default None.
     """
 
@@ -45,10 +45,11 @@ def writer(
     rows: bool,
     **options: Unpack[WriteOptions],
 ) -> Sink[Any, list[Any]]:
-    """The sink; `own` are the module's own options, to be shown, and `rows` says whether values have columns."""
+    """Make a writing sink; `own` are the module's own options, for display, and `rows` says if values have columns."""
     if unknown := set(options) - _KNOWN:
         raise CompositionError(
-            f"{module}() at {Site.here()} takes no {min(unknown)}=; it takes {', '.join(sorted(_KNOWN | set(own)))}"
+            f"{module}() at {Site.here()} does not take {min(unknown)}=; it takes "
+            f"{', '.join(sorted(_KNOWN | set(own)))}"
             f"{nearest(min(unknown), _KNOWN | set(own))}"
         )
     place = Target.of(module, target)
@@ -58,13 +59,13 @@ def writer(
     Count(1)(Call(module, name="open_files"), options.get("open_files", 64))
     if place.grows and not format.grows:
         raise CompositionError(
-            f"{module}({place.template!r}) at {Site.here()}: such a file cannot grow, so it needs a {{time}} in its "
+            f"{module}({place.template!r}) at {Site.here()}: files of this kind cannot grow; add {{time}} to the "
             f"target",
         )
     if place.grows and place.is_url:
         raise CompositionError(
-            f"{module}({place.template!r}) at {Site.here()}: what is at a URL cannot grow; give it a {{time}}, or "
-            f"write to a local path",
+            f"{module}({place.template!r}) at {Site.here()}: a file at a URL cannot grow; add {{time}} to the target, "
+            f"or write to a local path",
         )
     plan = WritePlan(
         place,
@@ -86,5 +87,5 @@ def _manifest(module: str, path: Any) -> str | None:
     if path is None:
         return None
     if not (isinstance(path, str) or hasattr(path, "__fspath__")) or not str(path) or is_url(str(path)):
-        raise CompositionError(f"{module}() at {Site.here()} got manifest={path!r}: it is the path of a local file")
+        raise CompositionError(f"{module}() at {Site.here()} got manifest={path!r}: give the path of a local file")
     return str(path)

@@ -1,11 +1,11 @@
-"""The local file system: every operation that writing does on it goes through `Disk`.
+"""The local file system: all disk operations of the writing sinks go through `Disk`.
 
-No file is kept open between two operations: what is written is collected in blocks, and a block is appended by opening
-the file, writing and closing it. So the number of targets under way is not bounded by the system's limit on open
-files, and nothing is left open by whatever goes wrong. Files that grow are synced before they are renamed.
+No file stays open between two operations. Data is collected in blocks, and each block is appended by opening the file,
+writing and closing it. So the number of unfinished targets is not limited by the system's maximum of open files, and no
+error leaves a file open. Growing files are synced before they are renamed.
 
-No file is opened through a link. A folder may be held: what is in it is then reached by the folder's descriptor, and
-stays the same whatever somebody else puts in the place of its name.
+No file is opened through a link. A folder can be held: its entries are then reached by its descriptor, so they stay
+the same even if something else takes over its name.
 """
 
 import errno
@@ -23,11 +23,11 @@ from typing_extensions import Buffer
 BLOCK = 1 << 20
 
 PART: Final = re.compile(r"[0-9]+\.part")
-"""The names of files under way."""
+"""The names of unfinished files."""
 
 
 _HOLDS: Final = {os.open, os.mkdir, os.rmdir, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
-"""Whether the system reaches what is in a folder by its descriptor; Windows does not."""
+"""Whether the system can reach a folder's entries by its descriptor; Windows cannot."""
 
 
 class Disk:
@@ -37,49 +37,49 @@ class Disk:
         self._held: dict[Path, int] = {}
 
     def _at(self, path: Path) -> tuple[Path | str, int | None]:
-        """A path's name, and the folder that it is looked up in."""
+        """A path's name, and the folder in which to look it up."""
         folder = self._held.get(path.parent)
         return (path, None) if folder is None else (path.name, folder)
 
-    # ---- the single steps
+    # ---- single steps
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file, or a folder, that is no link; the caller closes it."""
+        """Open a file or folder that is not a link; the caller closes it."""
         name, folder = self._at(path)
         flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         return os.open(name, flags, 0o666, dir_fd=folder)
 
     def write(self, file: int, data: memoryview) -> int:
-        """Write as much as goes at once."""
+        """Write as much as possible in one call; returns the number of bytes."""
         return os.write(file, data)
 
     def sync(self, file: int) -> None:
-        """Wait until it is on the disk."""
+        """Sync a file to disk."""
         os.fsync(file)
 
     def close(self, file: int) -> None:
-        """Close what was opened."""
+        """Close a descriptor."""
         os.close(file)
 
     def lock(self, file: int) -> None:
-        """Lock a file until it is closed, or raise BlockingIOError; without flock (Windows) nobody is kept out."""
+        """Lock a file until it is closed, or raise BlockingIOError; does nothing without flock (Windows)."""
         if os.name == "posix":
             fcntl: Any = import_module("fcntl")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Put a file where another one may be, at once."""
+        """Rename a file, atomically replacing an existing one."""
         (name, folder), (new_name, new_folder) = self._at(old), self._at(new)
         os.replace(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         name, folder = self._at(path)
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
 
     def make_folder(self, path: Path) -> None:
-        """Make one folder, if it is not there."""
+        """Create a single folder if it does not exist."""
         name, folder = self._at(path)
         try:
             os.mkdir(name, dir_fd=folder)
@@ -88,10 +88,10 @@ class Disk:
                 raise
 
     def make_private(self, path: Path) -> None:
-        """Make one folder that is closed to others.
+        """Create a single folder that other users cannot access.
 
         Raises:
-            FileExistsError: something has its name.
+            FileExistsError: the name is taken.
         """
         name, folder = self._at(path)
         os.mkdir(name, 0o700, dir_fd=folder)
@@ -102,32 +102,32 @@ class Disk:
         os.rmdir(name, dir_fd=folder)
 
     def listing(self, folder: Path) -> list[Path]:
-        """The names in a folder."""
-        return [folder / name for name in os.listdir(self._held.get(folder, folder))]  # noqa: PTH208 - of a descriptor
+        """List the paths in a folder."""
+        return [folder / name for name in os.listdir(self._held.get(folder, folder))]  # noqa: PTH208 - a descriptor
 
     def look(self, path: Path) -> os.stat_result:
-        """The status of what is there: of a link itself, and not of where it leads."""
+        """The status of a path; for a link, that of the link itself."""
         name, folder = self._at(path)
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def shorten(self, file: int, size: int) -> None:
-        """Cut a file off."""
+        """Truncate a file."""
         os.ftruncate(file, size)
 
     def read(self, file: int, offset: int, size: int) -> bytes:
-        """A part of a file."""
+        """Read a part of a file."""
         os.lseek(file, offset, os.SEEK_SET)
         return os.read(file, size)
 
-    # ---- what is made of them
+    # ---- combined steps
 
     def append(self, path: Path, *data: Buffer) -> None:
-        """Write at the end of a file, which is made if it is not there."""
+        """Append to a file, which is created if it does not exist."""
         with self.opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
             self.put(file, path, *data)
 
     def put(self, file: int, path: Path, *data: Buffer) -> None:
-        """Write all of it to an open file."""
+        """Write all data to an open file."""
         try:
             for piece in data:
                 rest = memoryview(piece).cast("B")
@@ -139,17 +139,17 @@ class Disk:
 
     @contextmanager
     def opened(self, path: Path, flags: int) -> Generator[int]:
-        """A file, for some operations."""
+        """Open a file for several operations."""
         file = self.open(path, flags)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise OSError(errno.EEXIST, "is no file", str(path))
+                raise OSError(errno.EEXIST, "is not a regular file", str(path))
             yield file
         finally:
             self.close(file)
 
     def part_of(self, path: Path, offset: int, size: int) -> bytes:
-        """A part of a file, shorter only at its end."""
+        """Read a part of a file; shorter only at its end."""
         data = bytearray()
         with self.opened(path, os.O_RDONLY) as file:
             while len(data) < size and (more := self.read(file, offset + len(data), size - len(data))):
@@ -157,7 +157,7 @@ class Disk:
         return bytes(data)
 
     def cut(self, path: Path, size: int) -> None:
-        """Cut a file off."""
+        """Truncate a file."""
         with self.opened(path, os.O_WRONLY) as file:
             self.shorten(file, size)
 
@@ -173,7 +173,7 @@ class Disk:
         return self.look(path).st_size
 
     def flush(self, path: Path) -> None:
-        """Wait until a file's content, or a folder's names, are on the disk."""
+        """Sync a file's content, or a folder's names, to disk."""
         if path in self._held:
             self.sync(self._held[path])
             return
@@ -184,7 +184,7 @@ class Disk:
             self.close(file)
 
     def folders(self, path: Path, *, durable: bool) -> None:
-        """Make a folder and those above it, so that they survive a power cut."""
+        """Create a folder and its parents so that they survive a power cut."""
         missing = [path]
         while not missing[-1].is_dir() and missing[-1].parent != missing[-1]:
             missing.append(missing[-1].parent)
@@ -196,10 +196,10 @@ class Disk:
 
     @contextmanager
     def held(self, folder: Path, *, link: bool = False) -> Generator[os.stat_result]:
-        """Reach what is in a folder by its descriptor; what it is. Only if said so may it be a `link`.
+        """Reach a folder's entries by its descriptor; yields its status. It may be a link only with `link`.
 
         Raises:
-            NotADirectoryError: it is none.
+            NotADirectoryError: it is not a folder.
         """
         path = folder.resolve() if link else folder
         file = self.open(path, os.O_RDONLY | os.O_DIRECTORY) if _HOLDS else None
@@ -214,10 +214,10 @@ class Disk:
 
     @contextmanager
     def inside(self, root: Path, folder: Path, *, durable: bool) -> Generator[None]:
-        """Hold a folder that is `root` or below it; what is not there is made, and nothing below `root` is a link.
+        """Hold `root` or a folder below it; missing folders are created, and no link is allowed below `root`.
 
         Raises:
-            NotADirectoryError: something is.
+            NotADirectoryError: a part of the path is not a folder, or is a link.
         """
         self.folders(root, durable=durable)
         with ExitStack() as holding:
@@ -235,7 +235,7 @@ class Disk:
 
 
 class Out:
-    """A growing file as encoders want it: `write` collects, a block at a time goes to the file."""
+    """A growing file for encoders: `write` collects data, which goes to the file in blocks."""
 
     def __init__(self, disk: Disk, path: Path) -> None:
         self._disk = disk
@@ -246,7 +246,7 @@ class Out:
         self.size = 0
 
     def write(self, data: Buffer) -> int:
-        """Append."""
+        """Append data."""
         view = memoryview(data).cast("B")
         if self._discarded:
             return len(view)
@@ -259,28 +259,28 @@ class Out:
         return len(view)
 
     def hand_over(self) -> None:
-        """Keep nothing back."""
+        """Write the buffered data to the file."""
         if self._block:
             self._disk.append(self._path, self._block)
             self._block = bytearray()
 
     def finish(self) -> None:
-        """Hand over what is left; an empty file is a file, too."""
+        """Write the remaining data; an empty file is created, too."""
         self.hand_over()
         if not self.size:
             self._disk.append(self._path)
 
     def discard(self) -> None:
-        """Take nothing any more: pyarrow's writers write what ends a file even when they are thrown away."""
+        """Ignore all further data: pyarrow's writers write the end of a file even when they are discarded."""
         self._discarded = True
         self._block = bytearray()
 
     def flush(self) -> None:
-        """Do nothing: pyarrow says it after each row group."""
+        """Do nothing: pyarrow calls it after each row group."""
 
     def close(self) -> None:
-        """Do nothing: pyarrow says it, and whoever made this calls `finish`."""
+        """Do nothing: pyarrow calls it, but the owner calls `finish`."""
 
     def writable(self) -> bool:
-        """Whether it can be written to, as files say it."""
+        """Whether it can be written to, as in Python's file interface."""
         return True

@@ -1,4 +1,4 @@
-"""From units (bytes, or tables) to a file's content."""
+"""Encoders that turn units (bytes or tables) into a file's content."""
 
 import bz2
 import lzma
@@ -25,7 +25,7 @@ _BY_SUFFIX: Mapping[str, Codec] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd
 
 
 def codec_argument(module: str, target: object, compression: object) -> Codec | None:
-    """The codec of a target: as said, or by the name's suffix; anything else is refused."""
+    """The codec of a target: as given, or from the name's suffix; an unknown one is refused."""
     if compression == "infer":
         return _BY_SUFFIX.get((suffixes(str(target)) or [""])[-1])
     for codec in _BY_SUFFIX.values():
@@ -34,8 +34,8 @@ def codec_argument(module: str, target: object, compression: object) -> Codec | 
     if compression is not None:
         known = ", ".join(map(repr, dict.fromkeys(_BY_SUFFIX.values())))
         raise CompositionError(
-            f"{module}() at {Site.here()} got compression={compression!r}: it is 'infer' (by the suffix), None, or "
-            f"one of {known}",
+            f"{module}() at {Site.here()} got compression={compression!r}: it must be 'infer' (by the suffix), "
+            f"None, or one of {known}",
         )
     return None
 
@@ -49,11 +49,11 @@ class Encoder(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Write what ends the file."""
+        """Write the end of the file."""
 
 
 class Plain(Encoder):
-    """Bytes as they are."""
+    """Writes bytes unchanged."""
 
     def __init__(self, out: Out) -> None:
         self._out = out
@@ -73,7 +73,7 @@ class _Compressor(Protocol):
 
 
 _COMPRESSORS: Mapping[Codec, Callable[[], _Compressor]] = {
-    # With a header, which has no time and no name in it.
+    # The gzip header contains neither a time nor a name, so equal values give equal files.
     "gzip": lambda: zlib.compressobj(wbits=zlib.MAX_WBITS | 16),
     "bz2": bz2.BZ2Compressor,
     "xz": lzma.LZMACompressor,
@@ -81,7 +81,7 @@ _COMPRESSORS: Mapping[Codec, Callable[[], _Compressor]] = {
 
 
 class Compressed(Encoder):
-    """Bytes through a compressor, one member or frame a file."""
+    """Writes bytes through a compressor, as one member or frame per file."""
 
     def __init__(self, codec: Codec, out: Out) -> None:
         self._out = out
@@ -98,7 +98,7 @@ class Compressed(Encoder):
 
 
 class Zstandard(Encoder):
-    """Bytes through pyarrow's Zstandard, one frame a file."""
+    """Writes bytes through pyarrow's Zstandard, as one frame per file."""
 
     def __init__(self, out: Out) -> None:
         pa = pyarrow()
@@ -116,14 +116,14 @@ class Zstandard(Encoder):
 
 
 def encoded(codec: Codec | None, out: Out) -> Encoder:
-    """Bytes, through a codec."""
+    """The encoder for bytes with a codec."""
     if codec is None:
         return Plain(out)
     return Zstandard(out) if codec == "zstd" else Compressed(codec, out)
 
 
 class CsvEncoder(Encoder):
-    """Tables as CSV: text always quoted, nulls empty."""
+    """Writes tables as CSV: text always quoted, nulls empty."""
 
     def __init__(self, codec: Codec | None, out: Out, delimiter: str, header: Buffer) -> None:
         self._encoder = encoded(codec, out)
@@ -141,14 +141,14 @@ class CsvEncoder(Encoder):
 
 
 def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
-    """A table's lines, or its first line."""
+    """Encode a table's rows as CSV, or its header."""
     csv: Any = import_module("pyarrow.csv")
     out = pyarrow().BufferOutputStream()
     lonely = table.num_columns == 1 and table.column(0).null_count > 0
     if lonely and _is_text(table.schema.field(0).type):
         table, lonely = table.set_column(0, table.schema.names[0], table.column(0).fill_null("")), False
     csv.write_csv(table, out, csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384))
-    # To whoever reads CSV, an empty line is no row. Values that are no text have no line ends in them.
+    # CSV readers skip empty lines, so quote the null of a single column. Values other than text contain no line ends.
     return _quoted(out.getvalue().to_pybytes()) if lonely else out.getvalue()
 
 
@@ -158,13 +158,13 @@ def _is_text(kind: DataType) -> bool:
 
 
 def _quoted(lines: bytes) -> bytes:
-    """Lines of which none is empty."""
+    """The lines, with empty ones quoted."""
     return b"".join((line or b'""') + b"\n" for line in lines.split(b"\n")[:-1])
 
 
 @lru_cache(maxsize=1024)
 def csv_takes(kind: DataType) -> bool:
-    """Whether a column of some type can be CSV, whatever is in it: bytes can be anything."""
+    """Whether CSV can represent every value of a type; bytes it cannot."""
     pa = pyarrow()
     try:
         csv_of(pa.table([pa.nulls(1, kind)], names=["column"]), ",")
@@ -175,7 +175,7 @@ def csv_takes(kind: DataType) -> bool:
 
 @lru_cache(maxsize=1024)
 def parquet_takes(kind: DataType) -> bool:
-    """Whether a column of some type can be Parquet."""
+    """Whether Parquet can store a column of a type."""
     pa = pyarrow()
     try:
         import_module("pyarrow.parquet").ParquetWriter(pa.BufferOutputStream(), pa.schema([("column", kind)])).close()
@@ -185,7 +185,7 @@ def parquet_takes(kind: DataType) -> bool:
 
 
 class ParquetEncoder(Encoder):
-    """Tables as Parquet, a row group each."""
+    """Writes tables as Parquet, one row group per table."""
 
     def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:
         parquet: Any = import_module("pyarrow.parquet")
@@ -203,7 +203,7 @@ class ParquetEncoder(Encoder):
 
 
 class ArrowEncoder(Encoder):
-    """Tables as an Arrow IPC file, a record batch each."""
+    """Writes tables as an Arrow IPC file, one record batch per table."""
 
     def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:
         ipc = pyarrow().ipc
@@ -212,7 +212,7 @@ class ArrowEncoder(Encoder):
 
     @override
     def write(self, unit: Any) -> None:
-        # A copy has buffers of just the length of what is in them, however much room there was while it was gathered.
+        # Copied buffers have the exact length of their data; the originals may have spare capacity.
         copied = [_copy(column) for column in unit.columns]
         self._writer.write_table(pyarrow().Table.from_arrays(copied, schema=unit.schema) if copied else unit)
 

@@ -1,4 +1,4 @@
-"""The kinds of files: how values wait, and what writes them."""
+"""The kinds of files: how values wait, and how they are encoded."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -27,14 +27,14 @@ from .raw import Raw, RawBytes, RawRows
 
 @attrs.frozen
 class WriteFormat(ABC):
-    """A kind of file: the module that writes it, and the codec that the whole file goes through."""
+    """A kind of file, with the module that writes it and the codec for the whole file."""
 
     module: str
     codec: Codec | None
 
     @property
     def grows(self) -> bool:
-        """Whether a file may have parts appended."""
+        """Whether data can be appended to a file."""
         return True
 
     @property
@@ -44,21 +44,21 @@ class WriteFormat(ABC):
 
     @abstractmethod
     def raw(self, disk: Disk, path: Path, shown: str) -> Raw:
-        """A store in which values wait."""
+        """Make a store in which values wait."""
 
     def head(self, raw: Raw) -> Buffer:
-        """The bytes that such a file begins with, before anything is compressed."""
+        """The first bytes of a file, uncompressed."""
         _ = raw
         return b""
 
     @abstractmethod
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        """The encoder of a file, after `head` if it is wanted; called when there is a unit, or at the end."""
+        """Make the encoder of a file, with a `head` if wanted; called when there is a unit, or at the end."""
 
 
 @attrs.frozen
 class LinesFormat(WriteFormat):
-    """Bytes, made of values one by one."""
+    """Bytes, made from values one by one."""
 
     lines: Callable[[Sequence[Any]], bytes]
 
@@ -73,7 +73,7 @@ class LinesFormat(WriteFormat):
 
 @attrs.frozen
 class TableFormat(WriteFormat):
-    """Rows: with a schema or without, and how many are a unit."""
+    """Rows, with or without a schema, and the number of rows per unit."""
 
     schema: Schema | None
     unit: int
@@ -83,21 +83,21 @@ class TableFormat(WriteFormat):
         return RawRows(disk, path, Columns(shown, self.schema, self.refusal), self.unit)
 
     def takes(self, kind: DataType) -> bool:
-        """Whether a column may be of some type."""
+        """Whether a column may have a type."""
         _ = kind
         return True
 
     def refusal(self, schema: Schema) -> str | None:
-        """The text about columns that cannot be written."""
+        """The reason why columns cannot be written; None if they can."""
         for field in schema:
             if not self.takes(field.type):
                 what = f"the column {field.name!r} is {field.type}, which {self.module} cannot write"
-                return f"{what}; flatten it into plain columns, or make text of it, with ps.map"
+                return f"{what}; convert it to plain columns or to text with ps.map"
         return None
 
 
 def _fixed(raw: Raw) -> Schema:
-    """The schema of what is written from now on."""
+    """The schema, which is fixed from now on."""
     return cast("RawRows", raw).columns.fix()
 
 

@@ -1,4 +1,4 @@
-"""Files that grow: complete times appended one after another."""
+"""Growing files, to which complete times are appended."""
 
 import stat
 from collections.abc import Hashable
@@ -18,22 +18,22 @@ from .staging import StagingFolder
 from .store import Local
 
 TAIL: Final = 1 << 12
-"""The number of bytes of a file's end that are looked at."""
+"""The number of bytes at a file's end that identify it."""
 
 
 @attrs.frozen
 class Length:
-    """A file's length, what it begins with, and whose it is."""
+    """A file's length, the bytes it begins with, and its key."""
 
     size: int
     head: bytes
     key: Hashable = None
     tail: bytes = b""
-    """A digest of its last bytes: another file may have come into its place before a run goes on with it."""
+    """A digest of its last bytes, to detect another file at the same path when a run is resumed."""
 
 
 class GrowingFiles:
-    """The files of a run that grow: each is made anew by its first time, and lengthened by every other."""
+    """The growing files of a run; the first time creates a file, and every other one extends it."""
 
     def __init__(self, disk: Disk, format: WriteFormat, staging: StagingFolder, store: Local, *, durable: bool) -> None:
         self._disk = disk
@@ -44,20 +44,20 @@ class GrowingFiles:
         self.lengths: dict[str, Length] = {}
 
     def resume(self, lengths: dict[str, Length]) -> None:
-        """Go on with files of a run that was killed, cut back to what had been complete.
+        """Continue the files of a killed run, cut back to their completed length.
 
         Raises:
-            FileTargetError: one is shorter than it was, or another, so somebody else has changed it.
+            FileTargetError: a file is shorter than before, or a different one, so another program changed it.
         """
         for target, length in lengths.items():
             with self._store.beside(target) as path:
                 size = self._size(path)
                 if size < length.size:
                     raise self._changed(
-                        target, f"has {size} bytes, where the run that is resumed had written {length.size}"
+                        target, f"has {size} bytes, but the run that is resumed had written {length.size}"
                     )
                 if self._tail(path, length.size) != length.tail:
-                    raise self._changed(target, "is not what the run that is resumed had written")
+                    raise self._changed(target, "is not the file that the run that is resumed had written")
                 if size > length.size:
                     self._disk.cut(path, length.size)
                     self._disk.flush(path)
@@ -69,7 +69,7 @@ class GrowingFiles:
         except FileNotFoundError:
             return 0
         if not stat.S_ISREG(status.st_mode):
-            raise self._changed(str(path), "is a link, or no file")
+            raise self._changed(str(path), "is a link, or not a file")
         return status.st_size
 
     def _tail(self, path: Path, size: int) -> bytes:
@@ -78,12 +78,12 @@ class GrowingFiles:
 
     def _changed(self, target: str, how: str) -> FileTargetError:
         return FileTargetError(
-            f"{self._format.module}: {target} {how}: somebody has changed it. Put it back, or start anew with another "
-            f"journal"
+            f"{self._format.module}: {target} {how}: another program changed it. Put it back, or start over with "
+            f"another journal"
         )
 
     def append(self, part: PendingFile) -> int:
-        """Add what is complete; where it begins."""
+        """Append a complete time; returns its offset."""
         head = bytes(memoryview(self._format.head(part.raw)))
         known = self.lengths.get(part.target)
         if known is None:
@@ -91,8 +91,8 @@ class GrowingFiles:
         else:
             if known.head != head:
                 raise SchemaError(
-                    f"{self._format.module}, {part.target}: the file's columns are {_shown(known.head)}, and those of "
-                    f"its next time {_shown(head)}; give a schema=, so that all have the same",
+                    f"{self._format.module}, {part.target}: the file's columns are {_shown(known.head)}, but those of "
+                    f"its next time are {_shown(head)}; give a schema= for all times",
                 )
             start = known.size
         size = start + part.size
@@ -121,14 +121,14 @@ class GrowingFiles:
     def _lengthen(self, part: PendingFile, path: Path, size: int) -> None:
         if (now := self._disk.size(path)) != size:
             raise FileTargetError(
-                f"{self._format.module}: {path} has {now} bytes, where {size} were written: somebody else writes to it"
+                f"{self._format.module}: {path} has {now} bytes, but {size} were written: another program writes to it"
             )
         try:
             self._disk.copy(part.path, path)
             if self._durable:
                 self._disk.flush(path)
         except BaseException:
-            # Whole times only, as far as the file system still lets us.
+            # Keep whole times only, if the file system still allows it.
             self._disk.cut(path, size)
             raise
         self._disk.remove(part.path)

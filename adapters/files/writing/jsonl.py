@@ -1,4 +1,4 @@
-"""JSON Lines."""
+"""`write_jsonl`."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from .formats import LinesFormat
 def write_jsonl(
     target: str | os.PathLike[str], *, compression: Compression = "infer", **options: Unpack[WriteOptions]
 ) -> ps.Sink[Any, list[Any]]:
-    r"""Write each value as a line of JSON, a file per time; a time's file appears when the time is complete.
+    r"""Write each value as a line of JSON, one file per time; a file appears when its time is complete.
 
     >>> import tempfile, pullstream as ps
     >>> from pullstream import files
@@ -28,50 +28,49 @@ def write_jsonl(
     ...     [(path.name, path.read_text()) for path in ps.run(ps.pipe(sales, write))]
     [('a.jsonl', '{"till": "a", "n": 5}\n'), ('b.jsonl', '{"till": "b", "n": 7}\n')]
 
-    A dict becomes an object, and so do a named tuple and each row of an Arrow record batch; dates and times become ISO
-    text; NaN, which is not JSON, is refused. What holds for all the writing sinks (`files.WriteOptions` are
-    the options that they share, with their defaults):
+    A dict becomes an object, and so do a named tuple and each row of an Arrow record batch. Dates and times become ISO
+    text. NaN, which is not JSON, is refused. The rest applies to all writing sinks, which share `files.WriteOptions`:
 
-    - `target` is a path, or an fsspec URL, with `{time}` in it, or `{key}`, or both; a format may follow,
-      `{time:%Y-%m}`, or a part be meant, `{key[0]}`. `key` is a function of a value, or a column's name. Folders are
-      made. No two times share a file: months of days are made before, `ps.restamp(lambda day: day.replace(day=1))`.
-    - What a field gives is one name, of a folder or of the file, or a part of one; nothing is escaped. What cannot be
-      one (`..`, separators, what is empty, too long or no text) is refused, and so is what readers of the folder would
-      leave out: a name that begins with `.` or `_`, or ends as `.part`. Only a `/` in the format itself makes folders,
-      `{time:%Y/%m}`.
-    - No target may be among the files that the same run reads, nor be its journal, a manifest or another sink's, by
-      whatever path.
-    - A file is made beside its place, in a hidden folder `.pullstream-…` in the target's, and renamed into its place,
-      after it has reached the disk, when nothing at its time can come any more, and not before: after an error, an
-      abort or a kill there are whole files only, and the next run to the same target removes what was under way, and
-      nothing else: the hidden folder is closed to others, and no link is followed below the target's folder. The
-      files of one time's keys appear one after another. A time without values has no file. A file that is there
-      already is replaced. With `durable=False` nothing is synced: then a power cut may take what was complete.
-    - Without `{time}` the file grows: complete times are appended, each when it is complete. A run with a journal that
-      is resumed cuts the file back to what its journal knows to be complete, if it is still that file by its last
-      bytes; any other begins it anew.
-    - The suffix says the compression (`.gz`, `.zst`, `.bz2`, `.xz`), if `compression` does not.
-    - The same values give the same file, byte for byte, however they were batched.
-    - No file is kept open; at most 64 MiB of values wait in memory, beside a unit (1 MiB of text, a row group) each of
-      `open_files` files that are compressed, Parquet or Arrow. If more than so many are under way, the others wait on
-      the disk and are encoded when their time is complete: written twice, but as well.
-    - `manifest` is the path of a file with a line of JSON for each file that has appeared: time, key, path, rows,
-      bytes, and for a file that grows the offset.
-      An older one is replaced; what is no manifest is refused.
-    - A time that a journal knows to be done is not done again: a file of it that was taken away since stays away, which
-      the log says when the run is resumed (not of a URL's, and not where there is nothing left to do).
-    - A second run of the same user to the same target is refused, as long as the first lives (on a URL: on the same
+    - `target` is a path or an fsspec URL that contains `{time}`, `{key}`, or both. A field may have a format,
+      `{time:%Y-%m}`, or select a part, `{key[0]}`. `key` is a function of a value, or a column's name. Folders are
+      created as needed. Two times cannot share a file: to write days by month, map the times first: `ps.map_time(lambda
+      day: day.replace(day=1))`.
+    - A field fills in one name of a folder or file, or a part of it; nothing is escaped. Text that cannot be part of a
+      name is refused (`..`, separators, empty, too long or unencodable text), and so is a name that readers of the
+      folder would skip: one that begins with `.` or `_`, or ends in `.part`. Only a `/` in the format itself makes
+      folders: `{time:%Y/%m}`.
+    - A target must not be a file that the same run reads, its journal, a manifest or another sink's target, under any
+      path.
+    - A file is written in a hidden folder `.pullstream-…` inside the target's folder, and synced. It is renamed into
+      place when its time is complete, never earlier. After an error, an abort or a kill there are only whole files. The
+      next run to the same target removes the unfinished ones and nothing else: other users cannot access the hidden
+      folder, and no link is followed below the target's folder. The files of one time's keys appear one after another.
+      A time without values has no file. An existing file is replaced. `durable=False` skips the syncs: a power cut may
+      then lose completed files.
+    - Without `{time}` the file grows: complete times are appended, each when it is complete. A resumed run cuts the
+      file back to the length in its journal, if the last bytes show that it is still the same file. A run that is not
+      resumed starts a new file.
+    - The suffix gives the compression (`.gz`, `.zst`, `.bz2`, `.xz`), unless `compression` does.
+    - The same values give the same file, byte for byte, no matter how they were batched.
+    - No file stays open. At most 64 MiB of values wait in memory, plus one unit (1 MiB of text, a row group) for each
+      of up to `open_files` unfinished files that are compressed, Parquet or Arrow. The values of any further such files
+      wait on disk until their time is complete and are then encoded: this writes them twice, with the same result.
+    - `manifest` is the path of a file with one line of JSON for each file that has appeared: time, key, path, rows,
+      bytes, and for a growing file the offset. An older manifest is replaced; any other file there is refused.
+    - A time that is done according to the journal is not written again. If one of its files was removed since, the
+      resumed run logs this (not for URLs, and not if there is nothing left to do).
+    - A second run of the same user to the same target is refused while the first one lives (for a URL: on the same
       machine).
-    - A URL's file is made on the local disk (`TMPDIR`) and then put: on an object store at once, elsewhere beside its
-      place and moved, which is as atomic as the file system's `mv`. `storage_options` go to fsspec.
+    - For a URL, a file is made on the local disk (`TMPDIR`) and then uploaded: directly to an object store, elsewhere
+      under another name and then moved, which is as atomic as the file system's `mv`. `storage_options` go to fsspec.
 
-    The result is the list of the files, in the order in which they appeared: of paths, for a URL of text.
+    The result is the list of the files in the order in which they appeared: paths, or str for URLs.
 
     Raises:
-        CompositionError: `target` and `key` do not fit each other, or cannot name files.
-        FileTargetError: a time or a key cannot be part of a file's name, two of them would share a file, or something
-            is in the way; as FileBusyError, somebody else writes there.
-        OSError: the file system refused (the disk is full, the folder not writable); nothing half-written is visible.
+        CompositionError: `target` and `key` do not match, or cannot name files.
+        FileTargetError: a time or a key cannot be part of a file name, two of them would share a file, or something
+            is in the way; as FileBusyError, another run or sink writes there.
+        OSError: the file system refused (the disk is full, the folder not writable); no partial file is visible.
     """
     codec = codec_argument("write_jsonl", target, compression)
     own = {"compression": compression}
@@ -86,7 +85,7 @@ def _lines(values: Sequence[Any]) -> bytes:
         try:
             lines += map(encode, rows)
         except (TypeError, ValueError) as exc:
-            exc.add_note(f"writing {value!r} as JSON; ps.map it to something that has a form there")
+            exc.add_note(f"writing {value!r} as JSON; use ps.map to convert it to a type that JSON has")
             raise
     lines.append("")
     return "\n".join(lines).encode()
@@ -94,7 +93,7 @@ def _lines(values: Sequence[Any]) -> bytes:
 
 def _plain(value: Any) -> Sequence[Any]:
     if isinstance(value, dict):
-        return (value,)  # pyright: ignore[reportUnknownVariableType] - whatever is in it
+        return (value,)  # pyright: ignore[reportUnknownVariableType] - of any content
     as_dict: Any = getattr(value, "_asdict", None)
     if as_dict is not None:
         return (as_dict(),)
@@ -109,7 +108,7 @@ def _default(value: Any) -> Any:
         failed = cast("ps.Failed[Any]", value)
         text: Any = failed.value.decode(errors="replace") if isinstance(failed.value, bytes) else failed.value
         return {"value": text, "error": f"{type(failed.error).__name__}: {failed.error}"}
-    raise TypeError(f"{value!r} ({type(value).__name__}) has no form in JSON")
+    raise TypeError(f"{value!r} ({type(value).__name__}) cannot be written as JSON")
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_default)

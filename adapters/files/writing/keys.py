@@ -1,4 +1,4 @@
-"""Values by their key."""
+"""Grouping of values by key."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,32 +13,32 @@ from ...arrow import SchemaError, pyarrow
 from ...arrow.rows import tuple_names
 
 Key: TypeAlias = str | Callable[[Any], Hashable] | None
-"""A way to a value's key: a function, or the name of a column."""
+"""A function of a value that gives its key, or the name of a column."""
 
 
 def key_argument(module: str, key: object, *, wanted: bool, rows: bool) -> None:
-    """Refuse, when composing, a key without a place for it, or a place without a key."""
+    """Refuse, when composing, a `key=` without a `{key}` in the target, or the reverse."""
     where = f"{module}() at {Site.here()}"
     if wanted and key is None:
-        raise CompositionError(f"{where} has {{key}} in its target: say key=, a function or a column's name")
+        raise CompositionError(f"{where} has {{key}} in its target: add key=, a function or a column's name")
     if key is not None and not wanted:
-        raise CompositionError(f"{where} got a key=, and has no {{key}} in its target, so keys would share a file")
+        raise CompositionError(f"{where} got key=, but its target has no {{key}}, so all keys would share a file")
     if isinstance(key, str):
         if not rows:
-            raise CompositionError(f"{where} got key={key!r}, and its values have no columns: give it a function")
+            raise CompositionError(f"{where} got key={key!r}, but its values have no columns: pass a function")
     elif key is not None:
         Sync("map_async the values to pairs first")(Call(module, name="key"), key)
 
 
 def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mapping[Hashable, Sequence[Any]]:
-    """The values of each key, in their order."""
+    """Group values by key, keeping their order."""
     groups: dict[Hashable, list[Any]] = {}
     pairs = ((key(value), value) for value in values) if callable(key) else _pairs(values, key)
     for name, value in pairs:
         try:
             groups.setdefault(name, []).append(value)
         except TypeError:
-            problem = f"{name!r} ({type(name).__name__}) is no key: have a function as key= make text or a number of it"
+            problem = f"{name!r} ({type(name).__name__}) cannot be a key: key= must return text or a number"
             raise TypeError(problem) from None
     return groups
 
@@ -51,7 +51,7 @@ def _pairs(values: Sequence[Any], column: str) -> Iterator[tuple[Hashable, Any]]
             yield from zip(_of_dicts(rows, column), rows, strict=True)
         elif (names := tuple_names(kind)) is not None:
             _check(names, column)
-            # Not by attributes: any tuple has a `count` and an `index`.
+            # Not by attribute: every tuple has the attributes `count` and `index`.
             yield from zip(map(itemgetter(names.index(column)), rows), rows, strict=True)
         else:
             for batch in rows:
@@ -59,7 +59,7 @@ def _pairs(values: Sequence[Any], column: str) -> Iterator[tuple[Hashable, Any]]
 
 
 def _of_dicts(rows: Sequence[Mapping[str, Any]], column: str) -> Sequence[Hashable]:
-    # A defaultdict would make up what it lacks.
+    # A defaultdict would create a missing column.
     with suppress(KeyError):
         if not hasattr(rows[0], "__missing__"):
             return list(map(itemgetter(column), rows))
@@ -69,7 +69,7 @@ def _of_dicts(rows: Sequence[Mapping[str, Any]], column: str) -> Sequence[Hashab
 
 
 def _check(columns: Iterable[Any], column: str) -> None:
-    """Refuse a value that does not have the column, by those that it has."""
+    """Refuse a value that lacks the column, and name the columns that it has."""
     names = list(columns)
     if column not in names:
         has = f"it has {', '.join(map(repr, names))}" if names else "it has none"
@@ -77,17 +77,17 @@ def _check(columns: Iterable[Any], column: str) -> None:
 
 
 def _split(batch: Any, column: str) -> Iterable[tuple[Hashable, Any]]:
-    """A record batch's rows by the value of a column."""
+    """Group the rows of a record batch by a column."""
     pa = pyarrow()
     if not isinstance(batch, (pa.RecordBatch, pa.Table)):
-        raise TypeError(f"{batch!r} ({type(batch).__name__}) has no column {column!r}: give key= a function")
+        raise TypeError(f"{batch!r} ({type(batch).__name__}) has no column {column!r}: pass a function as key=")
     _check(batch.schema.names, column)
     keys = batch.column(column)
     if isinstance(batch, pa.Table):
         keys = keys.combine_chunks()
     if pa.types.is_dictionary(keys.type):
         keys = keys.dictionary_decode()
-    # By codes, not by comparing: to itself, too, NaN is not equal, and 0.0 is to -0.0.
+    # By dictionary codes, not by comparison: NaN is not equal to itself, and 0.0 == -0.0.
     coded = keys.dictionary_encode("encode")
     names: list[Any] = coded.dictionary.to_pylist()
     if len(names) == 1:

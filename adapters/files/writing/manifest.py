@@ -1,4 +1,4 @@
-"""The list of what a run has written, a line a file."""
+"""The manifest: a list of the files that a run has written, one per line."""
 
 import json
 import os
@@ -17,14 +17,14 @@ BEGIN: Final = b'{"time": '
 """The beginning of every line."""
 
 LONGEST: Final = 1 << 20
-"""A first line that is longer is no manifest's."""
+"""The maximum length of a manifest's first line."""
 
 _NAMED: Final = {"time", "key", "path", "rows", "bytes"}
 """The members of every line."""
 
 
 def plain(value: Hashable) -> Any:
-    """A time or a key as JSON has it: numbers and text as they are, the rest as text."""
+    """Convert a time or key for JSON: numbers and text stay as they are, everything else becomes text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float) and value == value and abs(value) != float("inf"):  # noqa: PLR0124 - not NaN
@@ -35,7 +35,7 @@ def plain(value: Hashable) -> Any:
 
 
 class Manifest:
-    """A JSON Lines file, lengthened as targets appear."""
+    """A JSON Lines file that gets a line for each file that appears."""
 
     def __init__(self, disk: Disk, path: Path, module: str, *, durable: bool) -> None:
         self._disk = disk
@@ -44,14 +44,14 @@ class Manifest:
         self._durable = durable
         self._size = 0
         self._file: int | None = None
-        """Open as long as it is ours: it is locked."""
+        """The open file while this sink owns it; it is locked."""
 
     def open(self, entries: Iterable[Entry]) -> None:
-        """Begin with what earlier runs have written; anew, if there is nothing.
+        """Continue the manifest of earlier runs, or start a new one.
 
         Raises:
-            FileBusyError: somebody writes it.
-            FileTargetError: what is there is no manifest.
+            FileBusyError: another sink writes it.
+            FileTargetError: the existing file is not a manifest.
         """
         disk, folder = self._disk, self._path.parent
         lines = _lines(entries)
@@ -67,21 +67,21 @@ class Manifest:
         self._size = len(lines)
 
     def _taken(self) -> int:
-        """The manifest that is there, an empty one if there is none, locked; nobody else begins one meanwhile."""
+        """The existing manifest, or an empty one, locked, so that no other run starts one meanwhile."""
         disk = self._disk
         while True:
             self._check(self._path)
             file = disk.open(self._path, os.O_RDWR | os.O_CREAT)
             try:
                 disk.lock(file)
-                # Another run may have put one in its place just before it was locked.
+                # Another run may have replaced the file just before it was locked.
                 if disk.look(self._path).st_ino == os.fstat(file).st_ino:
                     return file
             except BlockingIOError:
                 disk.close(file)
                 raise FileBusyError(
-                    f"another run, or another sink of this one, is writing the manifest {self._path}: give each sink "
-                    f"one of its own",
+                    f"another run, or another sink of this run, is writing the manifest {self._path}: give each sink "
+                    f"its own manifest",
                 ) from None
             except FileNotFoundError:
                 pass
@@ -91,7 +91,7 @@ class Manifest:
             disk.close(file)
 
     def _begin(self, lines: bytes) -> None:
-        """Put a new one in its place, which is locked already when it appears."""
+        """Put a new manifest into place; it is already locked when it appears."""
         disk = self._disk
         part = self._path.with_name(f".{self._path.name}.part")
         if self._check(part):
@@ -108,29 +108,28 @@ class Manifest:
             raise
 
     def _check(self, path: Path) -> bool:
-        """Whether there is something; refuses what no run has left, which is not ours to replace."""
+        """Whether the file exists; a file that no run wrote is refused, as it must not be replaced."""
         try:
             if not stat.S_ISREG(self._disk.look(path).st_mode):
-                what = "is no file, or a link"
+                what = "is not a file, or is a link"
             elif not _is_manifest(self._disk.part_of(path, 0, LONGEST)):
-                what = "is a file of another kind"
+                what = "is not a manifest"
             else:
                 return True
         except FileNotFoundError:
             return False
         raise FileTargetError(
-            f"{self._module}: {path} {what}, and would be replaced by the manifest: give another manifest=, or move it "
-            f"away"
+            f"{self._module}: {path} {what}, and the manifest would replace it: give another manifest=, or move it away"
         )
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the file."""
         if self._file is not None:
             file, self._file = self._file, None
             self._disk.close(file)
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Note what has appeared."""
+        """Add lines for files that have appeared."""
         assert self._file is not None
         lines = _lines(entries)
         try:
@@ -144,7 +143,7 @@ class Manifest:
 
 
 def _is_manifest(begin: bytes) -> bool:
-    """Whether a file that begins so is a list of files; its first line may be cut short."""
+    """Whether the beginning of a file looks like a manifest; the first line may be cut off."""
     line, ended, _ = begin.partition(b"\n")
     if not ended or not line.startswith(BEGIN):
         return BEGIN.startswith(line[: len(BEGIN)]) and not ended and len(line) < LONGEST
@@ -163,5 +162,5 @@ def _line(entry: Entry) -> bytes:
     try:
         return line.encode()
     except UnicodeEncodeError:
-        # A name need not be UTF-8; then JSON's escapes say what it is, and are read as that again.
+        # The name may not be UTF-8; JSON's escapes preserve it.
         return (json.dumps(entry) + "\n").encode()

@@ -1,4 +1,4 @@
-"""A target under way: what came for it, and the file beside its place."""
+"""An unfinished target: its values, and its temporary file."""
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from .write_behind import WriteBehind
 
 
 class PendingFile:
-    """The values for one target: a time's, and a key's, until the time is complete."""
+    """The values for one time and key, until the time is complete."""
 
     def __init__(
         self, disk: Disk, format: WriteFormat, target: str, key: Hashable, temporaries: tuple[Path, Path], *, head: bool
@@ -28,16 +28,16 @@ class PendingFile:
         self.raw = format.raw(disk, waiting, f"{format.module}, {target}")
 
     def add(self, values: Sequence[Any]) -> None:
-        """Take more values."""
+        """Add values."""
         self.raw.add(values)
 
     @property
     def costly(self) -> bool:
-        """Whether an encoder with much in memory is at work."""
+        """Whether it has an encoder that uses much memory."""
         return self._encoder is not None and self._format.costly
 
     def advance(self, may_begin: Callable[[], bool], behind: WriteBehind) -> None:
-        """Encode the units there are, the last of them `behind`, if this has begun, or `may_begin`."""
+        """Encode the units, the last one in `behind`, if encoding has begun or `may_begin`."""
         if self._encoder is not None or may_begin():
             for unit in self.raw.units(last=False):
                 behind.put(self._encode, self._begun(), unit)
@@ -45,11 +45,11 @@ class PendingFile:
     def _encode(self, encoder: Encoder, unit: Any) -> None:
         encoder.write(unit)
         if not self.costly:
-            # There may be any number of these, so each keeps nothing.
+            # There may be any number of these, so none may keep a buffer.
             self._out.hand_over()
 
     def finish(self, behind: WriteBehind, *, durable: bool) -> None:
-        """Encode all that is left, and have the file on the disk."""
+        """Encode the rest and sync the file to disk."""
         for unit in self.raw.units(last=True):
             behind.put(self._begun().write, unit)
         behind.done()
@@ -60,7 +60,7 @@ class PendingFile:
             self._disk.flush(self.path)
 
     def discard(self) -> None:
-        """Write nothing any more."""
+        """Stop writing."""
         self._out.discard()
         self._encoder = None
 

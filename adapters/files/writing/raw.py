@@ -1,7 +1,7 @@
-"""Values of a target before they are encoded: in memory, and on disk where they would be too many.
+"""Values of a target before they are encoded: in memory, and on disk if there are too many.
 
-A unit is as much as is encoded at once. Units are cut where they are full, whatever the batches were and whenever
-something went to the disk: so the same values give the same file, byte for byte.
+A unit is the amount that is encoded at once. Units are cut at fixed sizes, regardless of batches and of when values
+went to disk, so the same values give the same file, byte for byte.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from .columns import Columns
 from .disk import BLOCK, Disk
 
 LOOSE = 1024
-"""The number of rows kept as Python's objects before they become a record batch."""
+"""The number of rows kept as Python objects before they become a record batch."""
 
 
 class Raw(ABC):
@@ -28,33 +28,33 @@ class Raw(ABC):
     @property
     @abstractmethod
     def held(self) -> int:
-        """Bytes in memory."""
+        """The bytes in memory."""
 
     @property
     @abstractmethod
     def loose(self) -> int:
-        """Python's objects in memory, whose size nobody knows."""
+        """The number of Python objects in memory, whose size is unknown."""
 
     @property
     @abstractmethod
     def full(self) -> bool:
-        """Whether there is a unit."""
+        """Whether there is a whole unit."""
 
     @abstractmethod
     def add(self, values: Sequence[Any]) -> None:
-        """Keep some more."""
+        """Add values."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Turn loose values into what has a size."""
+        """Convert loose objects to a form whose size is known."""
 
     @abstractmethod
     def spill(self) -> None:
-        """Put what is in memory on the disk."""
+        """Move the values from memory to disk."""
 
     @abstractmethod
     def units(self, *, last: bool) -> Iterator[Any]:
-        """Give away whole units; with `last`, what remains as well."""
+        """Take out whole units; with `last`, the remainder as well."""
 
 
 class RawBytes(Raw):
@@ -117,7 +117,7 @@ class RawBytes(Raw):
 
 
 class RawRows(Raw):
-    """Rows, as Arrow record batches; a unit is a table of so many rows, and the schema is fixed with the first."""
+    """Rows as Arrow record batches; a unit is a table of a fixed size, and the first unit fixes the schema."""
 
     def __init__(self, disk: Disk, path: Path, columns: Columns, unit: int) -> None:
         self._disk = disk
@@ -125,7 +125,7 @@ class RawRows(Raw):
         self.columns = columns
         self._unit = unit
         self._loose: list[Any] = []
-        # In this order: what was read back, what is on the disk, what has come since.
+        # Rows are in this order: read back from disk, on disk, in memory.
         self._back: deque[RecordBatch] = deque()
         self._memory: deque[RecordBatch] = deque()
         self._in_memory = 0
@@ -165,7 +165,7 @@ class RawRows(Raw):
     def settle(self) -> None:
         loose, self._loose = self._loose, []
         if not self.columns.fixed and len(loose) > self._unit - self.rows > 0:
-            # What the columns are follows from the first unit, whatever came together with its last row.
+            # Only the first unit determines the columns, regardless of rows that arrived together with its last one.
             first = self._unit - self.rows
             self._keep(loose[:first])
             loose = loose[first:]
@@ -186,7 +186,7 @@ class RawRows(Raw):
         self.settle()
         pa = pyarrow()
         while self._memory:
-            # Streams one after another, for each may have a schema of its own until the file's is known.
+            # One stream per spill, because each may have its own schema until the file's is fixed.
             schema = self._memory[0].schema
             out = pa.BufferOutputStream()
             with pa.ipc.new_stream(out, schema) as stream:
@@ -200,7 +200,7 @@ class RawRows(Raw):
 
     @override
     def units(self, *, last: bool) -> Iterator[Any]:
-        """Tables; at the end, if there never was a row, one without rows."""
+        """The units as tables; at the end, a table without rows if there never was one."""
         if last:
             self.settle()
         while self.full or (last and self._waiting):
@@ -229,11 +229,11 @@ class RawRows(Raw):
             taken.append(self.columns.fitted(batch))
         self._waiting -= rows
         self._given = True
-        # One chunk, for where the values came in parts must not show.
+        # A single chunk, so that the file does not depend on how the values were batched.
         return pyarrow().Table.from_batches(taken).combine_chunks()
 
     def _unspill(self) -> None:
-        """Read back the oldest of what is on the disk."""
+        """Read back the oldest values on disk."""
         pa = pyarrow()
         offset, size = self._spilled.popleft()
         with pa.ipc.open_stream(self._disk.part_of(self._path, offset, size)) as stream:
@@ -244,5 +244,5 @@ class RawRows(Raw):
 
 
 def _size(batch: RecordBatch) -> int:
-    """Bytes in memory, about: a batch of one row is mostly wrapping."""
+    """The approximate bytes in memory; a batch of one row is mostly overhead."""
     return batch.nbytes + 512 * (batch.num_columns + 1)

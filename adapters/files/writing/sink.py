@@ -1,4 +1,4 @@
-"""The state of a sink that writes files, and the sink itself."""
+"""The sink that writes files, and its state."""
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -27,14 +27,14 @@ from .target import Names, Target
 from .write_behind import WriteBehind
 
 MEMORY = 64 << 20
-"""Bytes that may wait in memory, in all targets together, before some of them go to the disk."""
+"""The bytes that may wait in memory, over all targets; more go to disk."""
 
 LOOSE = 1 << 16
-"""Rows that may wait as Python's objects, in all targets together."""
+"""The rows that may wait as Python objects, over all targets."""
 
 
 Made: TypeAlias = tuple[Hashable, int, list[Entry]]
-"""A time, how many were made with it, and its files."""
+"""A time, the count of files after it, and its files."""
 
 
 @attrs.frozen
@@ -49,11 +49,11 @@ class WritePlan:
     durable: bool
     storage_options: Mapping[str, Any] | None
     where: str
-    """The module and the line that composed it."""
+    """The module and the line where it was composed."""
 
 
 class FilesWriter:
-    """The targets of a run; `add` is quick, the rest blocks and belongs into a thread."""
+    """The targets of a run; `add` is quick, all other methods block and must run in a thread."""
 
     def __init__(self, plan: WritePlan, run_files: RunFiles) -> None:
         self._plan = plan
@@ -80,7 +80,7 @@ class FilesWriter:
         self.result: list[Any] = []
 
     def open(self, lengths: Mapping[str, Length], made: Iterable[Made] = ()) -> None:
-        """Become the only one who writes there, and go on from what an earlier run has kept, if it has."""
+        """Become the only writer of the target, and continue from the state of an earlier run, if there is one."""
         plan, target = self._plan, self._plan.target
         samples, fs = target.samples, None
         if target.is_url:
@@ -95,7 +95,7 @@ class FilesWriter:
             self._names.folds = self._staging.folds
             self._store.open(self._staging.name)
             self._growing.resume(dict(lengths))
-        # No other time, and no other key, takes a file that is there already.
+        # No other time or key may get a file of an earlier run.
         for path, length in lengths.items():
             self._names.keep(path, key=length.key)
         entries: list[Entry] = []
@@ -112,12 +112,12 @@ class FilesWriter:
                 self._manifest.open(entries)
 
     def _tell_missing(self, paths: Iterable[str]) -> None:
-        """Log that files which earlier runs have made are not there: their times are done, so they stay away."""
+        """Log files of earlier runs that no longer exist; their times are done, so they are not made again."""
         missing = [path for path in paths if not Path(path).exists()]
         if missing:
             LOG.warning(
-                "%s: %s%s, made by an earlier run with this journal, is not there any more, and is not made again, as "
-                "its time is done; to have it made, begin anew with another journal",
+                "%s: %s%s, made by an earlier run with this journal, no longer exists. It is not made again, because "
+                "its time is done. To make it again, use a new journal",
                 self._plan.where,
                 missing[0],
                 f" (and {len(missing) - 1} more)" if len(missing) > 1 else "",
@@ -130,7 +130,7 @@ class FilesWriter:
                     self._shown.add(entry["path"])
                 self.result.append(self._store.shown(entry["path"]))
 
-    # ---- what comes
+    # ---- incoming values
 
     @property
     def grows(self) -> bool:
@@ -141,7 +141,7 @@ class FilesWriter:
         return time in self._parts
 
     def add(self, time: Hashable, values: Sequence[Any]) -> None:
-        """Take values; `work` is to be called when there is some."""
+        """Take values; call `work` when `pressed`."""
         key = self._plan.key
         for name, some in ((None, values),) if key is None else by_key(values, key).items():
             part = self._parts.setdefault(time, {}).get(name)
@@ -164,7 +164,7 @@ class FilesWriter:
         return PendingFile(self._disk, self._plan.format, target, key, temporaries, head=head)
 
     def _check_apart(self, target: str) -> None:
-        """Refuse a file that the run reads, or keeps for itself."""
+        """Refuse a target that the run reads or keeps for itself."""
         mine = self._writes
         assert mine is not None
         path = target if mine.fs is None else self._names.plain(target)
@@ -173,11 +173,11 @@ class FilesWriter:
 
     @property
     def pressed(self) -> bool:
-        """Whether there is work."""
+        """Whether `work` has something to do."""
         return bool(self._full) or self._held > MEMORY or self._loose > LOOSE
 
     def work(self) -> None:
-        """Encode what is full, the last of it behind, and put on the disk what is too much."""
+        """Encode full units, the last one in the background, and move excess values to disk."""
         full, self._full = self._full, {}
         with explained(self._what):
             for part in full:
@@ -194,7 +194,7 @@ class FilesWriter:
         return not self._plan.format.costly or len(self._begun) < self._plan.open_files
 
     def _relieve(self) -> None:
-        """Keep half of what may be kept, and rather many small than few large."""
+        """Reduce the memory to half of the limit; evict few large targets rather than many small ones."""
         parts = [part for parts in self._parts.values() for part in parts.values()]
         for part in parts:
             part.raw.settle()
@@ -211,10 +211,10 @@ class FilesWriter:
         self._held = sum(raw.held for raw in raws)
         self._loose = sum(raw.loose for raw in raws)
 
-    # ---- what is complete
+    # ---- complete times
 
     def complete(self, time: Hashable) -> tuple[Made, Mapping[str, Length]]:
-        """Make a time's files appear: what was made, and how far files go now that grow."""
+        """Make the files of a time appear; returns them, and the lengths of growing files."""
         parts = list(self._parts[time].values())
         with explained(self._what):
             for part in parts:
@@ -243,12 +243,12 @@ class FilesWriter:
         return {"time": plain(time), "key": plain(part.key), "path": part.target, **entry}
 
     def status(self) -> str:
-        """The sink's state, for people."""
+        """The sink's state as text."""
         under_way = sum(map(len, self._parts.copy().values()))
         return f"{len(self.result)} files written, {under_way} under way"
 
     def close(self) -> None:
-        """Leave whole files only."""
+        """Discard unfinished files."""
         self._behind.leave()
         for parts in self._parts.values():
             for part in parts.values():
@@ -273,7 +273,7 @@ class SinkBody:
     plan: WritePlan
 
     def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
-        """A new one; what the module shows as its arguments is in the plan."""
+        """Make a new body; the arguments are in the plan, which the blueprint shows."""
 
         async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
             writing = FilesWriter(self.plan, RunFiles.of(ctx.common, ctx.journal))
@@ -283,7 +283,7 @@ class SinkBody:
                 try:
                     await _close(writing)
                 except OSError as more:
-                    exc.add_note(f"and what was under way could not be removed: {more}; the next run will do it")
+                    exc.add_note(f"and unfinished files could not be removed: {more}; the next run will remove them")
                 raise
             await _close(writing)
             return writing.result
@@ -305,7 +305,7 @@ async def _write(writing: FilesWriter, upstream: Reader[Any], ctx: Context) -> N
         else:
             made, lengths = await trio.to_thread.run_sync(writing.complete, event.time)
             if memory.saves:
-                # A file's length follows from all times before; that a file was made, from its own alone.
+                # A growing file's length depends on all times before; whether a file was made, only on its own time.
                 memory.notes.add(event.time, made)
                 if lengths:
                     memory.at(event.time).update(lengths)

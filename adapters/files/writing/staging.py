@@ -1,9 +1,9 @@
-"""The folder where the files of a run are made: locked while it works there, emptied by the next one.
+"""The folder where a run makes its files: locked while the run works, and emptied by the next run.
 
-Others may write to the folder that it is in: `/tmp`, or one that is shared. So nobody can know its name beforehand, it
-is closed to others, and what is in it is reached by its descriptor. A dead run's is known by its name, which follows
-from the target; by being its user's, closed to others, and no link; and by the lock in it, which nobody holds any
-more. Of what is in such a folder only files that are called like those of a run are removed.
+Its parent may be writable for other users, such as `/tmp`. So its name is unpredictable, other users cannot access it,
+and its files are reached by its descriptor. A dead run's folder is recognized by its name, which derives from the
+target; by its owner and permissions; by not being a link; and by its lock, which no process holds. Only files whose
+names fit those of a run are removed from it.
 """
 
 import hashlib
@@ -24,16 +24,16 @@ from .target import Target
 LOCK: Final = "pullstream.lock"
 
 _NOT_OURS: Final = frozenset({ENOENT, ENOTDIR, EEXIST, ELOOP, EACCES, EPERM})
-"""The system's errors for a folder that is gone, is another's or is none at all."""
+"""The system's errors for a folder that is gone, belongs to another user or is not a folder."""
 
 PATIENCE: Final = 5.0
-"""Seconds that a run which has just begun may look around before it is taken for one at work."""
+"""The seconds a starting run may take before others count it as working."""
 
 
 class StagingFolder:
-    """`.pullstream-…` in the target's folder (of a URL, in the system's folder for temporaries).
+    """`.pullstream-…` in the target's folder (for a URL, in the system's temporary folder).
 
-    The lock is the system's (flock), and is let go when the process dies, however it does.
+    The lock is the system's (flock), which releases it when the process ends for any reason.
     """
 
     def __init__(self, disk: Disk, target: Target, *, durable: bool) -> None:
@@ -44,19 +44,19 @@ class StagingFolder:
         rest = target.template if target.is_url else target.template.removeprefix(target.root)
         digest = hashlib.sha256(rest.encode(errors="surrogatepass")).hexdigest()[:12]
         self.name = f".pullstream-{digest}"
-        """The beginning of the names of all such folders for this target."""
+        """The common name prefix of all such folders for this target."""
         self._holding = ExitStack()
         self._begins = 0
         self.folds = False
-        """Whether the file system takes names for the same that differ in the case of letters."""
+        """Whether the file system ignores the case of letters in names."""
         self.folder: Path
         self._made: os.stat_result | None = None
 
     def open(self) -> None:
-        """Become the only one of this user's who works here, and remove what dead runs have left.
+        """Become this user's only run that writes to the target, and remove leftovers of dead runs.
 
         Raises:
-            FileBusyError: somebody works here.
+            FileBusyError: another run is writing there.
         """
         self._disk.folders(self._root, durable=self._durable)
         try:
@@ -66,14 +66,14 @@ class StagingFolder:
                 if other.name.startswith(f"{self.name}-") and other != self.folder:
                     self._give_way(other)
             self.folds = self._is_there(self.folder / LOCK.upper())
-            # Whoever comes now will see that this one has looked around.
+            # From here on, other runs see this one as working.
             self._disk.put(lock, self.folder / LOCK, b"\n")
         except BaseException:
             self.close()
             raise
 
     def _begun(self) -> int | None:
-        """The lock in a new folder; None if another run has taken it for what a dead one left."""
+        """The lock in a new folder; None if another run removed the folder as a leftover."""
         disk = self._disk
         self.folder = self._root / f"{self.name}-{secrets.token_hex(8)}"
         try:
@@ -87,18 +87,18 @@ class StagingFolder:
             return None
 
     def _give_way(self, other: Path) -> None:
-        """Empty what is dead, and leave to others what is alive: of two that begin at once one goes on."""
+        """Empty a dead run's folder, and yield to a live one: if two runs start at once, one continues."""
         until = monotonic() + PATIENCE
         while (state := self._state(other)) is not None:
             if state == "at work" or other < self.folder or monotonic() > until:
                 raise FileBusyError(
                     f"{self._target.module}: another run, or another sink of this one, is writing to "
-                    f"{self._target.template!r}: wait for it, or write somewhere else",
+                    f"{self._target.template!r}: wait until it ends, or write somewhere else",
                 )
             sleep(0.01)
 
     def _state(self, other: Path) -> Literal["begins", "at work"] | None:
-        """The state of a run there; None if it is dead, and all it left removed, or if no run of this user made it."""
+        """The state of a folder's run; None if it is not this user's, or was dead and is now removed."""
         try:
             with self._disk.held(other) as status:
                 if not self._alike(status):
@@ -111,7 +111,7 @@ class StagingFolder:
                             return "at work" if os.fstat(lock).st_size else "begins"
                         self._empty(other)
                 except FileNotFoundError:
-                    # It was killed before it had a lock, or has not got one yet, and will begin again.
+                    # It was killed before it had a lock, or has not locked yet and will start over.
                     pass
         except OSError as exc:
             if exc.errno not in _NOT_OURS:
@@ -121,16 +121,16 @@ class StagingFolder:
         return None
 
     def _alike(self, made: os.stat_result) -> bool:
-        """Whether a folder is whose this one is, and as closed to others."""
+        """Whether a folder has the same owner and permissions as this one."""
         mine = self._made
         return mine is not None and (made.st_uid, made.st_mode & 0o777) == (mine.st_uid, mine.st_mode & 0o777)
 
     def _empty(self, folder: Path) -> None:
-        """Remove what a run has made, which is locked, and the lock in the end."""
+        """Remove the files of a run whose lock is held, and finally the lock."""
         for path in self._disk.listing(folder):
             if PART.fullmatch(path.name) and stat.S_ISREG(self._disk.look(path).st_mode):
                 self._disk.remove(path)
-        # While it is locked: whoever has it open already will find that it is gone, and make another.
+        # Remove it while locked: a run that has it open will notice and make another folder.
         self._disk.remove(folder / LOCK)
 
     def _is_there(self, path: Path) -> bool:
@@ -144,17 +144,17 @@ class StagingFolder:
         try:
             self._disk.remove_folder(folder)
         except OSError as exc:
-            # Then there is something in it that is not ours, or it is gone.
+            # The folder contains something else, or is gone.
             if exc.errno not in {ENOTEMPTY, EEXIST, ENOENT, ENOTDIR}:
                 raise
 
     def part(self) -> Path:
-        """A place for a file under way."""
+        """A new path for an unfinished file."""
         self._begins += 1
         return self.folder / f"{self._begins}.part"
 
     def close(self) -> None:
-        """Leave nothing behind, and let go of the lock."""
+        """Remove the folder, and release the lock."""
         if self._made is None:
             return
         self._made = None

@@ -1,4 +1,4 @@
-"""Places of finished files: local disks, by renaming, and URLs, by putting."""
+"""Stores for finished files: local disks, which rename, and URLs, to which files are uploaded."""
 
 import errno
 from abc import ABC, abstractmethod
@@ -15,32 +15,32 @@ from .errors import FileTargetError
 from .target import Target
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
-"""Object stores: an object is there when all of it has been put, and a renaming would be a copy."""
+"""Object stores: an object appears only when its upload is complete, and a rename would copy it."""
 
 
 class Store(ABC):
-    """A place where finished files appear, whole."""
+    """A place where finished files appear as a whole."""
 
-    def open(self, folder: str) -> None:  # noqa: B027 - not every store has something to do
-        """Begin; `folder` is the name of one for files under way, of which what dead runs left is removed."""
+    def open(self, folder: str) -> None:  # noqa: B027 - not every store needs it
+        """Begin; `folder` names the folder for unfinished files, and leftovers of dead runs in it are removed."""
 
     def check(self, target: str) -> None:  # noqa: B027 - as above
-        """Refuse at once a target that cannot become a file."""
+        """Refuse a target that cannot become a file."""
 
     @abstractmethod
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
-        """Make files appear in their places."""
+        """Make files appear at their targets."""
 
     @abstractmethod
     def shown(self, target: str) -> Any:
         """A target as the caller sees it."""
 
     def close(self) -> None:  # noqa: B027 - as above
-        """Leave nothing behind."""
+        """Remove temporary files."""
 
 
 class Local(Store):
-    """Renames; what has appeared survives a power cut."""
+    """Renames files into place; files that have appeared survive a power cut."""
 
     def __init__(self, place: Disk, target: Target, *, durable: bool) -> None:
         self._disk = place
@@ -53,11 +53,11 @@ class Local(Store):
         path = Path(target)
         if path.is_dir():
             raise FileTargetError(
-                f"{self._module}: {target} is a folder, so no file can appear there: name one in it, or move it away"
+                f"{self._module}: {target} is a folder, so no file can appear there: name a file in it, or move it away"
             )
         if path.exists() and not path.is_file():
             raise FileTargetError(
-                f"{self._module}: {target} is a device or a pipe, and a file would take its place: write to a file"
+                f"{self._module}: {target} is a device or a pipe, which a file would replace: write to another path"
             )
         self._check_above(path)
 
@@ -67,19 +67,19 @@ class Local(Store):
             if below and folder.is_symlink():
                 raise FileTargetError(
                     f"{self._module}: {folder} is a link, so {path} would be in another folder than the target says: "
-                    f"give a target that names that folder in front of its first field"
+                    f"write a target that names the linked folder before its first field"
                 )
             if folder.exists():
                 if not folder.is_dir():
                     raise FileTargetError(
-                        f"{self._module}: {folder} is a file, so {path} cannot be in it: move it away"
+                        f"{self._module}: {folder} is a file, so it cannot contain {path}: move the file away"
                     )
                 if not below:
                     return
 
     @contextmanager
     def beside(self, target: str) -> Generator[Path]:
-        """A target while its folder is held, which is made if it is not there."""
+        """Hold the folder of a target, which is created if it does not exist."""
         path = Path(target)
         with self._disk.inside(self._root, path.parent, durable=self._durable):
             yield path
@@ -94,7 +94,7 @@ class Local(Store):
                 for path, target in some:
                     self._rename(path, target)
                 if self._durable:
-                    # The names, too, must survive a power cut.
+                    # The new names must survive a power cut as well.
                     self._disk.flush(folder)
 
     def _rename(self, path: Path, target: str) -> None:
@@ -104,8 +104,8 @@ class Local(Store):
             if exc.errno != errno.EXDEV:
                 raise
             raise FileTargetError(
-                f"{self._module}: {target} is on another disk than {path.parent.parent}, so it cannot be renamed into "
-                f"its place; give a target whose folder is on that disk before its first field",
+                f"{self._module}: {target} is on another disk than {path.parent.parent}, so the file cannot be "
+                f"renamed into place; use a target whose folder before its first field is on that disk",
             ) from exc
 
     @override
@@ -114,7 +114,7 @@ class Local(Store):
 
 
 class Remote(Store):
-    """Puts what was made on the local disk: at once where that is atomic, else beside, and moves it."""
+    """Uploads local files: directly where an upload is atomic, else under another name, and then moves them."""
 
     def __init__(self, target: Target, options: Mapping[str, Any] | None) -> None:
         self._target = target
@@ -134,10 +134,10 @@ class Remote(Store):
     @override
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
         for path, target in made:
-            place = self._fs._strip_protocol(target)  # noqa: SLF001 - the name by which fsspec's file systems share it
+            place = self._fs._strip_protocol(target)  # noqa: SLF001 - the common interface of fsspec's file systems
             if self._kind(place) == "directory":
                 raise FileTargetError(
-                    f"{self._target.module}: {target} is a folder, so no file can appear there: name one in it"
+                    f"{self._target.module}: {target} is a folder, so no file can appear there: name a file in it"
                 )
             self._fs.makedirs(self._fs._parent(place), exist_ok=True)  # noqa: SLF001 - as above
             if self._beside is None:
@@ -159,7 +159,7 @@ class Remote(Store):
             self._clear()
 
     def _clear(self) -> None:
-        """Remove what runs have put beside, and nothing else."""
+        """Remove temporary uploads of earlier runs, and nothing else."""
         if self._beside is None or self._kind(self._beside) != "directory":
             return
         for info in self._fs.ls(self._beside, detail=True):
@@ -170,7 +170,7 @@ class Remote(Store):
                 self._fs.rmdir(self._beside)
 
     def _kind(self, place: str) -> str | None:
-        """The kind of what is there; unlike fsspec's `exists` and `isdir` this fails when the store does."""
+        """The kind of an existing entry; unlike fsspec's `exists` and `isdir`, this fails if the store fails."""
         try:
             return self._fs.info(place)["type"]
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Tables: CSV, Parquet and Arrow."""
+"""Sinks for tables: CSV, Parquet and Arrow."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from .formats import ArrowTable, CsvTable, ParquetTable, TableFormat
 from .target import suffixes
 
 _CSV_UNIT = 1 << 15
-"""Rows of CSV encoded at once; by the first so many a file's columns are found."""
+"""The number of CSV rows encoded at once; the first unit determines a file's columns."""
 
 
 def write_csv(
@@ -29,7 +29,7 @@ def write_csv(
     compression: Compression = "infer",
     **options: Unpack[WriteOptions],
 ) -> ps.Sink[Any, list[Any]]:
-    r"""Write rows as CSV, as pyarrow does: text always quoted, nulls empty (`""` in an only column); a file per time.
+    r"""Write rows as CSV with pyarrow, one file per time: text is quoted, null is empty (`""` in a single column).
 
     >>> import tempfile, pullstream as ps
     >>> from pullstream import files
@@ -38,16 +38,16 @@ def write_csv(
     ...     [path.read_text() for path in ps.run(ps.pipe(rows, files.write_csv(f"{folder}/{{time}}.csv")))]
     ['"name","n"\n"tea",5\n"rice",\n']
 
-    Rows and schemas are as in `write_parquet`; without a `schema` the columns of a file are found by its first 32,768
-    rows. Lists, structs, maps and bytes are no CSV: `ps.map` makes plain columns of them. A file that grows has its
-    header once. Options (`WriteOptions`), results and other errors are those of `write_jsonl`.
+    Rows and schemas are as in `write_parquet`. Without a `schema` the columns of a file are inferred from its first
+    32,768 rows. CSV cannot represent lists, structs, maps and bytes: convert them to plain columns with `ps.map`. A
+    growing file has one header. Options (`WriteOptions`), results and other errors are those of `write_jsonl`.
 
     Raises:
-        SchemaError: a value does not fit its column.
+        SchemaError: a value does not match its column.
     """
     columns = schema_argument("write_csv", schema)
     if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"write_csv() at {Site.here()} got delimiter={delimiter!r}: it is one ASCII character")
+        raise CompositionError(f"write_csv() at {Site.here()} got delimiter={delimiter!r}: use one ASCII character")
     codec = codec_argument("write_csv", target, compression)
     format = _writable(CsvTable("write_csv", codec, columns, _CSV_UNIT, delimiter, header))
     own = {"schema": columns, "delimiter": delimiter, "header": header, "compression": compression}
@@ -62,7 +62,7 @@ def write_parquet(
     compression: str | None = "snappy",
     **options: Unpack[WriteOptions],
 ) -> ps.Sink[Any, list[Any]]:
-    """Write rows as Parquet, a file per time, in row groups of `row_group` rows.
+    """Write rows as Parquet, one file per time, in row groups of `row_group` rows.
 
     >>> import tempfile, pyarrow.parquet, pullstream as ps
     >>> from pullstream import files
@@ -72,10 +72,9 @@ def write_parquet(
     ...     pyarrow.parquet.read_table(paths[0]).to_pylist()
     [{'name': 'tea', 'n': 5}, {'name': 'rice', 'n': None}]
 
-    A row is a dict, a named tuple or a tuple (whose columns are those of the `schema`, or f0, f1, …), or comes with
-    others as an Arrow record batch. The `schema` is a pyarrow.Schema, or a mapping of columns to types, as pyarrow has
-    or calls them. A column of it that a row lacks is null there, and one that a row has beside is refused. It gives
-    pairs their names:
+    A row is a dict, a named tuple, a tuple (with the columns of the `schema`, or f0, f1, …), or part of an Arrow record
+    batch. `schema` is a pyarrow.Schema, or a mapping of column names to pyarrow types or their names. A column that a
+    row lacks is null; a column that is not in the schema is refused. A schema also names the parts of pairs:
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sales = ps.values([("tea", 3), ("rice", 5), ("tea", 4)])
@@ -84,24 +83,24 @@ def write_parquet(
     ...     pyarrow.parquet.read_table(ps.run(ps.pipe(sales, sold, write))[0]).to_pylist()
     [{'item': 'tea', 'sold': 7}, {'item': 'rice', 'sold': 5}]
 
-    Every value is kept as it is, or refused: 1.5 is no int64, and 1e300 no float32. Without a `schema` each file's
-    columns are found by its first row group: a type that holds all that is there, so that nulls fit everywhere, and
-    ints among floats; give a schema where all files must have the same. Values wait until there is a whole row group,
-    so that it is the same whatever came together. `compression` is Parquet's own: "snappy", "zstd", "gzip", "lz4",
-    "brotli" or None. Dictionary columns of batches are written as plain ones, unless the schema says otherwise.
+    Every value is stored unchanged or refused: 1.5 is not an int64, and 1e300 not a float32. Without a `schema` the
+    columns of each file are inferred from its first row group: every type holds all values there, so nulls match any
+    type and ints match floats. Give a schema if all files must have the same types. Values wait until a row group is
+    full, so row groups do not depend on batching. `compression` is Parquet's own: "snappy", "zstd", "gzip", "lz4",
+    "brotli" or None. Dictionary columns of record batches are written as plain ones, unless the schema says otherwise.
 
-    Options (`WriteOptions`), results and other errors are those of `write_jsonl`; the target needs a `{time}`, for
-    Parquet cannot grow.
+    Options (`WriteOptions`), results and other errors are those of `write_jsonl`. The target needs a `{time}`, because
+    Parquet files cannot grow.
 
     Raises:
-        SchemaError: a value does not fit its column.
+        SchemaError: a value does not match its column.
     """
     columns = schema_argument("write_parquet", schema)
     Count(1)(Call("write_parquet", name="row_group"), row_group)
     _no_suffix("write_parquet", target)
     known = ("snappy", "zstd", "gzip", "lz4", "brotli")
     if compression is not None and compression not in known:
-        raise CompositionError(f"write_parquet() at {Site.here()} got compression={compression!r}: not in {known}")
+        raise CompositionError(f"write_parquet() at {Site.here()} got compression={compression!r}: use one of {known}")
     format = _writable(ParquetTable("write_parquet", None, columns, row_group, {"compression": compression or "none"}))
     own = {"schema": columns, "row_group": None if row_group == 131_072 else row_group}
     if compression != "snappy":
@@ -127,16 +126,16 @@ def write_arrow(
     ...     pyarrow.feather.read_table(paths[0]).to_pylist()
     [{'f0': 'tea', 'f1': 5}, {'f0': 'rice', 'f1': None}]
 
-    Rows and schemas are as in `write_parquet`; the rest (`WriteOptions`) as in `write_jsonl`. The schema may have no
-    dictionaries.
+    Rows and schemas are as in `write_parquet`, everything else (`WriteOptions`) as in `write_jsonl`. The schema cannot
+    contain dictionaries.
     """
     columns = schema_argument("write_arrow", schema)
     Count(1)(Call("write_arrow", name="batch"), batch)
     _no_suffix("write_arrow", target)
     if compression not in {None, "lz4", "zstd"}:
-        raise CompositionError(f"write_arrow() at {Site.here()} got compression={compression!r}: it is 'lz4' or 'zstd'")
+        raise CompositionError(f"write_arrow() at {Site.here()} got compression={compression!r}: use 'lz4' or 'zstd'")
     if columns is not None and any(map(pyarrow().types.is_dictionary, columns.types)):
-        raise CompositionError(f"write_arrow() at {Site.here()}: dictionaries differ; give plain columns")
+        raise CompositionError(f"write_arrow() at {Site.here()} cannot write dictionary columns: give plain columns")
     format = ArrowTable("write_arrow", None, columns, batch, {"compression": compression})
     own = {"schema": columns, "batch": None if batch == 65_536 else batch, "compression": compression}
     return writer("write_arrow", target, format, own, rows=True, **options)
@@ -152,5 +151,5 @@ def _no_suffix(module: str, target: str | os.PathLike[str]) -> None:
     last = (suffixes(str(target)) or [""])[-1]
     if last in {".gz", ".zst", ".zstd", ".bz2", ".xz"}:
         raise CompositionError(
-            f"{module}() at {Site.here()}: such a file is compressed inside; say compression=, and leave out {last}"
+            f"{module}() at {Site.here()}: such files are compressed internally; set compression=, and drop {last}"
         )

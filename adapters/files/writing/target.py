@@ -1,4 +1,4 @@
-"""Targets: paths, or URLs, with fields for a file's time and key."""
+"""Targets: paths or URLs with fields for the time and key of a file."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import repeat
@@ -20,26 +20,26 @@ from .errors import FileTargetError
 _FIELDS = frozenset({"time", "key"})
 
 _ANY: Final[Any] = object()
-"""A key of any kind."""
+"""A placeholder for any key."""
 
 
 class _Filled(Formatter):
-    """Fills in a template; what is filled in is a part of a path, or a part of its name."""
+    """Fills in a template; each value becomes one path part, or a piece of one."""
 
     @override
     def format_field(self, value: Any, format_spec: str) -> str:
-        # A separator that the template itself gives, "{time:%Y/%m}", is meant: each part of the format is a name.
+        # A separator in the template itself, as in "{time:%Y/%m}", is intended: each part of the format is one name.
         return "/".join(map(self._part, repeat(value), format_spec.split("/")))
 
     def _part(self, value: Any, format_spec: str) -> str:
         text: str = super().format_field(value, format_spec)
         if why := not_a_name(text):
-            raise ValueError(f"{why}; give values whose text is a file's name")
+            raise ValueError(f"{why}; use values whose text is a valid file name")
         return text
 
 
 def _fields(template: str) -> set[str]:
-    """The names of a template's fields, those inside a field's format too."""
+    """The names of a template's fields, including fields inside formats."""
     fields: set[str] = set()
     for _, name, spec, _ in Formatter().parse(template):
         if name is not None:
@@ -48,7 +48,7 @@ def _fields(template: str) -> set[str]:
 
 
 def _sample(template: str, filler: str = "x") -> str:
-    """The template with something in the place of every name that is filled in."""
+    """The template with a filler in place of every field."""
     sample = ""
     for literal, name, spec, _ in Formatter().parse(template):
         filled = "" if name is None else "/".join([filler] * (1 + (spec or "").count("/")))
@@ -57,7 +57,7 @@ def _sample(template: str, filler: str = "x") -> str:
 
 
 def _empty_format(template: str) -> str | None:
-    """A field whose format has a separator with nothing beside it."""
+    """A field whose format has an empty part before or after a separator."""
     for _, name, spec, _ in Formatter().parse(template):
         if name is not None and spec and "/" in spec and not all(spec.split("/")):
             return f"{{{name}:{spec}}}"
@@ -65,7 +65,7 @@ def _empty_format(template: str) -> str | None:
 
 
 def _leads_back(template: str) -> bool:
-    """Whether there is a `..` where times and keys are to be kept apart."""
+    """Whether a `..` in the template would undo the separation of times and keys."""
     parts = list(Formatter().parse(template))
     first = next((number for number, (_, name, _, _) in enumerate(parts) if name is not None), None)
     if first is None:
@@ -76,13 +76,13 @@ def _leads_back(template: str) -> bool:
 
 
 def is_url(text: str) -> bool:
-    """Whether a target is fsspec's business."""
+    """Whether a target is a URL for fsspec."""
     return "://" in text or "::" in text
 
 
 @attrs.frozen
 class Target:
-    """A template: `fields` are those of `time` and `key` that it has."""
+    """A template; `fields` are those of `time` and `key` that it contains."""
 
     module: str
     template: str
@@ -90,28 +90,28 @@ class Target:
 
     @classmethod
     def of(cls, module: str, template: Any) -> "Target":
-        """Refuse, when composing, what cannot name files."""
+        """Make a target; a template that cannot name files is refused."""
         where = f"{module}() at {Site.here()}"
         text: Any = template.__fspath__() if hasattr(template, "__fspath__") else template
         if not isinstance(text, str) or not text or text.endswith("/") or "\0" in text:
             raise CompositionError(
-                f"{where} got the target {text!r}, which names no file; it looks like 'out/{{time}}.jsonl'"
+                f"{where} got the target {text!r}, which does not name a file; write one like 'out/{{time}}.jsonl'"
             )
         text = text.removeprefix("file://").removeprefix("local://")
         try:
             fields = _fields(text)
         except ValueError as exc:
-            raise CompositionError(f"{where}, target {text!r}: {exc}; write {{{{ for a brace itself") from None
+            raise CompositionError(f"{where}, target {text!r}: {exc}; write {{{{ for a literal brace") from None
         if extra := ", ".join(f"{{{name}}}" for name in sorted(fields - _FIELDS)):
-            raise CompositionError(f"{where}, target {text!r}: cannot fill in {extra}; there are {{time}} and {{key}}")
+            raise CompositionError(f"{where}, target {text!r}: unknown field {extra}; use {{time}} and {{key}}")
         if wrong := _empty_format(text):
             raise CompositionError(
-                f"{where}, target {text!r}: the format of {wrong} has a / with nothing beside it; each part of a "
-                f"format between two / gives the name of a folder or of the file, as in {{time:%Y/%m}}"
+                f"{where}, target {text!r}: the format of {wrong} has an empty part beside a /; each part of a "
+                f"format must give the name of a folder or of the file, as in {{time:%Y/%m}}"
             )
         if _leads_back(text):
             raise CompositionError(
-                f"{where}, target {text!r}: .. behind a field leads out of the folder that the field names; give a "
+                f"{where}, target {text!r}: .. after a field leads out of the folder that the field names; write the "
                 f"target without it"
             )
         return cls(module, text, frozenset(fields))
@@ -123,12 +123,12 @@ class Target:
 
     @property
     def is_url(self) -> bool:
-        """Whether it is fsspec's business."""
+        """Whether it is a URL for fsspec."""
         return is_url(self.template)
 
     @property
     def root(self) -> str:
-        """The folder in which all files are, or whose subfolders they are in."""
+        """The folder that contains all files, directly or in subfolders."""
         first = ""
         for literal, name, _, _ in Formatter().parse(self.template):
             first += literal
@@ -141,7 +141,7 @@ class Target:
 
     @property
     def samples(self) -> Sequence[str]:
-        """Paths as this gives them: what can be said of all of them, can be said whatever fills its fields."""
+        """Example paths, which show what is common to all paths of this target."""
         return [_sample(self.template, filler) for filler in ("aaaa", "0000", "\x01\x01\x01\x01")]
 
     def place(self, values: Mapping[str, Hashable]) -> str:
@@ -155,64 +155,64 @@ class Target:
             shown = " and ".join(f"the {name} {value!r}" for name, value in values.items() if name in self.fields)
             kind = "" if type(exc) is ValueError else f"{type(exc).__name__}: "
             raise FileTargetError(
-                f"{self.module}: {shown} cannot be part of a file's name in {self.template!r}: {kind}{exc}",
+                f"{self.module}: {shown} cannot be part of a file name in {self.template!r}: {kind}{exc}",
             ) from None
         return path
 
     def _check(self, name: str, sample: str) -> None:
-        """Refuse a name that the fields have made what the template says it is not, or that is none."""
+        """Refuse an invalid name, and one that readers of the folder would skip because of the fields in it."""
         if self.is_url:
-            # Stores of objects have other limits, and say so themselves.
+            # Object stores have other limits, and report them.
             name.encode()
         elif too_long(name):
-            raise ValueError(f"no file system takes a name as long as {name!r}; give times and keys that are shorter")
+            raise ValueError(f"{name!r} is too long for a file name; use shorter times and keys")
         if is_aside(name) and not is_aside(sample):
             raise ValueError(
-                f"{name!r} begins with . or _, or ends as {UNFINISHED[0]}, which says that it is no data, and would be "
-                f"left out by what reads the folder; write something before the field, as in 'k={{key}}'"
+                f"{name!r} begins with . or _, or ends in {UNFINISHED[0]}, which marks files that are not data, so "
+                f"readers of the folder would skip it; put text before the field, as in 'k={{key}}'"
             )
 
 
 class Names:
-    """The files of a run: two times, or keys, must not share one."""
+    """The file names of a run; two times or keys must not share one."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self.folds = False
-        """Whether the file system takes names for the same that differ in the case of letters."""
+        """Whether the file system ignores the case of letters in names."""
         self.plain: Callable[[str], str] = normpath
-        """A path without what makes no difference."""
+        """Normalizes a path."""
         self._taken: dict[bytes, tuple[Hashable, Hashable]] = {}
 
     def __contains__(self, path: str) -> bool:
-        """Whether it is one of these files, if it is written as the target is."""
+        """Whether a path, written as in the target, is one of these files."""
         return self._name(path) in self._taken
 
     def keep(self, path: str, time: Hashable = None, key: Hashable = _ANY) -> None:
-        """A file of an earlier run with the same journal."""
+        """Add a file of an earlier run with the same journal."""
         self._taken[self._name(path)] = (time, key)
 
     def of(self, time: Hashable, key: Hashable) -> str:
-        """The place of a time's, and a key's, file."""
+        """The path for a time and key."""
         path = self._target.place({"time": time, "key": key})
         mine = (None if self._target.grows else time, key)
         other = self._taken.setdefault(self._name(path), mine)
         if other != mine:
             number = 0 if other[0] != mine[0] else 1
             what = f"the {('times', 'keys')[number]} {other[number]!r} and {mine[number]!r}"
-            merged = " or, if it is meant, make them one time in front: ps.restamp(lambda time: ...)"
+            merged = " or, if intended, merge the times first: ps.map_time(lambda time: ...)"
             raise FileTargetError(
-                f"{self._target.module}: {what} would share the file {path}; give them names that differ"
+                f"{self._target.module}: {what} would share the file {path}; give them different names"
                 f"{'' if number else merged}",
             )
         return path
 
     def _name(self, path: str) -> bytes:
-        """A path as the system has it: two texts may be one name."""
+        """A path as the file system compares it; different texts may be one name."""
         path = self.plain(path)
         return (normalize("NFC", path).casefold() if self.folds else path).encode(errors="surrogateescape")
 
 
 def suffixes(path: str) -> Sequence[str]:
-    """The endings of a file's name: `.csv`, `.gz`."""
+    """The suffixes of a file name: `.csv`, `.gz`."""
     return Path(path.replace("{", "").replace("}", "")).suffixes

@@ -1,4 +1,4 @@
-"""Text and bytes."""
+"""`write_text` and `write_bytes`."""
 
 import os
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def write_text(
     compression: Compression = "infer",
     **options: Unpack[WriteOptions],
 ) -> ps.Sink[str, list[Any]]:
-    r"""Write each value, a text, and `end` after it, in UTF-8; a time's file appears when the time is complete.
+    r"""Write each value, a str, followed by `end`, in UTF-8; a file appears when its time is complete.
 
     >>> import tempfile, pullstream as ps
     >>> from pullstream import files
@@ -35,8 +35,8 @@ def write_text(
 
     Options (`WriteOptions`), results and errors are those of `write_jsonl`.
     """
-    if not isinstance(end, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not everybody checks types
-        raise CompositionError(f"write_text() at {Site.here()} got end={end!r}: it is the text after each value")
+    if not isinstance(end, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not everyone checks types
+        raise CompositionError(f"write_text() at {Site.here()} got end={end!r}: it must be a str, added to each value")
     codec = codec_argument("write_text", target, compression)
     own = {"end": end, "compression": compression}
     return writer(
@@ -50,7 +50,7 @@ def _text(end: str, values: Sequence[str]) -> bytes:
     except (TypeError, UnicodeEncodeError) as exc:
         for value in values:
             if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - that is what went wrong
-                exc.add_note(f"writing {value!r} ({type(value).__name__}): write_text takes text; ps.map(str) first")
+                exc.add_note(f"writing {value!r} ({type(value).__name__}): write_text takes str: add ps.map(str)")
                 break
         raise
 
@@ -58,7 +58,7 @@ def _text(end: str, values: Sequence[str]) -> bytes:
 def write_bytes(
     target: str | os.PathLike[str], *, compression: Compression = "infer", **options: Unpack[WriteOptions]
 ) -> ps.Sink[bytes, list[Any]]:
-    """Write each value, bytes, with nothing between; a time's file appears when the time is complete.
+    """Write each value, a bytes object, without separators; a file appears when its time is complete.
 
     >>> import tempfile, pullstream as ps
     >>> from pullstream import files
@@ -80,6 +80,6 @@ def _bytes(values: Sequence[bytes]) -> bytes:
     except TypeError as exc:
         for value in values:
             if not isinstance(value, (bytes, bytearray, memoryview)):  # pyright: ignore[reportUnnecessaryIsInstance]
-                exc.add_note(f"writing {value!r} ({type(value).__name__}): write_bytes takes bytes; encode it first")
+                exc.add_note(f"writing {value!r} ({type(value).__name__}): write_bytes takes bytes: encode it first")
                 break
         raise

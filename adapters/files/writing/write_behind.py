@@ -1,4 +1,4 @@
-"""Encoding one unit behind: the last is encoded and written while the next is got ready."""
+"""Encoding in the background: one unit is encoded and written while the next is prepared."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -10,24 +10,24 @@ P = ParamSpec("P")
 
 
 class WriteBehind:
-    """A thread for one call at a time; what a call raises comes with the next, or with `done`."""
+    """A thread for one call at a time; an exception is raised by the next call, or by `done`."""
 
     def __init__(self) -> None:
         self._call: Future[None] | None = None
 
     def put(self, function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Begin a call, when the last is over."""
+        """Start a call after the previous one has ended."""
         self.done()
         self._call = start_in_thread(function, *args, **kwargs)
 
     def done(self) -> None:
-        """Wait for the call under way."""
+        """Wait for the running call."""
         call, self._call = self._call, None
         if call is not None:
             call.result()
 
     def leave(self) -> None:
-        """Wait for it, whatever becomes of it: nobody wants it any more."""
+        """Wait for the running call and ignore its result."""
         call, self._call = self._call, None
         if call is not None:
             wait([call])

@@ -1,6 +1,6 @@
-"""Spark Connect: a session whose Spark is another program's, reached over the network, without a Java here.
+"""Spark Connect: a session whose Spark is another program, reached over the network, without Java on this machine.
 
-`session` finds such a session, or opens one; `batches` reads a DataFrame by Connect's own Arrow; `query` is a streaming
-query, whose micro-batches wait at a `gate` for their commit; `local` sends what a source gives, and `table` writes it.
-What is the same in a classic session, as `on_executors`, has no part here.
+`session` finds or opens such a session; `batches` reads a DataFrame as Connect's own Arrow; `query` is a streaming
+query, whose micro-batches wait at a `gate` for their commit; `local` sends a source's values, and `table` writes them.
+Modules that work as in a classic session, such as `on_executors`, have no part here.
 """

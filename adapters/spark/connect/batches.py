@@ -1,8 +1,8 @@
-"""A DataFrame of Spark Connect, read as the Arrow batches in which Connect itself sends every result.
+"""DataFrames of Spark Connect, read as the Arrow batches in which Connect sends every result.
 
-One query brings all of it, in the order of the partitions, and no Python runs for it on the executors. The server goes
-on computing while nobody reads here, and keeps what was not fetched yet: a reader that has enough, or fails, has to
-interrupt it. This class blocks, and is meant for a thread.
+One query delivers all rows in the order of the partitions, and runs no Python on the executors. The server continues to
+compute while nobody reads, and keeps results that were not fetched yet, so a reader that has enough, or fails, must
+interrupt it. This class blocks, and runs in a thread.
 """
 
 import threading
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ConnectBatches:
     """The Arrow batches of a DataFrame, read on demand.
 
-    `next` and `close` are for one thread at a time each; `cancel` may be called from any.
+    `next` and `close` may each be called from one thread at a time; `cancel` from any.
     """
 
     ready = False
@@ -35,7 +35,7 @@ class ConnectBatches:
         self._ended = False
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end, for ever; and so for a failure.
+        """Wait for the next batch; None at the end and ever after. A failure is raised again at each call.
 
         Raises:
             SparkJobError: the query failed, with Spark's message.
@@ -49,7 +49,7 @@ class ConnectBatches:
         try:
             batch = self._jobs.submit(self._first) if self._batches is None else self._jobs.call(self._following)
         except Exception as exc:
-            # What is left of the result would look like its end.
+            # The rest of the result would look like its end.
             self._failure = exc
             raise
         finally:
@@ -60,20 +60,20 @@ class ConnectBatches:
         return batch
 
     def doing(self) -> str:
-        """Say what Spark does at the moment, as its server has said it last."""
+        """The current activity of Spark, as its server last reported it."""
         return self._doing
 
     def cancel(self) -> None:
-        """Interrupt the query and have a blocked `next` raise; does not wait for it. Twice is once."""
+        """Interrupt the query and make a blocked `next` raise; does not wait. A second call has no effect."""
         self._jobs.cancel()
 
     def close(self) -> None:
-        """Interrupt the query if it has not ended, and wait until nothing of it is left here. Twice is once."""
+        """Interrupt the query if it has not ended, and wait until it has released everything. Can be called twice."""
         self._jobs.close()
         batches, self._batches = self._batches, None
         if batches is not None:
             self._session.removeProgressHandler(self._progress)
-            # Tells the server that what it has kept is not wanted any more.
+            # Lets the server drop the results that it keeps.
             batches.close()
 
     def _first(self) -> RecordBatch | None:
@@ -85,7 +85,7 @@ class ConnectBatches:
         return next(self._batches, None)
 
     def _progress(self, stages: "Sequence[Any] | None", **_: object) -> None:
-        # Of all operations of the session, each is told of in the thread that reads it.
+        # The session reports all of its operations, each in the thread that reads it.
         if threading.get_ident() != self._thread:
             return
         at_work = [stage for stage in stages or () if not stage.done]
@@ -95,10 +95,10 @@ class ConnectBatches:
 
 
 def _batches(frame: "DataFrame") -> Generator[RecordBatch]:
-    """The batches of a result, as they come.
+    """Iterate over the batches of a result as they arrive.
 
-    PySpark's rows come from these, too, and there is no public way to have them one after the other. Where they are
-    not, the public way brings all of them at once.
+    PySpark makes its rows from these, but has no public way to get them one by one. If the private way is missing, the
+    public one fetches all of them at once.
     """
     used: Any = frame
     read: Any = getattr(used.sparkSession.client, "to_table_as_iterator", None)
@@ -107,6 +107,6 @@ def _batches(frame: "DataFrame") -> Generator[RecordBatch]:
         return
     plan = used._plan  # noqa: SLF001
     for table in read(plan.to_proto(used.sparkSession.client), plan.observations):
-        # The first that comes is the schema.
+        # The first item is the schema.
         if hasattr(table, "to_batches"):
             yield from table.to_batches()

@@ -1,14 +1,14 @@
-"""The gate before Spark's commit of a micro-batch, where the body of a query is not in this process.
+"""The gate before Spark's commit of a micro-batch, when the body of the query is in another process.
 
-Through Spark Connect the body of `foreachBatch` runs in a process beside the server, which knows nothing of this
-program, and this program reaches the server only. What both can see are the shared (global temporary) views of Spark's
-program. So they meet there: the body publishes the micro-batch as one view and its number as another, and waits; this
-program reads the rows as any DataFrame's, and says in a third what has been completed. The body returns, and Spark
-commits, when that says its number.
+With Spark Connect, the body of `foreachBatch` runs in a process beside the server, which cannot reach this program, and
+this program can reach only the server. Both can access the shared (global temporary) views of Spark's program, and so
+use these to communicate. The body publishes the micro-batch as one view and its number as another, and waits. This
+program reads the rows like any DataFrame, and publishes in a third view which micro-batches are complete. When that
+view contains the number, the body returns and Spark commits.
 
-A program that is killed says no more. So the third view has a beat, too, and a body that has not heard a new one for
-`LEASE_SECONDS` fails, uncommitted. The views of a checkpoint have one name: a program that is started anew with it
-takes the third view over, at which the body of the one before fails at once. Spark itself ends that one's query.
+The third view also contains a heartbeat, in case this program is killed: a body that sees no new beat for
+`LEASE_SECONDS` fails, without a commit. The views of a checkpoint have fixed names: a restarted program with the same
+checkpoint takes over the third view, which makes the earlier body fail at once. Spark itself ends the earlier query.
 """
 
 import threading
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 BEAT_SECONDS = 5.0
 LEASE_SECONDS = 60.0
-"""Seconds without a beat after which a program is taken for dead."""
+"""The seconds without a heartbeat after which a program counts as dead."""
 
 _DATABASE = "spark.sql.globalTempDatabase"
 
 
 class Gate:
-    """The end, in this program, of the gate of one query. It blocks; its calls may come from any thread."""
+    """The end of a query's gate in this program. Its calls block, and may come from any thread."""
 
     def __init__(self, session: "SparkSession", checkpoint: str) -> None:
         self._session = session
@@ -46,7 +46,7 @@ class Gate:
         self._beating = threading.Thread(target=self._go_on_beating, name="pullstream heartbeat", daemon=True)
 
     def open(self) -> None:
-        """Take the gate, from whoever had it; before the query begins."""
+        """Take the gate over, before the query begins."""
         holder = self._holder()
         if holder is not None:
             self._before = _ViewNames(self._names.key, holder)
@@ -55,19 +55,19 @@ class Gate:
         self._beating.start()
 
     def body(self) -> "Callable[[DataFrame, int], None]":
-        """The other end, for `foreachBatch`."""
+        """Make the other end, for `foreachBatch`."""
         names = self._names
         views = (self._full(names.driver), names.batch, names.rows)
         return _body(views, self._owner, LEASE_SECONDS)
 
     def clear(self) -> None:
-        """Remove what the one before has left; when the query has begun, and its has ended."""
+        """Remove the views of an earlier program, after this query has begun and the earlier one has ended."""
         before, self._before = self._before, None
         if before is not None:
             self._drop(before.batch, before.rows)
 
     def batch(self) -> int:
-        """The micro-batch that has come to the gate last; -1 if none has."""
+        """The last micro-batch at the gate; -1 if there is none."""
         (told,) = self._session.table(self._full(self._names.batch)).collect()
         return int(told.batch)
 
@@ -76,7 +76,7 @@ class Gate:
         return self._session.table(self._full(self._names.rows))
 
     def commit(self, batch: int) -> bool:
-        """Let the micro-batch pass; False if its body has given up, or the gate is another program's by now."""
+        """Let the micro-batch pass; False if its body has given up, or another program has taken the gate over."""
         with self._turn:
             if self._holder() != self._owner:
                 return False
@@ -85,7 +85,7 @@ class Gate:
             return True
 
     def close(self) -> None:
-        """Leave nothing there; when the query has ended."""
+        """Remove the views, after the query has ended."""
         self._closed.set()
         if self._beating.ident is not None:
             self._beating.join()
@@ -96,14 +96,14 @@ class Gate:
 
     @cached_property
     def _database(self) -> str:
-        # The server is asked, which may take its time: not before somebody opens the gate.
+        # Needs a call to the server, so it is not made before the gate is opened.
         return _database(self._session)
 
     def _full(self, view: str) -> str:
         return f"{self._database}.{view}"
 
     def _holder(self) -> str | None:
-        """The owner of the gate, as the driver's view says; None if there is no such view."""
+        """The owner of the gate according to the driver's view; None if the view does not exist."""
         view = self._full(self._names.driver)
         if not self._session.catalog.tableExists(view):
             return None
@@ -116,7 +116,7 @@ class Gate:
 
     def _go_on_beating(self) -> None:
         while not self._closed.wait(BEAT_SECONDS):
-            # A beat that does not arrive is missed by the body, which is the one to judge that.
+            # The body detects missing beats, so errors are ignored here.
             with suppress(Exception), unlogged(), self._turn:
                 if self._holder() == self._owner:
                     self._beat += 1
@@ -129,7 +129,7 @@ class Gate:
 
 
 def trouble(session: "SparkSession") -> str | None:
-    """The reason why a server has no shared views; None if it has."""
+    """The reason why a server has no shared views; None if it has them."""
     view = f"pullstream_{uuid4().hex}"
     try:
         with unlogged():
@@ -156,7 +156,7 @@ def _database(session: "SparkSession") -> str:
 
 
 def _body(views: tuple[str, str, str], owner: str, lease: float) -> "Callable[[DataFrame, int], None]":
-    """The function that runs beside the server; an inner one, because those travel by value and need no install."""
+    """The function that runs beside the server; an inner one, which is pickled by value and needs no installation."""
 
     def at_the_gate(df: Any, batch: int) -> None:
         import time  # noqa: PLC0415 - a function that travels by value has no module
@@ -169,7 +169,7 @@ def _body(views: tuple[str, str, str], owner: str, lease: float) -> "Callable[[D
         while True:
             (said,) = session.table(driver).collect()
             if said.owner != owner:
-                raise RuntimeError("another program has begun with this checkpoint")
+                raise RuntimeError("another program has taken over this checkpoint")
             if said.committed == batch:
                 session.catalog.dropGlobalTempView(rows)
                 return
@@ -178,7 +178,7 @@ def _body(views: tuple[str, str, str], owner: str, lease: float) -> "Callable[[D
             elif time.monotonic() - heard > lease:
                 for view in (rows, told, driver):
                     session.catalog.dropGlobalTempView(view.rpartition(".")[2])
-                raise RuntimeError(f"the program that reads this stream was not heard of for {lease:.0f} seconds")
+                raise RuntimeError(f"the program that reads this stream has sent no heartbeat for {lease:.0f} seconds")
             time.sleep(pause)
             pause = min(pause * 1.5, 0.25)
 

@@ -1,7 +1,7 @@
 """Rows that are sent to a Connect server before anything reads them.
 
-Its processes do not find the way to this program, as they do to the driver of a classic session. So what a source gives
-goes there whole, as Arrow, and that has a limit.
+The server's processes cannot reach this program, as executors reach the driver of a classic session. So all values of
+a source are sent at once, as Arrow, up to a limit.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import trio
 
-from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, TimedBatch, pipe, run, sink
-from pullstream.authoring import Site
+from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run, sink
+from pullstream.authoring import Site, TimedBatch
 
 from ...arrow import Packing, RecordBatch, pyarrow
 from ..refusals import refused
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 MOST_BYTES = 256 << 20
-"""Bytes of Arrow that may be sent with one DataFrame."""
+"""The maximum bytes of Arrow that are sent with one DataFrame."""
 
 INLINE_BYTES = 32 << 20
-"""Bytes that may travel in a query: a server takes messages of 128 MB."""
+"""The maximum bytes in a query: a server accepts messages up to 128 MB."""
 
 _THRESHOLD = "spark.sql.session.localRelationCacheThreshold"
 
@@ -34,19 +34,19 @@ _THRESHOLD = "spark.sql.session.localRelationCacheThreshold"
 def local_dataframe(
     source: Source[Any], schema: "StructType", packing: Packing, session: "SparkSession", site: Site
 ) -> "DataFrame":
-    """A DataFrame of all that a source gives, which is read for it now, and may be read any number of times.
+    """Make a DataFrame of all values of a source, which is read now; it may be read any number of times.
 
     Raises:
-        CompositionError: it is too much.
+        CompositionError: there is too much data.
     """
     return _sent(session, _table(_ran(pipe(source, _kept(packing, site))), schema), schema)
 
 
 def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: "SparkSession") -> "DataFrame":
-    """A DataFrame of batches for one query, of one partition.
+    """Make a DataFrame of batches for a single query, with one partition.
 
-    What is larger than a session's threshold PySpark sends beside its queries, and the server keeps it as long as the
-    session. So it goes in smaller parts, which travel in the query itself, unless that would become too large.
+    PySpark sends data above a session's threshold separately, and the server keeps it as long as the session. So the
+    data is split into smaller parts inside the query itself, unless that would become too large.
     """
     table = _table(batches, schema)
     most = int(cast("str", session.conf.get(_THRESHOLD))) // 2
@@ -67,7 +67,7 @@ def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:
 
 @sink
 async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, site: Site) -> list[RecordBatch]:
-    """All of it, as Arrow."""
+    """Collect all values as Arrow."""
     batches: list[RecordBatch] = []
     size = 0
     while (answer := await upstream.ask(ctx.limit)) is not DONE:
@@ -78,15 +78,15 @@ async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, site: Sit
         if size > MOST_BYTES:
             raise refused(
                 "to_dataframe",
-                f"got more than {MOST_BYTES >> 20} MB, and through Spark Connect all of it is sent before Spark can "
-                f"begin: write it, with write_table or to files that Spark can read, or use a classic session",
+                f"got more than {MOST_BYTES >> 20} MB, and with Spark Connect all data is sent before Spark can "
+                f"begin: write it with write_table or to files that Spark can read, or use a classic session",
                 site,
             )
     return batches
 
 
 def _ran(pipeline: Pipeline[list[RecordBatch]]) -> list[RecordBatch]:
-    """Run it to its end; beside a run that this thread is in."""
+    """Run a pipeline to its end, even in a thread that is inside another run."""
     if not trio.lowlevel.in_trio_run():
         return run(pipeline)
     with ThreadPoolExecutor(1) as pool:

@@ -1,7 +1,7 @@
-"""The Spark side of a streaming query of Spark Connect: its life, and its micro-batches at their `gate`.
+"""The Spark side of a streaming query of Spark Connect: its lifetime, and its micro-batches at their `gate`.
 
-It is to `from_streaming` what `streaming.query` is in a classic session, with the same messages; what there happens in
-a thread of Spark's happens here in the one thread that waits for the query. This class blocks, and is for threads.
+It replaces the `streaming.query` of a classic session, with the same messages. All work is done in the one thread that
+waits for the query. This class blocks, and runs in threads.
 """
 
 import json
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_SECONDS = 0.1
-"""Seconds between looks whether a micro-batch has come."""
+"""The seconds between checks for a new micro-batch."""
 
 ALIVE_SECONDS = 1.0
-"""Seconds between looks whether somebody else has stopped the query, while a micro-batch is worked on."""
+"""The seconds between checks, during a micro-batch, that the query still runs."""
 
 START_SECONDS = 120.0
-"""Seconds in which a start is tried again: Spark gives the body's process ten, which a busy server may not have."""
+"""The seconds for which a start is retried: Spark gives the body's process ten, which is short on a busy server."""
 
 START_PAUSE = 5.0
-"""Seconds until the second attempt; until the one after each twice as long."""
+"""The seconds before the second attempt; doubled for each later one."""
 
 _SLOW_START = "Python worker failed to connect back"
 
 
 class ConnectQuery:
-    """A streaming query; `send` takes what it has to say, in the thread of `run`, and `reply` answers it."""
+    """A streaming query; it passes messages to `send` in the thread of `run`, and `reply` answers them."""
 
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
         self._spec = spec
@@ -55,7 +55,7 @@ class ConnectQuery:
         """Start the query and wait for its end.
 
         Raises:
-            SparkStreamError: it failed, with Spark's message, or somebody else has stopped it.
+            SparkStreamError: it failed, with Spark's message, or was stopped from elsewhere.
         """
         session = self._spec.frame.sparkSession
         self._begun = True
@@ -78,20 +78,20 @@ class ConnectQuery:
             raise stopped_elsewhere(session)
 
     def reply(self, reply: Reply) -> None:
-        """Answer what was sent."""
+        """Answer a message."""
         self._messenger.reply(reply)
 
     def close(self) -> None:
-        """Stop the query, uncommitted if a micro-batch is under way, and wait until nothing of it is left.
+        """Stop the query, without committing the current micro-batch, and wait until it has released everything.
 
-        Twice is once.
+        A second call has no effect.
         """
         self._messenger.stop()
         while self._begun and not self._over.wait(LOOK_SECONDS):
             self._messenger.cancel()
 
     def wait_for_commit(self, batch: int) -> None:
-        """Wait until Spark has noted that a micro-batch is committed, or the query has ended, for two seconds."""
+        """Wait at most two seconds until Spark has noted the commit of a micro-batch, or the query has ended."""
         end = time.monotonic() + COMMIT_SECONDS
         while time.monotonic() < end and not self._over.is_set():
             if self._status.has_committed(batch):
@@ -109,7 +109,7 @@ class ConnectQuery:
             except Exception as exc:
                 if _SLOW_START not in str(exc) or time.monotonic() > end or self._messenger.stopping.wait(pause):
                     raise
-            # The process that came too late is in the way of the next for a while.
+            # A process that came too late blocks the next one for a while.
             pause *= 2
 
     def _wait(self, query: "StreamingQuery") -> None:
@@ -121,7 +121,7 @@ class ConnectQuery:
                 query.awaitTermination()
                 self._cut = True
         finally:
-            # Whatever ends it before its end leaves it at the gate, which stays closed.
+            # However it ends early, the gate stays closed for the micro-batch.
             with suppress(Exception):
                 query.stop()
 
@@ -136,7 +136,7 @@ class ConnectQuery:
                 self._hand_over(query, batch)
         self._report(query)
         if last >= 0 and not self._status.has_committed(last):
-            # It was let through, and Spark has not passed the gate any more.
+            # It may pass, but Spark no longer passes the gate.
             raise QueryStopped
 
     def _hand_over(self, query: "StreamingQuery", batch: int) -> None:

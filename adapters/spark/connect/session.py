@@ -1,4 +1,4 @@
-"""Sessions of Spark Connect: the one that is active, or one at an address, `sc://host:port`."""
+"""Sessions of Spark Connect: the active one, or one at an address, `sc://host:port`."""
 
 import os
 import socket
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 SCHEME = "sc://"
 
 DEFAULT_PORT = 15002
-"""The port of a Connect server, if its address says nothing else."""
+"""The default port of a Connect server."""
 
 ANSWER_SECONDS = 20.0
-"""Seconds that a server has to take a connection; PySpark itself goes on trying for ten minutes."""
+"""The seconds within which a server must accept a connection; PySpark itself would retry for ten minutes."""
 
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy", "GRPC_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 
 
 def is_meant(master: str | None) -> bool:
-    """Whether a session of Connect is meant: an address of one is given or set, or PySpark works with one already."""
+    """Whether Connect is requested: by an address or the environment, or because PySpark already uses it."""
     from pyspark.sql.utils import is_remote  # noqa: PLC0415 - an optional dependency, and slow to import
 
     return (master or os.environ.get("SPARK_REMOTE", "")).startswith(SCHEME) or (master is None and is_remote())
 
 
 def connect_session(master: str | None, config: Mapping[str, str], elsewhere: Sequence[str]) -> "SparkSession":
-    """The active session, or else a new one at `master`, or where SPARK_REMOTE says.
+    """The active session, or else a new one at `master`, or at SPARK_REMOTE.
 
-    `elsewhere` are the names of arguments that are for the program in which Spark runs.
+    `elsewhere` are the names of given arguments that apply to the program in which Spark runs.
 
     Raises:
-        CompositionError: there are any.
+        CompositionError: there are such arguments.
         SessionMismatch: the active session is another one, has other settings, or is a classic one.
         SparkMissing: the packages of Spark Connect are not installed.
-        SparkJobError: nobody answers there.
+        SparkJobError: the server does not answer.
     """
     if elsewhere:
         raise CompositionError(
-            f"session() got {elsewhere[0]}=, which is for the program in which Spark runs, and that is another one "
-            f"through Spark Connect: set it where the server is started"
+            f"session() got {elsewhere[0]}=, which applies to the program in which Spark runs. With Spark Connect "
+            f"that is another program: set it where the server is started"
         )
     try:
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an optional dependency
@@ -65,7 +65,7 @@ def connect_session(master: str | None, config: Mapping[str, str], elsewhere: Se
     address = master or os.environ.get("SPARK_REMOTE")
     if address is None:
         raise SessionMismatch(
-            "this program works with Spark Connect, and has no session: say where its server is, "
+            "this program uses Spark Connect, but has no session: give the server's address, "
             "session(master='sc://host:port')"
         )
     return _opened(address, config)
@@ -81,20 +81,20 @@ def _opened(address: str, config: Mapping[str, str]) -> "SparkSession":
         builder = builder.config(key, value)
     try:
         opened = builder.getOrCreate()
-        # The first call: whether it is a server, and lets us in.
+        # The first call shows whether it is a server, and accepts this client.
         opened.version  # noqa: B018
     except PySparkException as exc:
         if exc.getCondition() == "SESSION_ALREADY_EXIST":
             raise SessionMismatch(
-                f"a classic Spark session is active in this program, and {address} is a server of Spark Connect: a "
-                f"program works with one kind. Call session() without master= to use the active one, or stop() it first"
+                f"a classic Spark session is active in this program, but {address} is a Spark Connect server, and a "
+                f"program uses one kind. Call session() without master= to use the active one, or stop() it first"
             ) from None
         raise SparkJobError(f"session() could not use the Connect server {address}: {exc}", str(exc)) from None
     return opened
 
 
 def _reach(address: str) -> None:
-    """Say at once that nobody is there."""
+    """Fail at once if nothing answers at an address."""
     place = _place(address)
     if not place[0] or any(name in os.environ for name in _PROXIES):
         return
@@ -102,7 +102,7 @@ def _reach(address: str) -> None:
         socket.create_connection(place, ANSWER_SECONDS).close()
     except OSError as exc:
         raise SparkJobError(
-            f"session() cannot reach a Connect server at {address}: {exc}. Is it running, and is the address right?",
+            f"session() cannot reach a Connect server at {address}: {exc}. Check that it runs, and its address",
             str(exc),
         ) from None
 
@@ -114,19 +114,19 @@ def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
         wanted = f"{f'[{host}]' if ':' in host else host}:{port}"
         if not master.startswith(SCHEME):
             differences.append(f"it is one of Spark Connect, at {has}, not {master!r}")
-        # A PySpark that does not give the port gives the host alone.
+        # A PySpark that does not reveal the port reports only the host.
         elif has not in {wanted, wanted.rpartition(":")[0]}:
             differences.append(f"its server is {has}, not {wanted}")
     match(found, config, differences)
 
 
 def _endpoint(session: Any) -> str:
-    """The host and the port of a session's server; the port, on which another server may be, is private."""
+    """The host and port of a session's server; the port, which distinguishes servers, is private in PySpark."""
     client = session.client
     return str(getattr(getattr(client, "_builder", None), "endpoint", client.host))
 
 
 def _place(address: str) -> tuple[str, int]:
-    """The host and the port of an address; the host may be missing."""
+    """The host and port of an address; the host may be missing."""
     place = urlsplit(address)
     return place.hostname or "", place.port or DEFAULT_PORT

@@ -1,7 +1,7 @@
-"""Partitions of a table, written through Spark Connect: sent with the query that writes them, replaced by Spark.
+"""Partitions of a table, written through Spark Connect: sent with the query that writes them, and replaced by Spark.
 
-There is no way to the server's file systems, and none is needed: where Spark overwrites partitions it writes beside,
-and renames what is whole. What is killed here goes on there, or is undone there.
+This program has no access to the server's file systems, and needs none: Spark writes new partitions separately, and
+renames them when they are complete. If this program is killed, the server completes or undoes the write.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from .local import MOST_BYTES, sent_inline
 
 
 class ConnectTable(TablePartitions):
-    """The table's end; a job has the rows of as many times as may be sent with it."""
+    """The table's end; a job has the rows of as many times as can be sent with it."""
 
     _claimed: str | None = None
 
@@ -35,7 +35,7 @@ class ConnectTable(TablePartitions):
             if its_size > MOST_BYTES:
                 raise TableTargetError(
                     f"write_table({self._plan.target!r}): the time {spool.time!r} has more than {MOST_BYTES >> 20} MB "
-                    f"of rows, which is what may be sent through Spark Connect: take finer times, or a classic session"
+                    f"of rows, the limit with Spark Connect: use finer times, or a classic session"
                 )
             if due and size + its_size > MOST_BYTES:
                 self._write_some(due)

@@ -5,13 +5,14 @@ from typing import Any
 
 import attrs
 
-from pullstream import PullstreamError, TimedBatch
+from pullstream import PullstreamError
+from pullstream.authoring import TimedBatch
 
 from ... import arrow
 
 
 class RowError(PullstreamError, ValueError):
-    """A value that a stream on the executors gave is no row of its schema."""
+    """A value emitted by a stream on the executors is not a row of its schema."""
 
 
 @attrs.frozen

@@ -1,32 +1,35 @@
-"""`reduce_by_key` in two steps: executors fold what is theirs, and the driver merges what they have come to."""
+"""`reduce_by_key` in two steps: executors fold their rows, and the driver merges the states."""
 
 import pickle
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream import Blueprint, Fold, Source, Transformer, flat_map, map_batches
+from pullstream import Fold, Source, flat_map
 from pullstream import reduce_by_key as reduced
-from pullstream.authoring import Call, Module, Sync, a_fold
+from pullstream.authoring import Call, Module, Site, Sync, a_fold
+from pullstream.types import Blueprint
 
 from ...arrow import As, shape_argument
-from ..columns import column as column_of
 from ..reading.source import from_dataframe
+from ..reading.timed import TIME, TimedFrame, timed
 from ..refusals import in_the_name_of, refused
-from .function import on_executors, time_column
+from ..schemas import arrow_schema
+from .combining import CombiningPlan
+from .shipping import pickled, shipped
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 _NAME = "reduce_by_key"
-_PART = "__pullstream_states__"
+_STATES = "__pullstream_states__"
 
 
 def reduce_by_key(
@@ -37,7 +40,7 @@ def reduce_by_key(
     time: "str | Column | None" = None,
     as_: As = "rows",
 ) -> Source[tuple[K, R]]:
-    """Fold a DataFrame's rows for each key and time, on the executors, and merge on the driver as times complete.
+    """Fold a DataFrame's rows per key and time on the executors, and merge on the driver as times complete.
 
     ```python
     mean = ps.agg.mean(lambda row: row.delay)
@@ -45,16 +48,17 @@ def reduce_by_key(
     ps.run(ps.pipe(daily, ps.collect(timed=True)))  # [(day, (carrier, mean)), ...]
     ```
 
-    The results are those of `ps.pipe(spark.from_dataframe(df, time=time), ps.reduce_by_key(fold, key=key))`, and come
-    as they do there: `(key, result)`, in the order of time. But no row leaves its executor: every partition is sorted
-    by time and folded with `fold.partial()`, Spark brings the states of a time together, and the driver, which keeps
-    those of one time, merges them with `fold.merging()`. Without `time` everything is at time 0.
+    The results equal those of `ps.pipe(spark.from_dataframe(df, time=time), ps.reduce_by_key(fold, key=key))`, in the
+    same form and order: `(key, result)`, in the order of time. But rows stay on their executors: every partition is
+    folded with `fold.partial()`, Spark collects the states of a time, and the driver merges them with `fold.merging()`,
+    one time after the other. Without `time`, everything is at time 0.
 
-    The first result comes when every row has been folded. An executor keeps the states of one time. States are pickled.
-    `as_` is what `key` and `fold` are given.
+    The first result arrives after all rows have been folded. An executor emits its states after every 500,000 rows of a
+    partition, so this pays off if many rows share a key and time. States are pickled. `as_` is the form of the rows
+    that `key` and `fold` get.
 
     Raises:
-        CompositionError: the fold has no `merge`, the time cannot be one, or the functions cannot be pickled.
+        CompositionError: the fold has no `merge`, the time is invalid, or the functions cannot be pickled.
     """
     shape_argument(_NAME, as_)
     Sync("a key is computed at once")(Call(_NAME, name="key"), key)
@@ -62,26 +66,23 @@ def reduce_by_key(
     if fold.merge is None:
         raise refused(
             _NAME,
-            "got a fold that says nothing of how the states of two parts become one; give it Fold(..., merge=lambda "
+            "got a fold without merge=, which combines the states of two parts: use Fold(..., merge=lambda "
             "state, other: ...)",
         )
     merging = fold.merging()
     with in_the_name_of(_NAME):
-        at = time_column(df, time)
-        if df.isStreaming:
-            raise refused(_NAME, "reads a DataFrame that has an end, and got a streaming one")
-        name, column = at or (None, None)
-        folded: Transformer[Any, Any] = Transformer(
-            (*reduced(fold.partial(), key=key).modules, *_renamed(map_batches(_packed), _NAME))
-        )
-        parts = on_executors(folded, schema=_schema(df, name, column), time=column, as_=as_)
-        frame = df.transform(attrs.evolve(parts, module=_NAME))
+        rows = timed(df, time)
+        (reducing,) = reduced(fold.partial(), key=key).modules
+        schema = _schema(rows)
+        plan = CombiningPlan(fold.partial(), key, as_, rows.names, rows.time, arrow_schema(schema), _NAME, Site.here())
+        frame: DataFrame = cast("Any", rows.frame).mapInArrow(shipped(pickled((reducing,), plan), "combining"), schema)
+        name = None if time is None else TIME
         if name is not None:
-            # To sort, Spark looks at all there is beforehand: behind a shuffle nothing is folded again for it.
-            frame = frame.repartition(column_of(frame, "time", name, partial(refused, _NAME)))
+            # For a sort, Spark samples its input first: a shuffle before it avoids that everything is folded twice.
+            frame = frame.repartition(name)
         source = from_dataframe(frame, time=name, as_="tuples")
     states: Fold[Any, Any] = Fold(merging.initial, partial(_merged, merging.step), merging.finish)
-    # Of the same stream, and yet names by which they can be told from the one that gives the results.
+    # The streams are the same, but names must differ from those of the modules that give the results.
     reading = (*_renamed(source, f"{_NAME}[executors]"), *_renamed(flat_map(_pairs), f"{_NAME}[states]"))
     return cast("Source[tuple[K, R]]", Source((*reading, *reduced(states, key=_key).modules)))
 
@@ -90,19 +91,11 @@ def _renamed(blueprint: Blueprint, name: str) -> tuple[Module, ...]:
     return tuple(attrs.evolve(module, name=name) for module in blueprint.modules)
 
 
-def _schema(df: "DataFrame", name: str | None, column: "Column | None") -> Any:
+def _schema(rows: TimedFrame) -> "StructType":
     from pyspark.sql.types import BinaryType, StructField, StructType  # noqa: PLC0415 - an optional dependency
 
-    part = StructField(_PART, BinaryType(), nullable=False)
-    if name is None or column is None:
-        return StructType([part])
-    return StructType([StructField(name, df.select(column).schema.fields[0].dataType), part])
-
-
-def _packed(pairs: Sequence[tuple[Any, Any]]) -> list[bytes]:
-    # By value where a class cannot be imported, as one of the driver's own script; there it becomes the same class.
-    dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
-    return [dumps(list(pairs))]
+    time = [] if rows.time is None else [StructField(TIME, rows.frame.schema[TIME].dataType)]
+    return StructType([*time, StructField(_STATES, BinaryType(), nullable=False)])
 
 
 def _pairs(row: tuple[Any, ...]) -> list[tuple[Any, Any]]:

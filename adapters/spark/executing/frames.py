@@ -1,4 +1,4 @@
-"""A DataFrame that transformers are to run on, as to its columns: times, keys, and where they stand."""
+"""The columns of a DataFrame that transformers run on: times, keys, and their positions."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ KEYS = TIMES | {"boolean", "binary"}
 
 @attrs.frozen(eq=False, repr=False)
 class Asked:
-    """The transformers and options that were asked for, whatever the frame."""
+    """The requested transformers and options, independent of the frame."""
 
     modules: tuple[Module, ...]
     schema: "str | StructType | Schema"
@@ -31,11 +31,11 @@ class Asked:
     as_: As
     site: Site
     module: str = "on_executors"
-    """The name by which failures go."""
+    """The name of the module in error messages."""
 
 
 class Frame:
-    """A DataFrame whose columns are looked up."""
+    """A DataFrame whose columns are resolved."""
 
     def __init__(self, df: Any) -> None:
         try:
@@ -57,11 +57,11 @@ class Frame:
             names = "a DATE, a TIMESTAMP, a whole number or a STRING" + (
                 ", BOOLEAN, BINARY, DECIMAL" * (option == "by")
             )
-            raise refusal(f"cannot use {option}={given!r}, which is of type {kind}: it is {names}, so cast it to one")
+            raise refusal(f"cannot use {option}={given!r}, which is of type {kind}: cast it to {names}")
         return field.name, chosen
 
     def arranged(self, keys: "list[Column]", marks: "list[Column]") -> "DataFrame":
-        """The rows as the executors need them, with keys and time in columns of their own at the end."""
+        """The rows with keys and time in extra columns at the end."""
         df = self.df
         if keys:
             df = df.repartition(*keys)
@@ -74,5 +74,5 @@ class Frame:
 
 
 def refusal(what: str) -> CompositionError:
-    """The error about a frame, or about columns, that cannot be what they were said to be."""
+    """Make the error for an unsuitable frame or column."""
     return refused("on_executors", what)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
 
-from pullstream import Blueprint, CompositionError, Transformer, pipe
+from pullstream import CompositionError, Transformer, pipe
 from pullstream.authoring import Module, Site, advice, checked
+from pullstream.types import Blueprint
 
 from ...arrow import As, Schema, shape_argument
 from ..columns import TIMES
@@ -31,10 +32,10 @@ class OnExecutors(Asked):
         return f"on_executors({', '.join(map(str, self.modules))})"
 
     def __call__(self, df: "DataFrame") -> "DataFrame":
-        """The DataFrame of what the transformers make of another's rows; nothing runs until Spark needs it.
+        """Apply the transformers to a DataFrame, lazily; nothing runs until Spark needs the result.
 
         Raises:
-            CompositionError: the schema, the time or a key cannot be what they were said to be.
+            CompositionError: the schema, the time or a key is invalid for this DataFrame.
         """
         frame = Frame(df)
         schema = spark_schema("on_executors", self.schema)
@@ -69,42 +70,45 @@ def on_executors(
     by: "str | Column | Sequence[str | Column]" = (),
     as_: As = "rows",
 ) -> OnExecutors:
-    """Run transformers inside Spark's Python workers, a run for every partition or key; a function of a DataFrame.
+    """Run transformers inside Spark's Python workers, one run per partition or key; gives a function of a DataFrame.
 
-    `df.transform(on_executors(...))` is another DataFrame, with the columns of `schema`: DDL, a StructType or a
-    pyarrow.Schema. It is lazy, and as good as any for Spark and for `from_dataframe`. Rows go through as Spark reads
-    them, and no faster than Spark takes the results.
+    `df.transform(on_executors(...))` is a new DataFrame with the columns of `schema`: DDL, a StructType or a
+    pyarrow.Schema. It is lazy, and works everywhere in Spark and with `from_dataframe`. Rows are processed as Spark
+    reads them, and only as fast as Spark takes the results.
 
-    What the transformers get is said by `as_`: named tuples, `"tuples"`, `"dicts"` or Arrow record `"batches"`, as in
-    `from_dataframe`. What they give becomes rows: tuples and lists by position, named tuples and dicts by name (a
-    column that is not there is null), Arrow batches as they are; anything else fills the only column. A timestamp is a
-    datetime, or whole microseconds since 1970 in UTC.
+    `as_` gives the form of the input: named tuples, `"tuples"`, `"dicts"` or Arrow record `"batches"`, as in
+    `from_dataframe`. The output becomes rows: tuples and lists match by position, named tuples and dicts by name (a
+    missing column is null), and Arrow batches pass unchanged; any other value fills the only column. A timestamp is a
+    datetime, or an int of microseconds since 1970, UTC.
 
-    With `time`, a column or an expression, rows are sorted within each partition, and come at their times, so that
-    modules that wait until a time is complete do so for the partition. With `by`, one or several, all rows of a key are
-    brought together, and go through transformers of their own, one key after the other, in the order of their times;
-    what is kept is kept for one key. Columns of the schema that are called as the time's, or a key's, need not be
-    given: they are filled with the time of the answer, and the key.
+    With `time`, a column or an expression, rows are sorted within each partition and come at their times, so per-time
+    modules complete a time for the partition. With `by`, one or several columns, all rows of a key are brought
+    together. Each key has its own transformers and state; the keys are processed one after the other, each in the order
+    of its times. Columns of the schema with the name of the time or of a key may be left out of the output: they are
+    filled with the time of the batch, and the key.
 
-    With both, a *streaming* DataFrame has a stream for each key that goes on from micro-batch to micro-batch: windows,
-    sessions, folds, running ones, modules of your own. `time` is the column of its watermark (`df.withWatermark`), and
-    times are whole microseconds since 1970; `restamp` makes coarser ones. Rows wait in Spark's state. When the
-    watermark has passed their times they go through the transformers in that order, those of one time as they came,
-    and results come as soon as their times are complete, each once, in append mode: what one run over all rows that
-    Spark has not dropped as late would give, however they came. What must come again until all that follows from it is
-    complete, and what modules keep beyond a time (`ctx.memory`, as with a journal), are in Spark's checkpoint, under
-    RocksDB: so a query goes on where it was killed, and its state may be spread over other partitions. A stream never
-    ends, and a key of which nothing is kept costs nothing. A row waits for as long as it matters, so a window of a day
-    keeps its rows for a day; let Spark fold first what is much. It takes PySpark 4.1 and the package protobuf. Modules
-    that go by a clock, give times of their own, have a sink beside, or whose state no journal could save are refused.
+    With both `time` and `by`, a *streaming* DataFrame has a stream for each key that continues across micro-batches:
+    windows, sessions, folds, running folds, your own modules. `time` must be the column of its watermark
+    (`df.withWatermark`), and times are ints of microseconds since 1970; `map_time` makes coarser ones. Rows wait in
+    Spark's state. When the watermark has passed their times, they go through the transformers in that order; rows with
+    the same time keep their order of arrival. Results are emitted as soon as their times are complete, each once, in
+    append mode. They are those of a single run over all rows that Spark has not dropped as late, regardless of the
+    order of arrival.
 
-    The blueprints are pickled; a failure arrives with the exception's own name, message and notes. A partition whose
-    task fails is tried again by Spark, from its beginning. When Spark has enough (`limit`) the stream is aborted; when
-    a stream has enough (`take`) Spark still reads the rest of its partition, and drops it.
+    Spark's checkpoint, with RocksDB, holds the rows that must be replayed until all their results are complete, and
+    state that modules keep beyond a time (`ctx.memory`, as with a journal). So a killed query resumes where it was, and
+    its state may move to other partitions. A stream never ends, and a key without state costs nothing. A row is kept as
+    long as it matters, so a window of a day keeps its rows for a day; let Spark aggregate large inputs first. This
+    needs PySpark 4.1 and the package protobuf. Modules that use a clock, set their own times, have a sink beside them,
+    or whose state cannot be saved in a journal are refused.
+
+    The blueprints are pickled. A failure arrives with the exception's own name, message and notes. If a task fails,
+    Spark retries its partition from the beginning. When Spark has enough (`limit`), the stream is aborted. When a
+    stream has enough (`take`), Spark still reads the rest of its partition and drops it.
 
     Raises:
-        CompositionError: an argument cannot be what it should be, or a module cannot be pickled. Columns, and whether a
-            stream's state can be kept, are looked at when the function is called.
+        CompositionError: an argument is invalid, or a module cannot be pickled. Columns, and whether a stream's state
+        can be kept, are checked when the function is called.
 
     ```python
     clean = spark.on_executors(ps.map(parse), ps.filter(valid), schema="carrier string, delay double")
@@ -136,14 +140,8 @@ def _composed(transformers: Sequence[object], site: Site) -> tuple[Module, ...]:
         if not isinstance(part, Transformer):
             kind = f"a {part.kind}" if isinstance(part, Blueprint) else "no module"
             raise CompositionError(
-                f"on_executors() at {site} runs transformers between a DataFrame's rows and a DataFrame's rows; part "
-                f"{number + 1}, {part!r}, is {kind}{advice('on_executors', part)}"
+                f"on_executors() at {site} runs transformers only, from a DataFrame's rows to a DataFrame's rows, but "
+                f"part {number + 1}, {part!r}, is {kind}{advice('on_executors', part)}"
             )
     composed: Blueprint = cast("Any", pipe)(*transformers)
     return composed.modules
-
-
-def time_column(df: "DataFrame", time: "str | Column | None") -> "tuple[str, Column] | None":
-    """The name of a DataFrame's time, and the time itself, both checked."""
-    frame = Frame(df)
-    return None if time is None else frame.column("time", time, TIMES)

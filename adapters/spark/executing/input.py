@@ -16,8 +16,8 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream import DONE, Batch, Done, Kernel, Source, TimedBatch
-from pullstream.authoring import PROMPT, Module, Remainder, Site, Traits, minimal
+from pullstream import DONE, Batch, Source
+from pullstream.authoring import PROMPT, Done, Kernel, Module, Remainder, Site, TimedBatch, Traits, minimal
 
 from ...arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from ...arrow import values as python_values
@@ -163,6 +163,15 @@ class Cursor:
                 return None
             self._stretches.extend(more)
         return self._stretches[0]
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether there is a stretch without waiting."""
+        return bool(self._stretches)
+
+    def next_stretch(self) -> Stretch:
+        """Take the whole stretch that is next; there is one, as `here` has said."""
+        return self._stretches.popleft()
 
     def take(self, limit: int) -> Batch[Any]:
         """The next values of the stretch, at most `limit`."""

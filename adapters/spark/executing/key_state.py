@@ -1,4 +1,4 @@
-"""A key's stream, as it is in Spark's state between micro-batches: the rows that wait, and what is kept beside."""
+"""A key's stream in Spark's state between micro-batches: its waiting rows, and other state."""
 
 import pickle
 from collections.abc import Sequence
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 FORMAT = 1
-"""The form in which it is there."""
+"""The version of the stored form."""
 
 Cells: TypeAlias = tuple[Any, ...]
-"""A row: its time in microseconds, then its columns. Of a key: its columns."""
+"""A row: its time in microseconds, then its columns. For a key: its columns."""
 
 
 class StateMismatch(PullstreamError):
-    """The state in Spark's checkpoint was kept by other transformers."""
+    """The state in Spark's checkpoint belongs to other transformers."""
 
 
 @attrs.define
 class KeyState:
-    """All there is of a key."""
+    """The whole state of a key."""
 
     key: Cells
     rows: list[Cells]
-    """The rows, in the order of their times and, at one time, as they came."""
+    """The rows in the order of their times; rows with the same time keep their order of arrival."""
     kept: Carryover | None
 
 
@@ -65,8 +65,8 @@ class KeyStates:
         program, key, kept = pickle.loads(state[0])  # noqa: S301 - written by this
         if program != self._program:
             raise StateMismatch(
-                f"the checkpoint holds what {' -> '.join(program[1])} has kept (format {program[0]}), and this is "
-                f"{' -> '.join(self._program[1])} (format {FORMAT}): begin with a new checkpoint, or run the "
+                f"the checkpoint contains the state of {' -> '.join(program[1])} (format {program[0]}), but this is "
+                f"{' -> '.join(self._program[1])} (format {FORMAT}): use a new checkpoint, or run the "
                 f"transformers that it belongs to"
             )
         return KeyState(key, rows, kept)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import attrs
 
-from pullstream import Batch, TimedBatch
-from pullstream.authoring import InstalmentPlan, blame, users_frames
+from pullstream import Batch
+from pullstream.authoring import InstalmentPlan, TimedBatch, blame, users_frames
 
 from ...arrow import NullTimeError, Packing, Shape, pyarrow
 from ...arrow import values as python_values
@@ -183,7 +183,7 @@ class KeyedStreams:
     def _failed(self, failure: BaseException, key: Cells) -> Made:
         # Spark closes nothing after a failure.
         self.close()
-        failure.add_note(f"on an executor, {place(self._plan, key)}")
+        failure.add_note(f"on an executor, {place(self._plan.keys, key)}")
         return (), failure.with_traceback(users_frames(failure.__traceback__))
 
     def _running(self) -> InstalmentsBeside:

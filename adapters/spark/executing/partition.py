@@ -23,6 +23,7 @@ from pullstream.authoring import Module, Site, blame, users_frames
 from ...arrow import As, Packing, RecordBatch
 from .answers import Answer, RowError
 from .input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
+from .key_rows import KeyRows, runs_in_a_row
 
 ROWS = 10_000
 """Rows that go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""
@@ -158,7 +159,7 @@ class PartitionRun:
 
     def _shown(self, failure: BaseException) -> BaseException:
         """The failure with those frames only that are the user's, for Spark prints them all; and where it was."""
-        failure.add_note(f"on an executor, {place(self._plan, self._cursor.key)}")
+        failure.add_note(f"on an executor, {place(self._plan.keys, self._cursor.key)}")
         return failure.with_traceback(users_frames(failure.__traceback__))
 
     # ---- in trio's thread
@@ -176,9 +177,12 @@ class PartitionRun:
         plan = self._plan
         module = Module("told", Told, (), site=plan.site)
         # What reads goes by the name under which the user knows it.
-        if plan.keys:
+        if plan.keys and runs_in_a_row(plan.modules):
+            rows = Module(plan.module, KeyRows, (self._cursor, plan.modules), site=plan.site)
+            source: Source[Answer] = Source((rows,))
+        elif plan.keys:
             keys = Module(plan.module, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
-            source: Source[Answer] = Source((keys, *flatten().modules))
+            source = Source((keys, *flatten().modules))
         else:
             source = Source((Module(plan.module, Rows, (self._cursor,), site=plan.site), *plan.modules, module))
         sink: Sink[Answer, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
@@ -198,12 +202,12 @@ class PartitionRun:
         return body
 
 
-def place(plan: PartitionPlan, key: tuple[Any, ...] | None) -> str:
-    """The place of a failure: the partition, and the key."""
+def place(names: Sequence[str] = (), key: tuple[Any, ...] | None = None) -> str:
+    """The place of a failure: the partition, and the key by the `names` of its columns."""
     from pyspark import TaskContext  # noqa: PLC0415 - there, wherever this runs
 
     task = TaskContext.get()
     partition = "partition ?" if task is None else f"partition {task.partitionId()}"
     if key is None:
         return partition
-    return f"{partition}, {', '.join(f'{name}={value!r}' for name, value in zip(plan.keys, key, strict=True))}"
+    return f"{partition}, {', '.join(f'{name}={value!r}' for name, value in zip(names, key, strict=True))}"

@@ -1,4 +1,4 @@
-"""Luggage for the executors: a function that holds its work as bytes, and the packages themselves if need be."""
+"""Code for the executors: a function that contains its work as bytes, and the packages themselves if needed."""
 
 import atexit
 import shutil
@@ -21,18 +21,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PACKAGES = dict.fromkeys(made.partition(".")[0] for made in (Module.__module__, Antichain.__module__, __name__))
-"""The packages of the toolkit: one where it is installed, three in a checkout."""
+"""The packages of the toolkit: one if it is installed, three in a checkout."""
 
 _CHECKOUT = str(Path(__file__).parents[3]) if len(_PACKAGES) > 1 else None
 """The folder of the checkout, if this is one."""
 
 
-def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
-    """The function that executors run; an inner one, because those travel by value and need no install there."""
+def shipped(pickled: bytes, module: str = "partition") -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+    """The function that executors run, which is `run` of a module beside this one.
+
+    It is an inner function, because those are pickled by value and need no installation on the executor.
+    """
     begin = _beginning()
 
     def on_executor(batches: Iterator[RecordBatch]) -> Generator[RecordBatch]:
-        results: Generator[RecordBatch, None, BaseException | None] = begin("partition", "run", pickled, batches)
+        results: Generator[RecordBatch, None, BaseException | None] = begin(module, "run", pickled, batches)
         failure = yield from results
         if failure is not None:
             raise failure
@@ -41,7 +44,7 @@ def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[Record
 
 
 def keyed(pickled: bytes) -> Any:
-    """The processor of keyed state that executors run, a `StatefulProcessor` of Spark's; an inner class, as above."""
+    """The class of Spark's `StatefulProcessor` that executors run; an inner class, as above."""
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor  # noqa: PLC0415 - an optional dependency
 
     begin = _beginning()
@@ -68,7 +71,7 @@ def keyed(pickled: bytes) -> Any:
 
 
 def _beginning() -> Callable[..., Any]:
-    """A function that calls one of ours on an executor, or says what is missing there."""
+    """A function that calls one of this package's on an executor, or reports what is missing there."""
     here, packages, checkout = __package__, tuple(_PACKAGES), _CHECKOUT
 
     def begin(module: str, name: str, *given: object) -> Any:
@@ -86,11 +89,11 @@ def _beginning() -> Callable[..., Any]:
             raise ModuleNotFoundError(
                 f"{exc} on this executor ({sys.executable}). "
                 + (
-                    "Blueprints run there in Spark's Python workers: install pullstream in the Python that they run "
-                    "(PYSPARK_PYTHON), or send it there with spark.send_packages(session)"
+                    "Blueprints run in Spark's Python workers: install pullstream in the workers' Python "
+                    "(PYSPARK_PYTHON), or send it with spark.send_packages(session)"
                     if ours
-                    else "Install it in the Python that Spark's workers run (PYSPARK_PYTHON), or, if it is a module of "
-                    "your own, send it there with session.addArtifacts(path, pyfile=True)"
+                    else "Install it in the Python of Spark's workers (PYSPARK_PYTHON), or, if it is your own "
+                    "module, send it with session.addArtifacts(path, pyfile=True)"
                 ),
                 name=exc.name,
             ) from None
@@ -99,10 +102,10 @@ def _beginning() -> Callable[..., Any]:
 
 
 def pickled(modules: tuple[Module, ...], what: object) -> bytes:
-    """The same in bytes, with the user's functions by value where they cannot be imported.
+    """Pickle modules, and functions that cannot be imported by value.
 
     Raises:
-        CompositionError: a module cannot travel.
+        CompositionError: a module cannot be pickled.
     """
     try:
         dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
@@ -113,17 +116,17 @@ def pickled(modules: tuple[Module, ...], what: object) -> bytes:
             dumps(module)
         except Exception as exc:
             raise CompositionError(
-                f"{module}, composed at {module.site}, cannot go to the executors: {exc}. Let its functions make there "
-                f"what they need, and hold no files, connections, locks or DataFrames"
+                f"{module}, composed at {module.site}, cannot be sent to the executors: {exc}. Create resources "
+                f"inside its functions, which must not hold files, connections, locks or DataFrames"
             ) from exc
     return dumps(what)
 
 
 def send_packages(session: "SparkSession") -> None:
-    """Send this toolkit's own packages to the executors of a cluster, where it is not installed.
+    """Send this toolkit's own packages to the executors of a cluster where it is not installed.
 
-    They are read from a zip file then. What they need is not sent: attrs, more-itertools, trio, typing-extensions and
-    pyarrow must be installed there. Executors that run the driver's Python have everything.
+    They are sent as a zip file. Their dependencies are not sent: attrs, more-itertools, trio, typing-extensions and
+    pyarrow must be installed there. Executors that use the driver's Python have everything.
 
     ```python
     session = spark.session(master="spark://head:7077")
@@ -135,7 +138,7 @@ def send_packages(session: "SparkSession") -> None:
 
 @cache
 def _archive() -> Path:
-    """The packages in a file, which stays as long as this program: executors fetch it when they begin."""
+    """The packages in a zip file, kept as long as this program runs: executors fetch it when they start."""
     folder = Path(tempfile.mkdtemp(prefix="pullstream-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "pullstream_packages.zip"

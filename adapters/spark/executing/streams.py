@@ -1,9 +1,10 @@
-"""Streams of the keys of a streaming DataFrame: the driver's side, which has Spark keep them (`transformWithState`)."""
+"""Per-key streams of a streaming DataFrame: the driver's side, which lets Spark keep them (`transformWithState`)."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
-from pullstream import CompositionError, JournalError
+from pullstream import CompositionError
+from pullstream.errors import JournalError
 
 from ..columns import TIMES, functions
 from ..errors import SparkMissing
@@ -20,19 +21,19 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _WATERMARK = "spark.watermarkDelayMs"
-"""Spark's note at the column by which a frame has its watermark."""
+"""Spark's metadata key for the column that has a frame's watermark."""
 
 
 def keyed_streams(asked: Asked, frame: Frame, schema: "StructType") -> "DataFrame":
-    """The streaming DataFrame of what transformers make of each key's rows.
+    """The streaming DataFrame of the transformers' results for each key.
 
     Raises:
-        CompositionError: it cannot be done with this frame, in this session, or with these transformers.
+        CompositionError: this frame, session or module does not support it.
     """
     if not asked.by or asked.time is None:
         raise refusal(
-            "has a stream for each key of a streaming DataFrame, at the times of its watermark: it needs both by= and "
-            "time=; or neither, and rows go through as they come"
+            "has a stream for each key of a streaming DataFrame, at the times of its watermark: give both by= and "
+            "time=, or neither to process rows as they come"
         )
     df = frame.df
     place, name = _time(frame, asked.time)
@@ -40,7 +41,7 @@ def keyed_streams(asked: Asked, frame: Frame, schema: "StructType") -> "DataFram
     _check_session(df)
     given = {key: 1 + number for number, (key, _) in enumerate(keys)}
     given.setdefault(name, 0)
-    # By position, and the keys in columns of their own: names may be there twice, and keys expressions.
+    # By position, with the keys in their own columns: names may repeat, and keys may be expressions.
     numbered = df.select("*", *(column for _, column in keys))
     width = len(df.columns)
     names = [*(f"c{number}" for number in range(width)), *(f"m{number}" for number in range(len(keys)))]
@@ -68,14 +69,14 @@ def keyed_streams(asked: Asked, frame: Frame, schema: "StructType") -> "DataFram
 
 
 def _time(frame: Frame, time: "str | Column") -> tuple[int, str]:
-    """The place and name of the column of the watermark."""
+    """The position and name of the column of the watermark."""
     name, column = frame.column("time", time, TIMES)
     (field,) = frame.df.select(column).schema.fields
     columns = frame.df.columns
     if _WATERMARK not in field.metadata or columns.count(name) != 1:
         raise refusal(
-            f"goes by the watermark of a streaming DataFrame, and time={time!r} is not the column that has it: "
-            f"df.withWatermark(column, delay) says which one, and how late rows may be; restamp() makes other times"
+            f"uses the watermark of a streaming DataFrame, but time={time!r} is not its column: "
+            f"df.withWatermark(column, delay) sets the column, and how late rows may be; map_time() makes other times"
         )
     return columns.index(name), name
 
@@ -85,6 +86,6 @@ def _check_session(df: "DataFrame") -> None:
         raise SparkMissing.of("protobuf")
     if df.sparkSession.conf.get(_PROVIDER, None) != _ROCKSDB:
         raise refusal(
-            f"keeps a stream's state in Spark, which has room for it in RocksDB only: "
-            f"session.conf.set({_PROVIDER!r}, {_ROCKSDB!r}) before the query is started"
+            f"keeps a stream's state in Spark, which supports this only with RocksDB: call "
+            f"session.conf.set({_PROVIDER!r}, {_ROCKSDB!r}) before the query starts"
         )

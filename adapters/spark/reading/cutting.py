@@ -1,11 +1,10 @@
 """From Arrow batches to what is answered: values with their times, as few times as may be for each batch."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import attrs
-from typing_extensions import override
 
 from pullstream import Batch
 
@@ -13,22 +12,11 @@ from ...arrow import As, RecordBatch, Shape, in_utc, pyarrow
 from .timed import TimedFrame
 
 
-class Run(NamedTuple):
-    """Values of one time, together a value on their way to the module that gives it this time."""
-
-    time: Hashable
-    values: list[Any]
-
-    @override
-    def __repr__(self) -> str:
-        return f"{self.values[0]!r}" + (f" (and {len(self.values) - 1} more)" if len(self.values) > 1 else "")
-
-
 @attrs.frozen(eq=False)
 class Cutting:
     """A way to make answers of Arrow batches; a time is in their last column, and `time` is how it is shown.
 
-    `jumbled` batches are not in order of time: every time in one becomes a `Run`, at time 0.
+    `jumbled` batches are not in order of time, and each is put in order.
     """
 
     shape: Shape
@@ -59,11 +47,7 @@ class Cutting:
 
     def _timed(self, batch: RecordBatch, shown: str) -> Iterator[Batch[Any]]:
         visible, time = self._visible(batch), batch.column(self.width)
-        if not self.jumbled:
-            yield from self.shape.timed(visible, time, shown)
-            return
-        order = pyarrow().compute.sort_indices(time)
-        sorted_batches = self.shape.timed(visible.take(order), time.take(order), shown)
-        runs = [Run(run.time, list(run.values)) for each in sorted_batches for run in each.runs()]
-        if runs:
-            yield Batch(0, runs)
+        if self.jumbled:
+            order = pyarrow().compute.sort_indices(time)
+            visible, time = visible.take(order), time.take(order)
+        return self.shape.timed(visible, time, shown)

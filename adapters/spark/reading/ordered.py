@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import trio
 from typing_extensions import override
 
-from pullstream import DONE, Batch, Done, Kernel
-from pullstream.authoring import Remainder, Traits
+from pullstream import DONE, Batch
+from pullstream.authoring import Done, Kernel, Remainder, Traits
 
 from ...arrow import As, RecordBatch
 from ..connect.batches import ConnectBatches
@@ -21,6 +21,7 @@ from .arrow_rdd import offered
 from .cells import Cells
 from .cutting import Cutting
 from .jobs import Jobs, is_connect, spark_errors
+from .lateness import Lateness
 from .partitions import Partitions
 from .timed import TimedFrame
 
@@ -110,7 +111,12 @@ class OrderedSource(Kernel[Any]):
 
     traits = Traits(trusted=True)
 
-    def __init__(self, timed: TimedFrame, *, as_: As = "rows") -> None:
+    def __init__(self, timed: TimedFrame, *, as_: As = "rows", lateness: Any = None, late: object = "error") -> None:
+        self._allowed, self._late = lateness, late
+        self._lateness: Lateness | None = None
+        if lateness is not None:
+            # Its clock follows how late rows may be, and not what is answered.
+            self.traits = Traits(trusted=True, follows=True)
         self._frame = timed.frame
         self._cutting = Cutting.of(timed, as_)
         # To make rows of ten thousand takes its time, and others go on meanwhile.
@@ -124,13 +130,18 @@ class OrderedSource(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         self._batches = batches_of(self._frame)
+        if self._allowed is not None:
+            self._lateness = Lateness(self._allowed, self._late, self.location)
         self.run.spawn_watch(self._look)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._rest.left:
             if self._answers:
-                self._rest.put(self._answers.popleft())
+                answer = self._answers.popleft()
+                if self._lateness is not None and (answer := self._lateness.admitted(answer)) is None:
+                    continue
+                self._rest.put(answer)
                 continue
             # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
             self._waiting = True
@@ -139,7 +150,10 @@ class OrderedSource(Kernel[Any]):
             if answers is None:
                 return DONE
             self._answers.extend(answers)
-        return self._rest.part(limit)
+        batch = self._rest.part(limit)
+        if self._lateness is not None:
+            self._lateness.passed(batch.times[-1])
+        return batch
 
     @override
     async def release(self) -> None:

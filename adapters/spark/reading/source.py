@@ -1,16 +1,15 @@
 """`from_dataframe`: a DataFrame as a source."""
 
 import datetime as dt
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from pullstream import Sink, Source, Transformer, flat_map, pipe, stamp
+from pullstream import Sink, Source
 from pullstream.authoring import Module
 
 from ...arrow import As, shape_argument
-from .cutting import Run
+from .lateness import aside
 from .ordered import OrderedSource
 from .timed import TimedFrame, refusal, timed
 
@@ -34,93 +33,87 @@ def from_dataframe(
     ps.run(ps.pipe(spark.from_dataframe(flights, time="day"), ps.map(lambda row: row.carrier), ps.collect()))
     ```
 
-    Where a column's name is none in Python, the attribute of a row is what is left of it, `row.unit_price` of "unit
-    price" and `row.class_` of "class", or else its position, `row._0`; what takes rows by name (writers, key=,
-    `row._asdict()`) goes by the column's own.
+    If a column's name is not a valid Python name, the attribute is a cleaned form of it (`row.unit_price` for "unit
+    price", `row.class_` for "class"), or else its position (`row._0`). Lookups by name (writers, key=, `row._asdict()`)
+    use the original name.
 
-    **Times.** Without `time` everything is at 0. `time` is a column's name, or an expression over the columns, of type
-    DATE (a `datetime.date`), TIMESTAMP (an int: microseconds since 1970, in UTC), a whole number, or STRING; a coarser
-    time is an expression (`sql.to_date("at")`), or `ps.restamp` behind the source. How times complete:
+    **Times.** Without `time`, all rows are at 0. `time` is a column's name, or an expression of columns, of type DATE
+    (a `datetime.date`), TIMESTAMP (an int: microseconds since 1970, UTC), a whole number, or STRING. For coarser times,
+    use an expression (`sql.to_date("at")`), or `ps.map_time` after the source. There are two ways in which times
+    complete:
 
-    - alone, Spark sorts by it: a time is complete when a later one has come;
-    - with `lateness` (a number, or a timedelta) nothing is sorted, and a time is complete when one has come that is
-      more than `lateness` later: see `ps.stamp`, and there for `late`, whose `"drop"` counts every time in an Arrow
-      batch once.
+    - By default, Spark sorts by time: a time is complete when a later one arrives.
+    - With `lateness` (a number or a timedelta), Spark does not sort. Each Arrow batch is sorted, and a time is complete
+      when a time more than `lateness` later arrives: see `ps.stamp`, also for `late`.
 
-    **Order and memory.** Rows come in the DataFrame's order, a partition after the other, and as Spark makes Arrow of
-    them: no Python runs for it on the executors, and `as_="batches"` costs least (`ps.map(arrow.by_column)` makes NumPy
-    arrays of them). Spark computes as many partitions at once as it has slots, and of small ones several instead of
-    each, 32 MB together (up to the bytes of an eighth of the driver's heap; on one machine whose driver has less than 2
-    GB a slot the first is alone, which tells how large they are); they are that far ahead of what was handed on, wait
-    in the driver's memory, and hold no slot. Nothing runs in Spark before the first ask, every run of the blueprint is
-    a query of its own, and an abort cancels it.
+    **Order and memory.** Rows come in the DataFrame's order, one partition after the other, in Spark's Arrow format. No
+    Python runs on the executors, and `as_="batches"` is the cheapest form (`ps.map(arrow.by_column)` converts it to
+    NumPy arrays). Spark computes as many partitions at once as it has slots. Small ones are combined, up to 32 MB per
+    job; all jobs together may hold up to an eighth of the driver's heap. If the driver has less than 2 GB per slot, the
+    first job runs alone, to measure the size of a partition. Computed partitions wait in the driver's memory and occupy
+    no slot. Nothing runs in Spark before the first ask. Every run of the blueprint is its own query, and an abort
+    cancels it.
 
-    **Large partitions.** A partition is handed on when it is whole, and while it arrives, the driver's Java has it
-    several times over: of 2 GB one of 300 MB takes nearly all, and it is then read alone, where `toArrow()` has all of
-    them at once. For larger ones make more of them (`df.repartition(n)`, or a smaller
-    `spark.sql.files.maxPartitionBytes`), or give Java more (`spark.driver.memory`); or have Spark write files, and read
-    these (`files.read_parquet`), which holds a few thousand rows, whatever there are. Who wants some rows only says so
-    to Spark, too: `df.limit(n)`.
+    **Large partitions.** A partition is delivered as a whole. While it arrives, the driver's Java holds several copies:
+    a partition of 300 MB uses nearly all of 2 GB, so it is read alone (`toArrow()` would hold all partitions at once).
+    For larger partitions, use more of them (`df.repartition(n)`, or a smaller `spark.sql.files.maxPartitionBytes`), or
+    give Java more memory (`spark.driver.memory`). Or let Spark write files, and read those (`files.read_parquet`),
+    which holds a few thousand rows, regardless of the size. To read only some rows, tell Spark as well: `df.limit(n)`.
 
-    **What Spark does again.** A task that is tried again changes nothing. A shuffle that Spark computes again in the
-    midst of the read, because an executor was lost, is noticed: what was not handed on yet is read anew, and what was
-    is read again and compared. If the rows are the same, in whatever order, the stream goes on; where they are placed
-    by what is not the same twice (a random salt, `monotonically_increasing_id()` after a shuffle), it fails with
-    `ShuffleRerunError`. Nothing is lost, or given twice, without an error.
+    **Retries.** A retried task changes nothing. If Spark recomputes a shuffle during the read, because an executor was
+    lost, this is detected: partitions that were not delivered yet are read again, and delivered ones are read again and
+    compared. If the rows are the same, in any order, the stream continues. If they differ, because rows are placed by
+    values that change (a random salt, `monotonically_increasing_id()` after a shuffle), it fails with
+    `ShuffleRerunError`. No row is lost or delivered twice without an error.
 
-    **With a journal**, columns (their names), `time` and the other options must be those of the run before. What is in
-    the DataFrame is not compared: it must give the same rows at every time that was completed, whose rows are dropped.
+    **With a journal**, the columns (their names), `time` and the other options must be those of the earlier run. The
+    content of the DataFrame is not compared: it must give the same rows at every completed time, whose rows are
+    dropped.
 
     Raises:
-        CompositionError: when composing; the time does not exist or cannot be one, or options contradict each other.
+        CompositionError: when composing; the time does not exist or has an invalid type, or options contradict each
+        other.
         NullTimeError: at an ask; a row has no time.
         CapabilityError: at an ask; a row is later than `lateness` allows.
         ShuffleRerunError: at an ask; see above.
         SparkJobError: at an ask; the job failed, with Spark's message.
-        JavaEnded: at an ask; Spark's Java has ended, killed or without memory.
+        JavaEnded: at an ask; Spark's Java was killed, ran out of memory, or crashed.
     """
     shape_argument("from_dataframe", as_)
     frame = timed(df, time)
-    stamping = _stamping(frame, lateness, late)
-    if stamping is not None:
+    allowed = _lateness(frame, lateness, late)
+    options: tuple[tuple[str, Any], ...] = (("as_", as_),) if as_ != "rows" else ()
+    if allowed is not None:
         frame = attrs.evolve(frame, jumbled=True)
+        options += (("lateness", allowed), *((("late", late),) if late != "error" else ()))
     elif time is not None:
         frame = frame.sorted()
-    options = (("as_", as_),) if as_ != "rows" else ()
-    source: Source[Any] = Source((Module("from_dataframe", OrderedSource, (frame,), options),))
-    return source if stamping is None else pipe(source, stamping, flat_map(_values))
+    modules = (Module("from_dataframe", OrderedSource, (frame,), options),)
+    return Source((*modules, Module("late", aside, (late,), follows=True)) if isinstance(late, Sink) else modules)
 
 
-def _stamping(frame: TimedFrame, lateness: Any, late: Any) -> Transformer[Any, Any] | None:
-    """A transformer that gives runs their times, if they come in no order."""
+def _lateness(frame: TimedFrame, lateness: Any, late: object) -> Any:
+    """The lateness in the type in which it is subtracted from times, if rows are not sorted."""
+    if late not in ("error", "drop") and not isinstance(late, Sink):
+        raise refusal(f"got late={late!r}: use 'error', 'drop' or a sink")
     if lateness is None:
         if late != "error":
             raise refusal(
-                f"got late={late!r}, and no lateness= to judge it by: lateness=0 (of dates, timedelta(0)) has all that "
-                f"is behind the latest time be late"
+                f"got late={late!r} without lateness=, which defines when a row is late: with lateness=0 (for dates, "
+                f"timedelta(0)), every row before the latest time is late"
             )
         return None
     if frame.time is None:
-        raise refusal(f"got lateness={lateness!r}, and no time= that it could be about")
+        raise refusal(f"got lateness={lateness!r} without time=, to which it would apply")
     if frame.kind == "string":
-        raise refusal(f"got lateness={lateness!r} for times that are strings: cast them to what can be subtracted from")
+        raise refusal(f"got lateness={lateness!r} for times that are strings: cast them to numbers or dates")
     wanted: Any = dt.timedelta if frame.kind == "date" else int
     allowed: Any = lateness
     if isinstance(lateness, dt.timedelta) and str(frame.kind).startswith("timestamp"):
         allowed = lateness // _MICROSECOND
     if not isinstance(allowed, wanted) or allowed < wanted(0):
         raise refusal(
-            f"got lateness={lateness!r}, and its times are of type {frame.kind}: their lateness is of type "
+            f"got lateness={lateness!r}, but its times are of type {frame.kind}: their lateness must be of type "
             f"{wanted.__name__}, and not negative"
         )
-    if isinstance(late, Sink):
-        late = pipe(flat_map(_values), cast("Sink[Any, Any]", late))
-    return stamp(_time, lateness=allowed, late=late)
-
-
-def _time(run: Run) -> Hashable:
-    return run.time
-
-
-def _values(run: Run) -> list[Any]:
-    return run.values
+    return allowed

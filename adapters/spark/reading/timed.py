@@ -1,4 +1,4 @@
-"""A DataFrame and the column or expression that gives its rows their time, checked when composing."""
+"""A DataFrame with the column or expression for its rows' time, checked when composing."""
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from pullstream import CompositionError
 
 TIME = "__pullstream_time__"
-"""The name of the column that carries a row's time, last of all, on its way to the driver."""
+"""The name of the last column, which carries a row's time to the driver."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class TimedFrame:
-    """A handle: a DataFrame with the time of every row, if they have any, in a last column of its own."""
+    """A handle: a DataFrame whose last column is the time of every row, if rows have times."""
 
     frame: "DataFrame"
     names: tuple[str, ...]
     time: str | None = None
-    """The time's argument, for messages."""
+    """The time argument, for messages."""
     kind: str | None = None
     """The time's type in Spark."""
     jumbled: bool = False
     """Whether its batches are not in the order of time."""
 
     def __repr__(self) -> str:
-        # A journal tells one pipeline from another by what they look like: at another time there are other rows.
+        # A journal identifies pipelines by their repr, and with another time the rows differ.
         return f"DataFrame[{', '.join(self.names)}]{'' if self.time is None else f', time={self.time}'}"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"from_dataframe({self!r}) cannot be pickled: a DataFrame lives in its driver")
 
     def sorted(self) -> "TimedFrame":
-        """The same in the order of time."""
-        # Nulls come first, so that a row without a time is found at the first ask and not at the end of the year.
+        """Sort the frame by time."""
+        # Nulls first, so that a row without a time is found at the first ask.
         return attrs.evolve(self, frame=self.frame.sort(functions(self.frame).col(TIME).asc_nulls_first()))
 
 
@@ -48,16 +48,16 @@ def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
     """Check a DataFrame and its time; no job is started.
 
     Raises:
-        CompositionError: `df` is no batch DataFrame, `time` does not exist in it (the message lists what does), or is
-            of a type that cannot be a time.
+        CompositionError: `df` is not a batch DataFrame, `time` does not exist in it (the message lists its columns), or
+            its type cannot be a time.
         SparkMissing: pyarrow or pandas is not installed.
     """
     check_packages()
     _check_frame(df)
-    # Spark looks the columns up by name once more, and stumbles over dots: on the way they go by position.
+    # Spark resolves column names again, and fails for names with dots, so the columns are renamed by position.
     plain = [f"c{position}" for position in range(len(df.columns))]
     if time is None:
-        # A row of no columns would not travel.
+        # Rows without columns would be lost.
         frame = df.toDF(*plain) if plain else df.select(functions(df).lit(0).alias(TIME))
         return TimedFrame(frame, tuple(df.columns))
     chosen = column(df, "time", time, refusal)
@@ -65,8 +65,8 @@ def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
     frame, kind = _with_time(df, chosen, shown)
     if kind not in TIMES:
         raise refusal(
-            f"cannot use time={shown}, which is of type {kind}: a time is a DATE, a TIMESTAMP, a whole number or a "
-            f"STRING, so cast it to one, for example with to_date or floor",
+            f"cannot use time={shown}, which is of type {kind}: a time must be a DATE, a TIMESTAMP, a whole number or "
+            f"a STRING, so cast it to one of them, for example with to_date or floor",
         )
     return TimedFrame(frame.toDF(*plain, TIME), tuple(df.columns), shown, kind)
 
@@ -80,7 +80,7 @@ def _with_time(df: "DataFrame", chosen: "Column", shown: str) -> "tuple[DataFram
 
 
 def check_packages() -> None:
-    """Refuse to go on where Spark's Python packages are missing."""
+    """Refuse to continue if Python packages that Spark needs are missing."""
     for name in ("pyspark", "pyarrow", "pandas"):
         try:
             __import__(name)
@@ -96,14 +96,14 @@ def _check_frame(df: Any) -> None:
     if not stands(df.sparkSession):
         raise refusal(f"got a DataFrame, and {STOPPED}")
     if df.isStreaming:
-        raise refusal("reads a DataFrame that has an end, and got a streaming one")
+        raise refusal("reads a DataFrame that is not a stream, and got a streaming one: use from_streaming")
     distinct("from_dataframe", df.columns)
     months = [field.name for field in df.schema if "interval year" in field.dataType.simpleString()]
     months += [field.name for field in df.schema if "interval month" in field.dataType.simpleString()]
     if months:
-        raise refusal(f"cannot read {', '.join(months)}: Arrow in Python has no months; cast it to STRING or INT")
+        raise refusal(f"cannot read {', '.join(months)}: Python's Arrow has no month intervals; cast to STRING or INT")
 
 
 def refusal(what: str) -> "CompositionError":
-    """The error for what from_dataframe cannot be given."""
+    """Make the error for an invalid argument of from_dataframe."""
     return refused("from_dataframe", what)

@@ -1,4 +1,4 @@
-"""A streaming DataFrame and how it is to be run, checked when composing."""
+"""A streaming DataFrame and the options of its query, checked when composing."""
 
 import os
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _OUTPUT_MODES = ("append", "update", "complete")
 
 @attrs.frozen(eq=False, repr=False)
 class StreamingFrame:
-    """A handle: a streaming DataFrame, and how its query is to be run. It cannot be pickled."""
+    """A handle: a streaming DataFrame with the options of its query. It cannot be pickled."""
 
     frame: "DataFrame"
     checkpoint: str
@@ -47,7 +47,7 @@ class StreamingFrame:
 
     @property
     def ends(self) -> bool:
-        """Whether the query comes to an end by itself."""
+        """Whether the query ends by itself."""
         return self.trigger == AVAILABLE_NOW
 
     def start(self, body: Body) -> "StreamingQuery":
@@ -59,7 +59,7 @@ class StreamingFrame:
 
 
 def triggered(writer: "DataStreamWriter", trigger: str | None) -> "DataStreamWriter":
-    """A writer with its trigger."""
+    """Set the trigger of a writer."""
     if trigger is None:
         return writer
     return writer.trigger(availableNow=True) if trigger == AVAILABLE_NOW else writer.trigger(processingTime=trigger)
@@ -75,10 +75,10 @@ def streaming(
     query_name: object,
     status: object,
 ) -> StreamingFrame:
-    """Check what `from_streaming` was given; nothing is started.
+    """Check the arguments of `from_streaming`; nothing is started.
 
     Raises:
-        CompositionError: it is nothing that could be run.
+        CompositionError: an argument is invalid.
         SparkMissing: pyspark, pyarrow or pandas is not installed.
     """
     check_packages()
@@ -86,15 +86,15 @@ def streaming(
     _check_frame(df)
     if not isinstance(checkpoint, (str, os.PathLike)) or not os.fspath(cast("str", checkpoint)):
         raise _refusal(
-            f"needs a checkpoint, the path of a folder of its own, and got {checkpoint!r}: there Spark notes which "
-            f"micro-batch is which and which are done, so that a run that was killed can go on"
+            f"needs a checkpoint, the path of its own folder, and got {checkpoint!r}: Spark records there which "
+            f"micro-batches are done, so that a killed run can be resumed"
         )
     if output_mode not in _OUTPUT_MODES:
-        raise _refusal(f"got output_mode={output_mode!r}: it is {', '.join(map(repr, _OUTPUT_MODES))}")
+        raise _refusal(f"got output_mode={output_mode!r}: use {', '.join(map(repr, _OUTPUT_MODES))}")
     if query_name is not None and not isinstance(query_name, str):
-        raise _refusal(f"got query_name={query_name!r}, and needs a string")
+        raise _refusal(f"got query_name={query_name!r}: use a string")
     if status is not None and not isinstance(status, StreamStatus):
-        raise _refusal(f"got status={status!r}, and needs a StreamStatus()")
+        raise _refusal(f"got status={status!r}: use a StreamStatus()")
     if trigger is not None:
         _check_trigger(df, trigger)
     place = os.fspath(cast("str", checkpoint))
@@ -109,12 +109,12 @@ def _check_frame(df: Any) -> None:
     if not stands(df.sparkSession):
         raise _refusal(f"got a DataFrame, and {STOPPED}")
     if not df.isStreaming:
-        raise _refusal("got a DataFrame that has an end, and is no stream: from_dataframe reads it")
+        raise _refusal("got a DataFrame that is not a stream: use from_dataframe")
     distinct("from_streaming", df.columns)
     if is_connect(df) and (why := trouble(df.sparkSession)) is not None:
         raise _refusal(
-            f"got a DataFrame of Spark Connect, whose micro-batches come here by global temporary views, and its "
-            f"server has none ({why}): have the query write a table (df.writeStream.toTable), and read that, or use a "
+            f"got a DataFrame of Spark Connect, whose micro-batches are passed through global temporary views, but its "
+            f"server has none ({why}): let the query write a table (df.writeStream.toTable) and read that, or use a "
             f"classic session"
         )
 
@@ -130,8 +130,8 @@ def _check_trigger(df: "DataFrame", trigger: object) -> None:
         else:
             return
     raise _refusal(
-        f"got trigger={trigger!r}: it is None (the next micro-batch begins when there is something for it), "
-        f"'{AVAILABLE_NOW}' (what is there now, and then the stream ends), or an interval in Spark's words, such as "
+        f"got trigger={trigger!r}: use None (a micro-batch begins when there is input), "
+        f"'{AVAILABLE_NOW}' (the input so far, and then the stream ends), or an interval as Spark writes it, such as "
         f"'10 seconds'"
     )
 

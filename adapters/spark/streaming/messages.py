@@ -1,4 +1,4 @@
-"""Messages between the two sides of a streaming query: each of Spark's side waits for one reply, and who says them."""
+"""Messages between the two sides of a streaming query; each message of Spark's side waits for one reply."""
 
 import queue
 import threading
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Began:
-    """A micro-batch begins; Spark gives a crashed one the number that it had."""
+    """A micro-batch begins; a repeated one has the same number as before."""
 
     batch: int
     query: str
-    """The query's identity: as long as its checkpoint is the same, it is this."""
+    """The query's identity, which stays the same as long as its checkpoint does."""
 
 
 @attrs.frozen
 class Read:
-    """A part of its rows."""
+    """Some rows of the micro-batch."""
 
     values: list[Any]
 
 
 @attrs.frozen
 class Over:
-    """The end of its rows."""
+    """The end of the rows."""
 
 
 @attrs.frozen
 class Broken:
-    """A failure to read it."""
+    """A failure to read the rows."""
 
     failure: BaseException
 
@@ -52,22 +52,22 @@ class Reply(Enum):
 
     GO_ON = "go on"
     COMMIT = "commit"
-    """The answer that everything this micro-batch leads to is complete."""
+    """Permission to commit: all results of the micro-batch are complete."""
     STOP = "stop"
 
 
 class QueryStopped(Exception):
-    """The query is to end, or has ended: nothing more is handed over."""
+    """The query must end, or has ended: nothing more is handed over."""
 
 
 class Messenger:
-    """Tells the pull side of micro-batches, one Arrow batch at a time, each taken before the next is read.
+    """Hands micro-batches to the pull side, one Arrow batch at a time; each is taken before the next is read.
 
-    `hand_over` blocks, in the thread that has the micro-batch; all else is for any thread.
+    `hand_over` blocks, in the thread that has the micro-batch; all other methods may be called from any thread.
     """
 
     def __init__(self, as_: As, send: Callable[[Message], None], lives: Callable[[], bool], seconds: float) -> None:
-        """`lives` says, asked every so many seconds, whether the query still has an end to wait for."""
+        """Make a messenger; it asks `lives` every `seconds` whether the query is still running."""
         self._as: As = as_
         self._send = send
         self._lives = lives
@@ -77,24 +77,24 @@ class Messenger:
         self.stopping = threading.Event()
 
     def reply(self, reply: Reply) -> None:
-        """Answer what was sent."""
+        """Answer the last message."""
         self._replies.put(reply)
 
     def stop(self) -> None:
-        """Hand nothing more over; a second call does nothing new."""
+        """Hand over nothing more; a second call has no effect."""
         self.stopping.set()
         self._replies.put(Reply.STOP)
 
     def cancel(self) -> None:
-        """Cancel the reading that is under way, if one is; does not wait for it."""
+        """Cancel the current read, if any; does not wait for it."""
         if (batches := self._batches) is not None:
             batches.cancel()
 
     def hand_over(self, batch: int, query: Callable[[], str], frame: "Callable[[], DataFrame]") -> None:
-        """Hand over a micro-batch; returns when it may be committed. What goes wrong is handed over, too.
+        """Hand over a micro-batch; returns when it may be committed. Errors are handed over, too.
 
         Raises:
-            QueryStopped: it may not be.
+            QueryStopped: it must not be committed.
         """
         try:
             if self._told(Began(batch, query())) is not Reply.COMMIT:
@@ -102,7 +102,7 @@ class Messenger:
                 self._told(Over())
         except QueryStopped:
             raise
-        except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
+        except BaseException as exc:  # noqa: BLE001 - raised in the pipeline, which then ends the query
             self._told(Broken(exc))
             raise QueryStopped from None
 
@@ -117,7 +117,7 @@ class Messenger:
             raise QueryStopped from None
         except SparkJobError as exc:
             if type(exc) is not SparkJobError:
-                # One with a name of its own is no failure of the query's, such as Spark tells.
+                # An error with its own name is not a failure of the query that Spark reports.
                 raise
             raise SparkStreamError(str(exc), exc.details) from None
         finally:

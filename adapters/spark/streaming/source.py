@@ -1,4 +1,4 @@
-"""`from_streaming`: the micro-batches of a streaming query as a source, each at a time of its own."""
+"""`from_streaming`: the micro-batches of a streaming query as a source, each at its own time."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import trio
 from typing_extensions import override
 
-from pullstream import DONE, Batch, CompositionError, Done, JournalError, Source
-from pullstream.authoring import Finishing, Module, Outside, Remainder, TaskKernel
+from pullstream import DONE, Batch, CompositionError, Source
+from pullstream.authoring import Done, Finishing, Module, Outside, Remainder, TaskKernel
+from pullstream.errors import JournalError
 
 from ...arrow import As
 from ..connect.query import ConnectQuery
@@ -33,41 +34,41 @@ def from_streaming(
     query_name: str | None = None,
     status: StreamStatus | None = None,
 ) -> Source[Any]:
-    """Read a streaming DataFrame: the rows of a micro-batch at the time that is its number, 0, 1, 2 and so on.
+    """Read a streaming DataFrame: the rows of a micro-batch have its number as their time: 0, 1, 2, ...
 
-    Spark commits a micro-batch when everything that it leads to is complete at the outputs of all sinks, and not
-    before: a day's file is in its place, a call has been answered. Whatever ends the run earlier (a failure, an abort,
-    Ctrl-C, a kill), the next run with the same `checkpoint`, a folder that belongs to this query alone, begins with
-    the same micro-batch, of the same number and the same rows. So nothing is lost, and what a sink does at a time
-    again must come to the same, as a file does that is named after its time.
+    Spark commits a micro-batch only when all its results are complete at the outputs of all sinks: a day's file is in
+    place, a call has been answered. If the run ends earlier (a failure, an abort, Ctrl-C, a kill), the next run with
+    the same `checkpoint` begins with the same micro-batch, with the same number and rows. So nothing is lost, and a
+    sink that does something again at the same time must give the same result, like a file that is named after its time.
+    The `checkpoint` is a folder for this query alone.
 
-    With a journal, `ps.run(..., journal=PATH)`, what is complete is recorded before Spark commits it, and so is what
-    modules keep from one micro-batch to the next. Journal and checkpoint belong together, and begin together: one
-    without the other, or with an old copy of it, is refused.
+    With a journal, `ps.run(..., journal=PATH)`, completed times are recorded before Spark commits them, together with
+    the state that modules keep between micro-batches. Journal and checkpoint belong together and must begin together:
+    one without the other, or with an old copy of the other, is refused.
 
-    `trigger` is None (the next micro-batch begins when there is something for it), `"availableNow"` (what is there
-    now, and then the stream ends), or an interval in Spark's words, `"10 seconds"`. `as_`, what a row is: see
+    `trigger` is None (the next micro-batch begins when there is input), `"availableNow"` (the input so far, and then
+    the stream ends), or an interval as Spark writes it, `"10 seconds"`. For `as_`, the form of a row, see
     `pullstream.arrow.Shape`. `output_mode` and `query_name` are Spark's. `status` is kept up to date: see
     `StreamStatus`.
 
-    Through Spark Connect Spark calls a process beside its server for a micro-batch, which waits there until this
-    program has read it and says that it is complete; they meet in global temporary views. A program that is killed is
-    given up after a minute, or when it is started again. A body beside the server costs some tenths of a second a
-    micro-batch.
+    With Spark Connect, Spark calls a process beside its server for each micro-batch. The process waits until this
+    program has read the micro-batch and reports it complete; both exchange data through global temporary views. A
+    killed program is given up after a minute, or when it is started again. The process costs some tenths of a second
+    per micro-batch.
 
-    A query is started at the first ask, and a micro-batch read when it is asked for, as `from_dataframe` reads in
-    order: a window of partitions ahead. The next one begins when it has been committed. What gives times within
-    a micro-batch nests: `stamp(..., nest=True)`. `running.finish()` ends the stream when the micro-batch under way is
-    committed; with a journal, which records nothing of a run that is being finished, when it has been handed on, and
-    uncommitted: the next run has it again. A `take` that has enough ends the stream at once, and uncommitted.
+    The query starts at the first ask. Within a micro-batch, rows are read on demand as in `from_dataframe`, a window of
+    partitions ahead. The next micro-batch begins when the last one is committed. Times within a micro-batch must nest:
+    `stamp(..., nest=True)`. `running.finish()` ends the stream when the current micro-batch is committed. With a
+    journal, which records nothing of a run that is being finished, it ends uncommitted after its rows were delivered,
+    and the next run repeats it. If a `take` downstream has enough, the stream ends at once, uncommitted.
 
     Raises:
-        CompositionError: when composing; `df` is no stream, or something else cannot be run.
+        CompositionError: when composing; `df` is not a stream, or another argument is invalid.
         JournalError: at an ask; the journal and the checkpoint do not belong together.
-        JavaEnded: at an ask; Spark's Java has ended, killed or without memory.
-        SparkStreamError: at an ask; the query failed, with Spark's message, or somebody else has stopped it. (With
-            "availableNow" that is the end if it falls between two micro-batches: Spark tells it like its own end.)
-        StalledError: what a micro-batch leads to cannot complete before the next one has come (sliding windows).
+        JavaEnded: at an ask; Spark's Java was killed, ran out of memory, or crashed.
+        SparkStreamError: at an ask; the query failed, with Spark's message, or was stopped from elsewhere. (With
+            "availableNow", stopping it between two micro-batches ends the stream: Spark reports it as a normal end.)
+        StalledError: results of a micro-batch cannot complete before the next one comes (sliding windows).
 
     ```python
     flights = session.readStream.schema(schema).json("flights/")
@@ -88,10 +89,10 @@ def from_streaming(
 
 
 class StreamSource(TaskKernel[Any], Finishing, Outside):
-    """Takes what the body of a query hands over, and lets it return when its micro-batch is complete everywhere.
+    """Takes the batches of a query's body, and lets the body return when the micro-batch is complete everywhere.
 
-    The query runs in threads, and in Spark. While that works on something, the task that waits for its end counts as
-    one that waits outside, so that the run is not taken for stalled; while the body waits for a reply, as one inside.
+    The query runs in threads and in Spark. While these work, the task that waits for the query's end counts as waiting
+    for the outside world, so that the run is not considered stalled; while the body waits for a reply, it does not.
     """
 
     def __init__(self, spec: StreamingFrame) -> None:
@@ -103,7 +104,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self._waits_to_begin = False
         self._over = False
         self._batch: int | None = None
-        """The micro-batch under way, of which something is not handed on yet, or not complete."""
+        """The current micro-batch, which is not fully delivered or not complete."""
         self._committing: int | None = None
         self._ending: Done | BaseException | None = None
         self._finishing = False
@@ -145,7 +146,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
 
     @override
     def identity(self) -> object:
-        # Spark's own checkpoint says what has been read.
+        # Spark's own checkpoint records what has been read.
         return None
 
     @override
@@ -154,7 +155,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
 
     @override
     def finish(self) -> None:
-        # The micro-batch under way is not cut short: it would look complete with a part of its rows.
+        # The current micro-batch is not cut short: it would seem complete with only a part of its rows.
         self._finishing = True
         if self._running:
             self.changed()
@@ -167,35 +168,36 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         sidecar = self.scope.sidecar
         if sidecar.inner:
             raise CompositionError(
-                f"{self.location}, is opened inside another module, and cannot know of all that its micro-batches lead "
-                f"to, which Spark's commits wait for: make it a source of the pipeline itself, of a merge, say"
+                f"{self.location} is opened inside another module, where it cannot track the results of its "
+                f"micro-batches, for which Spark's commits wait: make it a source of the pipeline itself, for example "
+                f"of a merge"
             )
         for below in sidecar.consequences.strangers(self.location, 0):
             raise CompositionError(
-                f"{below}, gives times of its own below {self.location}: nothing could tell when all that a "
-                f"micro-batch leads to is complete, which Spark's commits wait for. Give times within its time, "
-                f"nest=True"
+                f"{below} sets its own times below {self.location}, so nothing could tell when all results of a "
+                f"micro-batch are complete, for which Spark's commits wait. Set times within the micro-batch's time, "
+                f"with nest=True"
             )
         for below in sidecar.consequences.carrying(self.location):
             if below.traits.later:
                 raise CompositionError(
-                    f"{below}, below {self.location}, gives what comes in a micro-batch when later ones have come, and "
-                    f"Spark begins these when the first one is complete: keep results within a micro-batch, or have "
-                    f"windows in the query itself"
+                    f"{below}, below {self.location}, emits results of a micro-batch only after later ones, but "
+                    f"Spark begins these when the first one is complete: keep results within a micro-batch, or put the "
+                    f"windows into the query itself"
                 )
             if sidecar.keeper is None:
                 raise CompositionError(
-                    f"{below}, below {self.location}, keeps something from micro-batch to micro-batch, which would be "
-                    f"lost with the process, though Spark had committed them: run with a journal, journal=PATH, which "
-                    f"saves it"
+                    f"{below}, below {self.location}, keeps state between micro-batches, which would be "
+                    f"lost with the process although Spark had committed them: run with a journal, journal=PATH, which "
+                    f"saves the state"
                 )
 
-    # ---- what goes down
+    # ---- delivery downstream
 
     def _part(self, limit: int) -> Batch[Any]:
         values = self._rest.take(limit)
         if self._over and not self._rest.left:
-            # When this has been answered: until then the right to its time is needed.
+            # Only after this was acknowledged: until then its time must be held.
             self._moving()
             self._token.run_sync_soon(self._answered)
         return Batch(self._rest.time, values)
@@ -208,7 +210,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
             self._waits_to_begin = False
             self._reply(Reply.GO_ON)
 
-    # ---- what comes from Spark
+    # ---- messages from Spark
 
     def _send(self, message: Message) -> None:
         """Send from the body's thread."""
@@ -219,7 +221,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
 
     def _receive(self, message: Message) -> None:
         if self.ended:
-            # The query is being stopped, and the body told so.
+            # The query is being stopped, and its body was notified.
             return
         self._replied = False
         match message:
@@ -240,16 +242,16 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     def _begin(self, batch: int, query: str) -> None:
         self._batch, self._over, self._committing = batch, False, None
         self._status.batch, self._status.rows = batch, 0
-        # Spark begins a micro-batch when the one before is committed.
+        # Spark begins a micro-batch when the last one is committed.
         self._status.committed = batch - 1 if batch else None
         first, self._first = self._first, False
         if first and (trouble := self._mismatch(batch, query)) is not None:
             self._ending = JournalError(
-                f"{self.location}: {trouble}. They belong together: bring back the one that is missing or old, or "
-                f"delete both and begin anew"
+                f"{self.location}: {trouble}. They belong together: restore the missing or old one, or "
+                f"delete both and start over"
             )
         elif self.location.done(batch):
-            # Killed after it was in the journal, and before Spark had committed it.
+            # Killed after the journal recorded it, and before Spark committed it.
             self._batch = None
             self.location.advance(batch + 1)
             self._reply(Reply.COMMIT)
@@ -259,10 +261,10 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self.changed()
 
     def _mismatch(self, batch: int, query: str) -> str | None:
-        """The mismatch between a journal and the checkpoint, whose first micro-batch this is; None if there is none.
+        """The mismatch between the journal and the checkpoint, which begins with this micro-batch; else None.
 
-        Each is committed when it is in the journal, and before the next one begins: so the journal knows all that come
-        before, perhaps this one, and none after it.
+        A micro-batch is committed after it is in the journal and before the next one begins. So the journal contains
+        all earlier ones, perhaps this one, and no later one.
         """
         keeper, done = self.scope.sidecar.keeper, self.location.done
         if keeper is None:
@@ -270,18 +272,18 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         journal, checkpoint = f"the journal {keeper.path}", f"the checkpoint {self._spec.checkpoint}"
         if self.memory.ledger.setdefault("query", query) != query:
             return (
-                f"{checkpoint} is another one, or was begun anew, since {journal} was written: its micro-batches are "
-                f"others, though they have the same numbers"
+                f"{checkpoint} is a different or new one since {journal} was written: its micro-batches differ, "
+                f"although they have the same numbers"
             )
         if batch and not done(batch - 1):
             return (
-                f"{checkpoint} has committed micro-batch {batch - 1}, which {journal} does not know: what it led to "
+                f"{checkpoint} has committed micro-batch {batch - 1}, which {journal} does not contain: its effects "
                 f"would be missing in states and results"
             )
         if done(batch + 1):
             return (
-                f"{checkpoint} begins with micro-batch {batch}, and {journal} knows later ones: what Spark puts into "
-                f"those now would be dropped"
+                f"{checkpoint} begins with micro-batch {batch}, but {journal} contains later ones: the rows that "
+                f"Spark puts into those now would be dropped"
             )
         return None
 
@@ -290,7 +292,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self._waiting()
 
     def _handed_on(self) -> None:
-        """Say that all rows of the micro-batch have been answered, if they have: no more will come at its time."""
+        """Give up the micro-batch's time if all its rows were delivered."""
         if self._over and not self._rest.left and self._ahead is None and not self.ended:
             assert self._batch is not None, "what is over has begun"
             self._over = False
@@ -298,14 +300,14 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
             self.start(self._complete, self._batch)
 
     async def _complete(self, batch: int) -> None:
-        """Let Spark commit a micro-batch when everything that it leads to is complete."""
+        """Let Spark commit a micro-batch when all its results are complete."""
         try:
             await self.location.until_fulfilled(batch)
         except trio.Cancelled:
             raise
-        except BaseException as exc:  # noqa: BLE001 - the stream ends of it, if it has not ended already
+        except BaseException as exc:  # noqa: BLE001 - ends the stream, unless it has already ended
             if self._finishing and isinstance(exc, JournalError):
-                # A run that is being finished records nothing: Spark begins with this one again.
+                # A run that is being finished records nothing: Spark repeats this micro-batch.
                 self._batch = None
             else:
                 self._ending = exc
@@ -320,24 +322,24 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self._query.reply(reply)
 
     def _moving(self) -> None:
-        """Note that something is under way that the run does not see."""
+        """Note that work outside of the run is going on."""
         if self._task is not None:
             self.run.detector.leave(self._task)
 
     def _waiting(self) -> None:
-        """Note that nothing is under way, if the body waits for a reply."""
+        """Note that no outside work is going on, if the body waits for a reply."""
         if self._task is not None and not self._replied:
             self.run.detector.enter(self._task)
 
     async def _run(self) -> None:
-        """Run the query, in a thread, to its end."""
+        """Run the query in a thread until it ends."""
         self._task = trio.lowlevel.current_task()
         try:
             await in_thread(self._query.run)
             ending: Done | BaseException = DONE
         except trio.Cancelled:
             raise
-        except BaseException as exc:  # noqa: BLE001 - raised where the stream answers
+        except BaseException as exc:  # noqa: BLE001 - raised at an ask of the stream
             ending = exc
         finally:
             self.run.detector.leave(self._task)

@@ -1,4 +1,4 @@
-"""The status of a streaming query, as Spark tells it while it runs."""
+"""The status of a running streaming query, from Spark's reports."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,10 +10,10 @@ import attrs
 class StreamStatus:
     """The status of a streaming query; given to `from_streaming(status=...)`, which keeps it up to date.
 
-    `batch` is the micro-batch under way, of which `rows` have been read so far. `committed` is the last one that Spark
-    has committed. The rest is of that one, as Spark reports it (looked at four times a second): how many rows it had,
-    how many came and were dealt with in a second, Spark's watermark (ISO text) where the query has one, and `details`,
-    the whole report, which is what a StreamingQueryListener is given.
+    `batch` is the current micro-batch, of which `rows` have been read so far. `committed` is the last micro-batch that
+    Spark has committed. The other fields describe that one, as Spark reports it (checked four times a second): its
+    number of rows, the rows per second that arrived and that were processed, Spark's watermark (ISO text) if the query
+    has one, and `details`, the whole report as a StreamingQueryListener gets it.
     """
 
     batch: int | None = None
@@ -38,7 +38,7 @@ class StreamStatus:
         return "; ".join(parts)
 
     def told(self, reports: Iterable[dict[str, Any]]) -> None:
-        """Take what is new of Spark's reports, the newest first, as far back as the last one on a micro-batch."""
+        """Take Spark's new reports, newest first, back to the last one about a micro-batch."""
         new: list[dict[str, Any]] = []
         for report in reports:
             if report == self.details:
@@ -50,7 +50,7 @@ class StreamStatus:
             self._reported(report)
 
     def has_committed(self, batch: int) -> bool:
-        """Whether Spark has said that a micro-batch is committed."""
+        """Whether Spark has reported a micro-batch as committed."""
         return self.committed is not None and self.committed >= batch
 
     def _reported(self, report: dict[str, Any]) -> None:
@@ -64,10 +64,10 @@ class StreamStatus:
 
 
 def _is_of_batch(report: dict[str, Any]) -> bool:
-    """Whether a report is on a micro-batch that is over; when there is nothing for one, Spark reports that, too."""
+    """Whether a report is about a finished micro-batch; Spark also reports when it is idle."""
     return "addBatch" in report.get("durationMs", {})
 
 
 def _number(value: object) -> float:
-    """Spark writes what it does not know as the text NaN, or leaves it out."""
+    """Convert a number of Spark's report. For an unknown number Spark writes the text NaN, or nothing."""
     return float(value) if isinstance(value, (int, float)) else 0.0

@@ -8,8 +8,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import trio
 
-from pullstream import DONE, Batch, Context, Done, Reader, Sink, Source, TimedBatch, pipe
-from pullstream.authoring import Module, Site, minimal, without_cancelled
+from pullstream import DONE, Batch, Context, Reader, Sink, Source, pipe
+from pullstream.authoring import Done, Module, Site, TimedBatch, minimal, without_cancelled
 
 from ...arrow import Packing, RecordBatch, pyarrow
 from . import frames

@@ -1,4 +1,4 @@
-"""`to_dataframe` and `register_source`: a pull source read by Spark."""
+"""`to_dataframe` and `register_source`: a pull source that Spark reads."""
 
 import itertools
 import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-"""The setting by which a session pushes filters to Python data sources; off unless it is set."""
+"""The setting by which a session pushes filters to Python data sources; off by default."""
 
 _numbers = itertools.count(1)
 
@@ -36,45 +36,47 @@ def to_dataframe(
     replay: int | None = None,
     session: "SparkSession | None" = None,
 ) -> "DataFrame":
-    """A DataFrame of what a source gives, lazily: nothing is asked of the source before an action reads it.
+    """Make a DataFrame of a source's values, lazily: the source is asked only when an action reads it.
 
-    `schema` is DDL, as "day DATE, delay DOUBLE", a StructType or a pyarrow.Schema. Values are dicts, tuples, named
-    tuples, Arrow record batches, or, with one column, whatever fills it; an int in a TIMESTAMP column counts
-    microseconds since 1970 in UTC, and a VARIANT takes pyspark's `VariantVal`. Of a StructType without columns a value
-    is `()` or `{}`: Spark counts them. `session` is the session, else the active one, else a new local one.
+    `schema` is DDL, such as "day DATE, delay DOUBLE", a StructType or a pyarrow.Schema. Values are dicts, tuples, named
+    tuples or Arrow record batches; with a single column, any other value fills it. An int in a TIMESTAMP column counts
+    microseconds since 1970, UTC, and a VARIANT takes pyspark's `VariantVal`. For a StructType without columns, values
+    are `()` or `{}`, which Spark counts. `session` is by default the active session, or else a new local one.
 
-    The DataFrame has one partition, in the source's order: `repartition` it for work in parallel. Spark asks for an
-    Arrow batch (at most 10,000 rows) at a time, and the source is at most two of them ahead. It runs in a trio program
-    in another thread of this process, which all such sources share: what blocks belongs into `map_thread`. A time is
-    complete for the source when Spark's task has taken its last value. However the action ends (a limit, a
-    cancellation, a task that dies), the source is aborted and released.
+    The DataFrame has one partition, in the source's order: `repartition` it for parallel work. Spark's Python worker
+    asks for one Arrow batch (at most 10,000 rows) at a time, and the source is at most two batches ahead of the worker.
+    The worker reads ahead of the action until Spark ends its task: after a `limit(10)` a fast source may have given
+    some hundred thousand values. Put `ps.take(n)` after the source for an exact number.
 
-    Spark's own Python worker hands on what has filled its buffer (64 KB, `spark.buffer.size`), and the rest at the end:
-    of a source that gives a row a second an action sees the first rows late. For such there is `readStream`, see
+    The source runs in a trio program in another thread of this process, which all such sources share, so blocking calls
+    belong into `map_thread`. A time is complete for the source when Spark's task has taken its last value. However the
+    action ends (a limit, a cancellation, a dead task), the source is aborted and released.
+
+    Spark's Python worker passes data on whenever its buffer is full (64 KB, `spark.buffer.size`) and at the end. So an
+    action on a source with one row per second sees the first rows late; use `readStream` for such sources, see
     `register_source`.
 
-    What Spark filters by, it filters by itself. A source that can do with less work is told by `prune`, a function of
-    the source and of a list of `RowFilter`, called when the reading begins, which gives the source to read instead: one
-    that leaves out what it easily can. Where it is given, it has Spark push filters to Python data sources in this
-    session (`spark.sql.python.filterPushdown.enabled`), for which Spark starts one more Python worker a query.
+    Spark applies its filters itself. A source that can save work gets them through `prune`, a function of the source
+    and a list of `RowFilter`, which is called when the reading begins. It returns the source to read instead: one that
+    omits what it easily can. With `prune`, the session pushes filters to Python data sources
+    (`spark.sql.python.filterPushdown.enabled`), for which Spark starts one more Python worker per query.
 
-    **It can be read once**: a second action, or a task that Spark tries again, is refused. `persist()` it before the
-    first action to use it several times. One action may be two readings: what Spark sorts or partitions by range
-    (`orderBy`, `repartitionByRange`, `from_dataframe(..., time=...)`) it samples first, and a join or a union with
-    itself reads both sides. With `replay`, a number of bytes, it can be read as often as Spark likes, also by tasks
-    that it tries again: what was given is kept on this machine's disk (in a file without a name, where Python's
-    `tempfile` has its folder) until the session is stopped, in at most so many bytes, and nothing is asked of the
-    source twice. It is not aborted when an action has had enough of it, for the next may want more. Where Spark tries a
-    task again, the action's error is what the first attempt failed with. When the source fails so does the action, with
-    the source's exception in its message.
+    **It can be read once**: a second action, or a retried task, is refused. To use it several times, `persist()` it
+    before the first action. One action may read twice: before a sort or a range partitioning (`orderBy`,
+    `repartitionByRange`, `from_dataframe(..., time=...)`) Spark samples the input, and a join or union with itself
+    reads both sides. With `replay`, a number of bytes, it can be read any number of times, also by retried tasks: up to
+    that many bytes of values are kept on this machine's disk (in an unnamed file in the folder of Python's `tempfile`)
+    until the session is stopped, and each value is asked for once. The source is then not aborted when an action has
+    enough, because the next one may need more. If Spark retries a task, the action's error is that of the first
+    attempt. If the source fails, so does the action, with the source's exception in its message.
 
-    **Through Spark Connect** Spark's processes cannot come here for rows. There the source is read to its end by this
-    call, and what it gave is sent to the server, at most 256 MB as Arrow, which has it until the session is stopped;
-    the DataFrame may be read any number of times, whatever `replay` says, and `prune` is not asked.
+    **With Spark Connect**, Spark's processes cannot reach this program. This call then reads the source to its end and
+    sends the values to the server, at most 256 MB as Arrow, which keeps them until the session is stopped. The
+    DataFrame may be read any number of times, regardless of `replay`, and `prune` is not called.
 
     Raises:
-        CompositionError: `source` is none, `schema` cannot be read, `replay` is no number of bytes, or given with
-            `prune`: what is kept is for all actions; or it is too much for Spark Connect.
+        CompositionError: `source` is not a source, `schema` cannot be parsed, `replay` is not a number of bytes, or is
+            given with `prune` (kept values are for all actions); or there is too much data for Spark Connect.
 
     ```python
     frame = spark.to_dataframe(ps.values([(1, "tea"), (2, "rice")]), "n BIGINT, item STRING")
@@ -83,9 +85,9 @@ def to_dataframe(
     """
     READS(Call("to_dataframe"), source)
     if replay is not None and (type(replay) is not int or replay < 1):
-        raise refused("to_dataframe", f"keeps as many bytes as its replay says, 1 or more, and got {replay!r}")
+        raise refused("to_dataframe", f"needs replay= to be a number of bytes, at least 1, and got {replay!r}")
     if replay is not None and prune is not None:
-        raise refused("to_dataframe", "keeps by replay what all actions read, and prunes for one: take one of them")
+        raise refused("to_dataframe", "got replay=, for all actions, and prune=, for one: use only one")
     session = active_session("to_dataframe", session, connect=True)
     struct = spark_schema("to_dataframe", schema, may_be_empty=True)
     shown = f"to_dataframe({source!r})"
@@ -108,38 +110,37 @@ def register_source(
 ) -> "RegisteredSource":
     """Give a source a name under which Spark reads it: `session.read.format("pullstream").load(name)`.
 
-    Read so it is as `to_dataframe` has it: lazy, bounded, once, and with `prune` told what Spark looks for.
-    `readStream`, for which Spark pushes no filters, reads it in micro-batches:
+    Read this way, it behaves as with `to_dataframe`: lazy, bounded, once, and with `prune` for filters. `readStream`,
+    for which Spark pushes no filters, reads it in micro-batches:
 
-    - An offset counts values. A micro-batch holds at most 100,000, or `.option("maxRowsPerBatch", n)`, of those that
-      come within a fifth of a second. With `offsets="times"` it holds whole times: those that are complete, by the same
-      limit, or one that is larger.
-    - The source is asked for the micro-batch that Spark plans, and for nothing else: what is to be made ready
-      meanwhile says so, by `ps.prefetch(n)`. With whole times that a time is complete may show in the next value only,
-      and so a little more is asked for.
-    - Values are kept until Spark has committed them; then their times are complete for the source. So a query that is
-      stopped, or fails, and is started again in this program with its `checkpointLocation` goes on exactly where it
-      was. The end of this program is the end of what it kept: a checkpoint of another program, or of an earlier
-      registration, is refused.
-    - With `journal`, a file, and `offsets="times"` another program goes on with the checkpoint, also where this one was
-      killed. What Spark has committed is done, as in any run with a journal (`pullstream.journal`): the source is read
-      again without it, and must give the rest as it did. A file beside it, of its name and `.log`, tells the checkpoint
-      from others'.
-    - `trigger(availableNow=True)` reads the source to its end. When the source fails, so does the query, after the
-      micro-batches before it. One query reads at a time.
+    - An offset is a number of values. A micro-batch has at most 100,000 values, or `.option("maxRowsPerBatch", n)`,
+      which arrived within a fifth of a second. With `offsets="times"` it consists of whole times: the complete ones up
+      to the same limit, or a single larger one.
+    - The source is asked only for the micro-batch that Spark plans. To prepare values meanwhile, add `ps.prefetch(n)`.
+      With whole times, slightly more is asked for, because only the next value may show that a time is complete.
+    - Values are kept until Spark has committed them; then their times are complete for the source. So if a query is
+      stopped or fails, and is started again in this program with its `checkpointLocation`, it continues exactly where
+      it was. Kept values do not survive this program: a checkpoint of another program, or of an earlier registration,
+      is refused.
+    - With `journal`, a file, and `offsets="times"`, another program can continue the checkpoint, even if this one was
+      killed. Times that Spark has committed are done, as in any run with a journal (`pullstream.journal`): the source
+      is read again without them, and must give the same values otherwise. A file beside the journal, with the suffix
+      `.log`, identifies the checkpoint.
+    - `trigger(availableNow=True)` reads the source to its end. If the source fails, so does the query, after the
+      micro-batches before the failure. Only one query can read at a time.
 
-    Before PySpark 4.2 Spark knows no limits of a Python source: `maxRowsPerBatch` bounds a micro-batch all the same,
-    but `availableNow` is one micro-batch, after which the query ends.
+    Before PySpark 4.2, Spark does not support limits for Python sources: `maxRowsPerBatch` still limits a micro-batch,
+    but with `availableNow` the query ends after one micro-batch.
 
-    The source goes on being there until it is read to its end, or `close`d, or the session is stopped. Registering
-    another one by the same name replaces it, unless Spark is reading it.
+    The source stays available until it is read to its end, or `close`d, or the session is stopped. Registering another
+    source under the same name replaces it, unless Spark is reading it.
 
-    Spark Connect has no such names: its processes cannot come here for rows. There it is refused; `write_table` writes
-    a table that Spark may read, and read as a stream.
+    With Spark Connect this is refused, because Spark's processes cannot reach this program. Use `write_table`, which
+    writes a table that Spark can read, also as a stream.
 
     Raises:
-        CompositionError: `source` is none, `schema` cannot be read, the name's present source is being read, a journal
-            goes with offsets by values, which it cannot tell, or the session is one of Spark Connect.
+        CompositionError: `source` is not a source, `schema` cannot be parsed, the current source of the name is being
+            read, a journal is combined with offsets by values, or the session is one of Spark Connect.
 
     ```python
     with spark.register_source("sales", sales, "day DATE, item STRING, sold BIGINT"):
@@ -150,11 +151,11 @@ def register_source(
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, and got {name!r}")
     if offsets not in ("values", "times"):
-        raise CompositionError(f"register_source() at {Site.here()} has offsets 'values' or 'times', not {offsets!r}")
+        raise CompositionError(f"register_source() at {Site.here()} got offsets={offsets!r}: use 'values' or 'times'")
     if journal is not None and offsets != "times":
         raise CompositionError(
-            f"register_source() at {Site.here()} has a journal, which knows times and not numbers of values: "
-            f"offsets='times' goes with it"
+            f"register_source() at {Site.here()} got a journal, which records times, not numbers of values: "
+            f"add offsets='times'"
         )
     session = active_session("register_source", session)
     struct = spark_schema("register_source", schema, may_be_empty=True)
@@ -167,18 +168,18 @@ def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":
     server = server_for(session)
     before = server.sources.get(served.name)
     if before is not None and before.in_use:
-        raise CompositionError(f"{before.shown} is being read by Spark; close() it first, or take another name")
+        raise CompositionError(f"{before.shown} is being read by Spark: close() it first, or use another name")
     server.offer(served)
     if served.prunes:
         session.conf.set(PUSHDOWN, "true")
     if before is not None:
-        # Nobody finds it any more: who waits for it would wait for ever.
+        # It can no longer be found, so a waiting reader would wait forever.
         server.call(before.withdraw)
     return RegisteredSource(server, served)
 
 
 class RegisteredSource:
-    """A source that Spark may read by its name; leaving a `with` block withdraws it."""
+    """A source that Spark can read by name; leaving its `with` block withdraws it."""
 
     def __init__(self, server: SourceServer, served: ServedSource) -> None:
         self._server = server
@@ -186,13 +187,13 @@ class RegisteredSource:
 
     @property
     def name(self) -> str:
-        """The name that Spark loads it by."""
+        """The name under which Spark loads it."""
         return self._served.name
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until Spark has read it and everything is released; False if `timeout` seconds were not enough.
+        """Wait until Spark has read it and everything is released; False after `timeout` seconds.
 
-        A limit or a cancellation on Spark's side abandons it, which is an end like any other here.
+        A limit or cancellation on Spark's side also ends the wait.
 
         Raises:
             BaseException: the source's own failure.
@@ -204,7 +205,7 @@ class RegisteredSource:
         return True
 
     def close(self) -> None:
-        """Withdraw it: a reading is aborted, and waited for until everything is released. Twice is once."""
+        """Withdraw it: abort a reading, and wait until everything is released. A second call has no effect."""
         self._server.call(self._served.withdraw)
         self._served.over.wait()
 

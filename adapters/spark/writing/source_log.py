@@ -12,20 +12,8 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import trio
 
-from pullstream import (
-    DONE,
-    Batch,
-    Completed,
-    Context,
-    PullstreamError,
-    Reader,
-    Source,
-    TimedBatch,
-    pipe,
-    sink,
-    transformer,
-)
-from pullstream.authoring import minimal, without_cancelled
+from pullstream import DONE, Batch, Completed, Context, PullstreamError, Reader, Source, pipe, sink, transformer
+from pullstream.authoring import TimedBatch, minimal, without_cancelled
 
 from ..threads import in_thread
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
-from pullstream import Batch, Completed, CompositionError, Context, Reader, Sink
+from pullstream import Completed, CompositionError, Context, Reader, Sink
 from pullstream.authoring import Module, Site, without_cancelled
 
 from ...files.writing.columns import Schema
@@ -20,14 +20,14 @@ from ..connect.table import ConnectTable
 from ..reading.jobs import is_connect
 from ..session import active_session
 from ..threads import in_thread
-from .table_partitions import Spool, TablePartitions, TablePlan, check_time
+from .table_partitions import OpenTimes, Spool, TablePartitions, TablePlan, check_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 AHEAD = 64
-"""The most complete times that wait for Spark before the stream has to."""
+"""The maximum number of complete times that wait for Spark before the stream must wait."""
 
 _FORMATS = ("parquet", "orc", "delta")
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}")
@@ -43,37 +43,37 @@ def write_table(
     options: Mapping[str, str] | None = None,
     session: "SparkSession | None" = None,
 ) -> Sink[Any, list[Hashable]]:
-    """Write a table through Spark, a partition per time, which appears when the time is complete.
+    """Write a table through Spark, one partition per time, which appears when the time is complete.
 
-    `target` is a folder, a path or a URI of any file system Spark knows. With `catalog=True` it is the name of a table
-    in Spark's catalog, as "flights.delays", which is made if it does not exist. `schema` and values are those of
-    `to_dataframe`: a column that a value lacks is null, and one that the schema lacks is refused. `time` is the name
-    of the column that is added for the time (a whole number, a date or a string), which the table is partitioned by:
-    `delays/time=2013-01-01/`. The result is the list of times, as they appeared.
+    `target` is a folder: a path or URI in any file system that Spark supports. With `catalog=True` it is the name of a
+    table in Spark's catalog, such as "flights.delays", which is created if it does not exist. `schema` and values are
+    those of `to_dataframe`: a column that a value lacks is null, and a column that is not in the schema is refused.
+    `time` is the name of an additional column for the time (a whole number, a date or a string), by which the table is
+    partitioned: `delays/time=2013-01-01/`. The result is the list of times in the order in which they appeared.
 
-    Spark writes beside (in the hidden folder `.pullstream` of the target), and each folder is renamed into its place
-    when it is whole: after an error, an abort or a kill there are whole partitions only. A time that was there before
-    is replaced, so writing it again changes nothing; between the old one's leaving and the new one's coming it is not
-    there for a moment, and should the program be killed in that moment, the next run puts it back. What a killed run
-    left is cleared by the next: one program at a time writes to a table, and one sink of it; a second sink in the
-    program is refused. On an object store a rename copies, and is not one step; there take `format="delta"`, which
-    writes a transaction, and needs the package delta-spark.
+    Spark writes to the hidden folder `.pullstream` in the target, and each finished folder is renamed into place. After
+    an error, an abort or a kill there are only whole partitions. An existing time is replaced, so writing it again
+    changes nothing. Between removing the old partition and adding the new one there is a short gap; if the program is
+    killed in it, the next run restores the old one. The next run also removes leftovers of a killed run. Only one
+    program at a time may write to a table, with one sink; a second sink in the same program is refused. On an object
+    store a rename is a copy and not atomic: use `format="delta"` there, which writes a transaction, and needs the
+    package delta-spark.
 
-    **Through Spark Connect** Spark itself replaces the partitions (its dynamic overwrite), which appear whole there,
-    too. The rows of a time travel with the query, 256 MB of Arrow at most, and the server keeps those of a job of more
-    than 32 MB until the session is stopped. If its program dies in the moment of replacing, that time is not there
-    until it is written again.
+    **With Spark Connect**, Spark itself replaces the partitions (by dynamic overwrite), which also appear as a whole.
+    The rows of a time travel with the query, at most 256 MB as Arrow, and the server keeps those of a job of more than
+    32 MB until the session is stopped. If the server dies while it replaces a time, that time is missing until it is
+    written again.
 
-    Values wait for their time's completion on this machine, in memory or, above 32 MB a time, in a temporary file.
-    Times that are complete while Spark writes are written together by the next job; at most 64 wait. `options` are
-    those of Spark's writer for the format, as `{"compression": "zstd"}`.
+    Values wait for their time's completion on this machine, in memory or, above 32 MB per time, in a temporary file.
+    Times that complete while Spark writes are written together by the next job; at most 64 wait. `options` are those of
+    Spark's writer for the format, such as `{"compression": "zstd"}`.
 
     Raises:
-        CompositionError: the target, the schema, the format or the time's column cannot be; when composing, or at the
-            first ask if it is told by DDL, which is read then.
-        FileBusyError: another run, or another sink of this one, is writing there.
+        CompositionError: the target, the schema, the format or the time's column is invalid; when composing, or at the
+            first ask for DDL, which is parsed then.
+        FileBusyError: another run, or another sink of this run, is writing there.
         TableTargetError: a time cannot name a partition, or a folder cannot be renamed.
-        SchemaError: a value does not fit the schema.
+        SchemaError: a value does not match the schema.
         SparkJobError: Spark could not write.
 
     ```python
@@ -82,7 +82,7 @@ def write_table(
     """
     site = Site.here()
     if format not in _FORMATS:
-        raise CompositionError(f"write_table() at {site} writes {', '.join(_FORMATS)}, and not {format!r}")
+        raise CompositionError(f"write_table() at {site} got format={format!r}: use one of {', '.join(_FORMATS)}")
     if format == "delta" and importlib.util.find_spec("delta") is None:
         raise CompositionError(f"write_table() at {site} needs the package delta-spark for format='delta'")
     text = os.fspath(target) if isinstance(target, (str, os.PathLike)) else ""  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -90,18 +90,18 @@ def write_table(
         raise CompositionError(f"write_table() at {site} needs a folder, and got {target!r}")
     if "{" in text:
         raise CompositionError(
-            f"write_table() at {site} makes the partitions itself, a folder per time as {time}=2013-01-01, so its "
-            f"target is the folder they are in, without braces, and got {text!r}"
+            f"write_table() at {site} makes the partitions itself, one folder per time such as {time}=2013-01-01, so "
+            f"its target must be the folder of the table, without braces, and got {text!r}"
         )
     if catalog and _TABLE.fullmatch(text) is None:
         raise CompositionError(
-            f"write_table() at {site} needs, with catalog=True, the name of a table, as 'flights.delays', and got "
+            f"write_table() at {site} needs, with catalog=True, the name of a table, such as 'flights.delays', and got "
             f"{text!r}"
         )
     if format == "delta" and catalog:
-        raise CompositionError(f"write_table() at {site} writes Delta to a folder, and not to a table of the catalog")
+        raise CompositionError(f"write_table() at {site} writes Delta only to a folder, not to a catalog table")
     if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"write_table() at {site} needs the name of a column as its time=, and got {time!r}")
+        raise CompositionError(f"write_table() at {site} needs time= to be a column name, and got {time!r}")
     if not isinstance(schema, str):
         check_time(time, getattr(schema, "names", ()), site)
     if session is not None:
@@ -117,7 +117,7 @@ def _sink(plan: TablePlan, *_: object, **__: object) -> Callable[[Reader[Any], C
 
 @attrs.define
 class _Due:
-    """A time that is complete, and the right to it."""
+    """A complete time, and the hold on it."""
 
     time: Hashable
     spool: Spool
@@ -125,11 +125,11 @@ class _Due:
 
 
 class _Writing:
-    """A run of the sink: what waits for its completion, and what waits for Spark."""
+    """A run of the sink: times that wait for completion, and times that wait for Spark."""
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
-        self._open: dict[Hashable, Spool] = {}
+        self._open: OpenTimes | None = None
         self._due: list[_Due] = []
         self._changed = trio.Event()
         self._ended = False
@@ -141,15 +141,17 @@ class _Writing:
         try:
             async with trio.open_nursery() as nursery:
                 try:
-                    # Not before the first value is wanted; starting Spark may take seconds.
+                    # Only for the first value: starting Spark may take seconds.
                     partitions = await in_thread(self._begin)
                     nursery.start_soon(self._write, partitions, nursery)
                     await self._take(upstream, ctx, partitions)
                 except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
                     self._fail(exc, nursery)
         finally:
-            for spool in (*self._open.values(), *(due.spool for due in self._due)):
-                spool.close()
+            if self._open is not None:
+                self._open.close()
+            for due in self._due:
+                due.spool.close()
             if partitions is not None:
                 partitions.close()
         if self._failure is not None:
@@ -167,20 +169,19 @@ class _Writing:
         nursery.cancel_scope.cancel()
 
     async def _take(self, upstream: Reader[Any], ctx: Context, partitions: TablePartitions) -> None:
-        async for event in ctx.events(upstream):
+        open_times = self._open = partitions.open_times()
+        async for event in ctx.events(upstream, many=True):
             match event:
-                case Batch(time, values):
-                    if time not in self._open:
-                        ctx.notify_at(time)
-                        self._open[time] = partitions.spool(time)
-                    self._open[time].add(values)
                 case Completed(time):
                     held = ExitStack()
                     held.enter_context(ctx.hold(time))
-                    self._due.append(_Due(time, self._open.pop(time), held))
+                    self._due.append(_Due(time, open_times.complete(time), held))
                     self._change()
                     while len(self._due) >= AHEAD:
                         await self._changed.wait()
+                case batch:
+                    for time in open_times.add(batch):
+                        ctx.notify_at(time)
         self._ended = True
         self._change()
 
@@ -207,8 +208,8 @@ class _Writing:
 
 
 async def _stoppably(work: Callable[[Any], None], cancel: Callable[[], None], argument: Any) -> None:
-    """Do something in a thread; a cancellation stops it there, and waits until it has stopped."""
-    # One that comes before the thread has begun would wait for its end for ever.
+    """Call a function in a thread; a cancellation stops it there, and waits until it has stopped."""
+    # A cancellation before the thread begins would wait for its end forever.
     await trio.lowlevel.checkpoint_if_cancelled()
     finished = threading.Event()
 

@@ -1,7 +1,7 @@
-"""Folders of a table that appear whole: written beside, and renamed into their place, by Spark's own file system.
+"""Folders of a table that appear as a whole: written separately, and renamed into place, by Spark's own file system.
 
-Everything that is not in its place yet lies in the hidden folder `.pullstream` of the table, which Spark and pyarrow
-pass over: `new-…` holds what is being written, `old-…` what was there before, until the new is in its place.
+Everything that is not in place yet is in the hidden folder `.pullstream` of the table, which Spark and pyarrow skip:
+`new-…` contains new partitions, and `old-…` replaced ones, until the new ones are in place.
 """
 
 import threading
@@ -24,36 +24,36 @@ _lock = threading.Lock()
 
 
 class TableTargetError(PullstreamError):
-    """A table's folder cannot be written as was meant, or a time cannot be the name of one."""
+    """A table's folder cannot be written, or a time cannot be the name of one."""
 
 
 def claim(name: str) -> None:
-    """Claim a table among all that this program writes.
+    """Claim a table within this program.
 
     Raises:
-        FileBusyError: somebody has it.
+        FileBusyError: another sink has claimed it.
     """
     with _lock:
         if name in _busy:
             raise FileBusyError(
-                f"write_table: another run, or another sink of this one, is writing to {name!r}: wait for it, or write "
-                f"somewhere else"
+                f"write_table: another run, or another sink of this run, is writing to {name!r}: wait until it ends, "
+                f"or write somewhere else"
             )
         _busy.add(name)
 
 
 def release(name: str) -> None:
-    """Let others have it."""
+    """Release the claim."""
     with _lock:
         _busy.remove(name)
 
 
 class TableFolder:
-    """A table's folder, on whatever file system Spark finds it."""
+    """A table's folder in any file system that Spark supports."""
 
     def __init__(self, session: "SparkSession", path: str) -> None:
         context: Any = session.sparkContext
-        # Spark has no other way to its file systems than Java's.
+        # Spark's file systems are accessible only through Java.
         self._path_of = context._jvm.org.apache.hadoop.fs.Path  # noqa: SLF001
         self._root = self._path_of(path)
         self._files = self._root.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
@@ -61,19 +61,19 @@ class TableFolder:
         self._name: str = self._root.toString()
 
     def claim(self) -> None:
-        """Claim it for oneself, among all that this program writes.
+        """Claim the folder within this program.
 
         Raises:
-            FileBusyError: somebody has it.
+            FileBusyError: another sink has claimed it.
         """
         claim(self._name)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the claim."""
         release(self._name)
 
     def mend(self) -> None:
-        """Put back what a killed run had taken out of its place, and remove what it left."""
+        """Restore folders that a killed run had moved away, and remove its leftovers."""
         hidden = self._path_of(self._root, HIDDEN)
         for left in self._folders(hidden):
             if left.getName().startswith("old-"):
@@ -84,14 +84,14 @@ class TableFolder:
         self._files.delete(hidden, True)  # noqa: FBT003 - Java's
 
     def beside(self) -> str:
-        """A new hidden folder to write to."""
+        """The path of a new hidden folder for writing."""
         return str(self._path_of(self._root, f"{HIDDEN}/new-{uuid4().hex}").toString())
 
     def publish(self, beside: str) -> None:
-        """Put every folder of `beside` in its place, instead of what is there; each is there whole, or not at all.
+        """Move every folder of `beside` into place, replacing existing ones; each appears as a whole or not at all.
 
         Raises:
-            TableTargetError: one cannot be put there; what was there before is there again.
+            TableTargetError: one cannot be moved; the existing folder was restored.
         """
         old = self._path_of(self._root, f"{HIDDEN}/old-{uuid4().hex}")
         for folder in self._folders(self._path_of(beside)):
@@ -104,7 +104,7 @@ class TableFolder:
             try:
                 self._rename(folder, place)
             except BaseException:
-                # Where a rename copies, a part of it may be there.
+                # If a rename copies, a part may already be there.
                 self._files.delete(place, True)  # noqa: FBT003
                 if replaced:
                     self._rename(before, place)
@@ -114,7 +114,7 @@ class TableFolder:
         self.discard(beside)
 
     def discard(self, beside: str) -> None:
-        """Remove what was written there, and the hidden folder if nobody else writes."""
+        """Remove a written folder, and the hidden folder if no one else uses it."""
         self._files.delete(self._path_of(beside), True)  # noqa: FBT003
         hidden = self._path_of(self._root, HIDDEN)
         if self._files.exists(hidden) and not len(self._files.listStatus(hidden)):

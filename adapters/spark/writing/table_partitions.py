@@ -3,19 +3,21 @@
 import datetime as dt
 import itertools
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from pullstream import values
+from pullstream import Batch, values
 from pullstream.authoring import Site
 
 from ...arrow import Packing, RecordBatch, pyarrow
 from ..reading.jobs import Jobs
 from ..refusals import refused
 from ..schemas import arrow_schema, spark_schema
+from .feeding import ROWS
 from .served import ServedSource, row_packing
 from .server import server_for
 from .table_folder import TableFolder, TableTargetError
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 IN_MEMORY = 32 << 20
 """Bytes of a time that are kept in memory; what is more goes to a temporary file."""
+
+SORTED_BYTES = 8 << 20
+"""Bytes of rows that are sorted by time together, and joined for Spark."""
 
 _KINDS: Mapping[type, str] = {int: "long", dt.date: "date", str: "string"}
 
@@ -58,22 +63,20 @@ def check_time(time: str, names: Sequence[str], site: Site) -> None:
 
 
 class Spool:
-    """The rows of one time, as Arrow has them."""
+    """The rows of one time, as Arrow batches, in memory or in a temporary file."""
 
-    def __init__(self, packing: Packing, schema: Any, time: Hashable) -> None:
-        self._packing = packing
+    def __init__(self, schema: Any, time: Hashable) -> None:
         self._schema = schema
         self._time = pyarrow().scalar(time, schema[-1].type)
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - open until it is written
         self._writer = pyarrow().ipc.new_stream(self._file, schema)
         self.time = time
 
-    def add(self, rows: Sequence[Any]) -> None:
-        """Keep some more."""
+    def add(self, batch: RecordBatch) -> None:
+        """Keep some more rows, and add the column of the time."""
         pa = pyarrow()
-        for batch in self._packing.batches([(rows, {})]):
-            columns = [*batch.columns, pa.repeat(self._time, batch.num_rows)]
-            self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        columns = [*batch.columns, pa.repeat(self._time, batch.num_rows)]
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def batches(self) -> Iterator[RecordBatch]:
         """The batches that were kept."""
@@ -85,6 +88,86 @@ class Spool:
     def close(self) -> None:
         """Keep it no longer."""
         self._file.close()
+
+
+class OpenTimes:
+    """The rows of the times that are not complete.
+
+    Rows become Arrow in the order in which they arrive, so that an error counts them as they came. Arrow sorts many of
+    them by time at once: the cost of a row does not depend on how many times a batch has.
+    """
+
+    def __init__(self, packing: Packing, opened: Callable[[Hashable], Spool]) -> None:
+        self._packing = packing
+        self._opened = opened
+        self._spools: dict[Hashable, Spool] = {}
+        self._tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
+        self._unsorted: list[RecordBatch] = []
+        self._times: list[Hashable] = []
+        """The time of each unsorted row."""
+        self._size = 0
+
+    def add(self, batch: Batch[Any]) -> list[Hashable]:
+        """Take the rows of a batch; the result is the times that had none before."""
+        new: list[Hashable] = []
+        for run in batch.runs():
+            if run.time not in self._spools:
+                self._spools[run.time] = self._opened(run.time)
+                new.append(run.time)
+            self._times += [run.time] * _rows(run.values, self._tables)
+        for packed in self._packing.batches([(batch.values, {})]):
+            self._unsorted.append(packed)
+            self._size += packed.nbytes
+        if self._size >= SORTED_BYTES:
+            self._sort()
+        return new
+
+    def complete(self, time: Hashable) -> Spool:
+        """Take the spool of a time that gets no more rows."""
+        self._sort()
+        return self._spools.pop(time)
+
+    def close(self) -> None:
+        """Release all spools."""
+        for spool in self._spools.values():
+            spool.close()
+
+    def _sort(self) -> None:
+        """Move the unsorted rows to the spools of their times; rows of one time stay in order."""
+        if not self._unsorted:
+            return
+        rows = pyarrow().concat_batches(self._unsorted)
+        counts = Counter(self._times)
+        if len(counts) > 1:
+            numbers = dict(zip(counts, itertools.count(), strict=False))
+            rows = rows.take(pyarrow().compute.sort_indices(pyarrow().array(map(numbers.__getitem__, self._times))))
+        begin = 0
+        for time, count in counts.items():
+            self._spools[time].add(rows.slice(begin, count))
+            begin += count
+        self._unsorted, self._times, self._size = [], [], 0
+
+
+def _rows(values: Sequence[Any], tables: tuple[type, ...]) -> int:
+    """The number of rows: an Arrow batch among the values has many."""
+    if not any(issubclass(kind, tables) for kind in set(map(type, values))):
+        return len(values)
+    return sum(value.num_rows if isinstance(value, tables) else 1 for value in values)
+
+
+def large(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+    """Join small neighbours: each batch that Spark is sent costs a round trip."""
+    joined: list[RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        joined.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= ROWS or size >= SORTED_BYTES:
+            yield pyarrow().concat_batches(joined)
+            joined, rows, size = [], 0, 0
+    if joined:
+        yield pyarrow().concat_batches(joined)
 
 
 class TablePartitions:
@@ -104,20 +187,23 @@ class TablePartitions:
 
     # ---- in the run's thread
 
-    def spool(self, time: Hashable) -> Spool:
-        """A place for the rows of a time."""
+    def open_times(self) -> OpenTimes:
+        """A place for the rows of all times that are not complete."""
+        return OpenTimes(self._packing, self._spool)
+
+    def _spool(self, time: Hashable) -> Spool:
         # A bool is an int, and a datetime a date, but they name other partitions.
         kind = type(time)
         if kind not in _KINDS or (self._kind or kind) is not kind or time == "":
             raise TableTargetError(
                 f"write_table({self._plan.target!r}): the time {time!r} ({kind.__name__}) cannot name a partition: "
-                f"times are all whole numbers, all dates or all strings that are not empty; ps.restamp makes them so"
+                f"times are all whole numbers, all dates or all strings that are not empty; ps.map_time makes them so"
             )
         if self._kind is None:
             self._kind = kind
             self._full = deepcopy(self._schema).add(self._plan.time, _KINDS[kind])
             self._arrow = arrow_schema(self._full)
-        return Spool(self._packing, self._arrow, time)
+        return Spool(self._arrow, time)
 
     def cancel(self) -> None:
         """Stop what `write` does; for another thread."""
@@ -143,7 +229,7 @@ class TablePartitions:
     def _write(self, spools: Sequence[Spool]) -> None:
         server = server_for(self._session)
         name = f"write_table-{next(_jobs)}"
-        rows = values(itertools.chain.from_iterable(spool.batches() for spool in spools))
+        rows = values(large(itertools.chain.from_iterable(spool.batches() for spool in spools)))
         served = ServedSource(name, rows, self._full, shown="what write_table has kept")
         server.offer(served)
         try:

@@ -94,9 +94,7 @@ class Edge(Generic[T]):
         self._produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
         self._step = method_of(module, "step") if isinstance(module, Stepwise) else self._produce
         self._at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
-        self._dismiss = method_of(module, "dismiss")
-        self._relayed, self._culprit = method_of(module, "relayed"), method_of(module, "culprit")
-        location.meter.status = method_of(module, "status")
+        location.meter.status = self._status
         location.fail_soon = self.fail_soon
 
     def placed(self) -> None:
@@ -224,12 +222,16 @@ class Edge(Generic[T]):
             ticket = trio.Event()
             self._requests.enqueue(ticket)
             await self._confirmed(ticket)
+        if self._requests.untold is not None and self._trouble is not None:
+            raise self._trouble
         return DONE
 
     def close(self, reason: BaseException | None) -> bool:
         """Take a termination: from now on no value passes (R5). True for the first, which is to be confirmed."""
         first = self._end_by(Event.ABORT if reason is None else Event.ERROR, reason, below=True)
-        if first and self._requests.busy:
+        if not first:
+            self._requests.overrule(reason)
+        elif self._requests.busy:
             self._confirmation = trio.Event()
             self._requests.enqueue(self._confirmation)
         return first
@@ -252,6 +254,15 @@ class Edge(Generic[T]):
         self._requests.announced = reason
         return self._above()
 
+    def unanswered(self) -> None:
+        """Take note that an ask came back without an answer: it was cancelled, which is an abort (R10)."""
+        self._requests.overrule(None, decides=False)
+
+    @property
+    def untold(self) -> BaseException | None:
+        """The failure that a termination from below replaced before any ask was answered with it."""
+        return self._requests.untold
+
     # ---- endings that nobody below asked for
 
     def finish(self) -> None:
@@ -264,12 +275,16 @@ class Edge(Generic[T]):
             self._scope.cancel()
 
     def end_here(self, failure: BaseException | None = None) -> None:
-        """End the stream at this module now, or have it fail, whether anybody asks or not; the first ending counts.
+        """End the stream at this module now, or let it fail, whether anybody asks or not; the first ending counts.
 
-        What is upstream is told at once, and asks are answered when all of it has let go (R7, R8).
+        Upstream is notified at once, and asks are answered when all of it is released (R7, R8). A termination from
+        below that comes before any ask has been answered with this end replaces it.
         """
-        if self._requests.state is not OPEN:
-            return
+        if self._requests.state is OPEN:
+            self._requests.replaceable = True
+            self._end_now(failure)
+
+    def _end_now(self, failure: BaseException | None) -> None:
         if failure is not None and not self.relayed(failure):
             blame(failure, self._name())
         self._end_by(Event.END if failure is None else Event.FAIL, failure)
@@ -281,7 +296,8 @@ class Edge(Generic[T]):
             self.run.spawn(self._fail, failure)
 
     async def _fail(self, failure: BaseException) -> None:
-        self.end_here(failure)
+        if self._requests.state is OPEN:
+            self._end_now(failure)
 
     # ---- how an ask ends, if not with a batch
 
@@ -381,6 +397,7 @@ class Edge(Generic[T]):
             self._requests.withdraw(ticket)
 
     def _terminal(self) -> Done:
+        self._requests.told = True
         failure = self._requests.failure
         if failure is not None:
             # The same object for every ask, with the traceback it had at first (R3).
@@ -422,7 +439,7 @@ class Edge(Generic[T]):
                 try:
                     if requests.acquired:
                         self._halt()
-                    await self._dismiss(reason)
+                    await method_of(self.module, "dismiss")(reason)
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
                     self._keep(exc)
                 try:
@@ -468,7 +485,7 @@ class Edge(Generic[T]):
         if requests.below:
             for end in self.ends:
                 end.let_go()
-            self.location.abandon(reason)
+            self.location.abandon(requests.failure)
         else:
             if trouble is not None:
                 # Nobody confirms a termination that nobody sent: whoever asks hears of the release that failed.
@@ -495,11 +512,14 @@ class Edge(Generic[T]):
         """Whether a failure came from upstream, or from elsewhere, rather than from this module."""
         # What a function of times raises in the sidecar has its note, and may reach others first, who wait there.
         failed = any(exc is edge.failure for edge in self._above())
-        return failed or exc is self.scope.sidecar.trouble or bool(self._relayed(exc))
+        return failed or exc is self.scope.sidecar.trouble or bool(method_of(self.module, "relayed")(exc))
 
     def _name(self) -> str:
         """The name that goes into a note on what was raised here."""
-        return self._culprit() or str(self.location)
+        return method_of(self.module, "culprit")() or str(self.location)
+
+    def _status(self) -> str:
+        return str(method_of(self.module, "status")())
 
     def _keep(self, exc: BaseException) -> None:
         if self._trouble is None and exc is not self._requests.failure:

@@ -81,7 +81,8 @@ class End(Stamp, Generic[E_co]):
 
     def let_go(self) -> None:
         """Count nothing here as in flight any more."""
-        self.live = False
+        if self.live:
+            self.acknowledge()
         if self.others is not None:
             self.others.count(())
             self.others = None

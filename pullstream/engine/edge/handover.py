@@ -15,6 +15,35 @@ from pullstream.timely.order import Ascending, ascending, in_one_order
 T = TypeVar("T")
 
 
+def allowed(
+    batch: TimedBatch[T], say: Callable[[Hashable, Sequence[T]], object], *, in_order: bool
+) -> tuple[TimedBatch[T], BaseException | None]:
+    """The part of a batch before the first time that `say` refuses, and what it raised; all of it, and None.
+
+    With `in_order`, of times that ascend only the first and the last are said: nothing between them is refused.
+
+    Raises:
+        BaseException: what `say` raised at the first time.
+    """
+    times: Sequence[Any] = batch.times
+    if in_order and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
+        say(times[0], batch.values)
+        say(times[-1], ())
+        return batch, None
+    last: Any = None
+    for position, time in enumerate(times):
+        if time is last or time == last:
+            continue
+        try:
+            say(time, batch.values[position : position + 1])
+        except BaseException as exc:
+            if not position:
+                raise
+            return batch.part(0, position), exc
+        last = time
+    return batch, None
+
+
 class Handover(Generic[T]):
     """The last step of an answer: times are looked at, values counted, and many times given out in turn."""
 
@@ -97,28 +126,13 @@ class Handover(Generic[T]):
         """The part of an answer before the first time at which it may not be; the next ask hears of that (R8)."""
         if self._trusted and not self._origin:
             return answer
-        times: Sequence[Any] = answer.times
-        if self._origin and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
-            # Nothing is between the first and the last of them that would be refused.
-            self._location.advance(times[0], answer.values)
-            self._location.advance(times[-1])
-            return answer
-        last: Any = None
-        for position, time in enumerate(times):
-            if time is last or time == last:
-                continue
-            try:
-                if self._origin:
-                    self._location.advance(time, answer.values[position : position + 1])
-                else:
-                    self.check_right(time)
-            except BaseException as exc:
-                if not position:
-                    raise
-                self._failure, self.owing = exc, True
-                return answer.part(0, position)
-            last = time
+        say = self._location.advance if self._origin else self._check
+        answer, self._failure = allowed(answer, say, in_order=self._origin)
+        self.owing = self._failure is not None
         return answer
+
+    def _check(self, time: Hashable, values: Sequence[Any] = ()) -> None:  # noqa: ARG002 - as a source is called
+        self.check_right(time)
 
     def check_right(self, time: Hashable) -> None:
         """Raise a CapabilityError if the module has no right to answer at a time (R12)."""

@@ -47,7 +47,7 @@ class Kernel(Behaviour[T]):
 
     >>> import pullstream as ps
     >>> @ps.transformer
-    ... class Pairs(ps.Kernel[tuple[int, int]]):
+    ... class Pairs(ps.authoring.Kernel[tuple[int, int]]):
     ...     async def produce(self, limit):
     ...         batch = await self.upstream.ask(1)
     ...         if batch is ps.DONE:
@@ -62,7 +62,7 @@ class Kernel(Behaviour[T]):
     place.
 
     >>> try:
-    ...     class Busy(ps.Kernel[int]):
+    ...     class Busy(ps.authoring.Kernel[int]):
     ...         memory = {}
     ... except ps.CompositionError as refused:
     ...     print(refused)

@@ -46,7 +46,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     async def ask(self, limit: int = 1, *, stepping: bool = False, many: bool = False) -> Batch[T_co] | Done | None:
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
-        self.live, self.whole = False, many
+        if self.live:
+            self.acknowledge()
+        self.whole = many
         if self.others is not None:
             self.let_go()
         if self.handed:
@@ -59,6 +61,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             answer = await self.edge.ask(self, limit, stepping)
         except BaseException:
             self.over = True
+            self.edge.unanswered()
             raise
         finally:
             count.end(began)
@@ -163,7 +166,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     def settle(self) -> None:
         """Say that what came last has been dealt with: in the step in which it is answered, or after it is held."""
-        self.live = False
+        if self.live:
+            self.acknowledge()
         if self.others is not None:
             self.let_go()
         elif self._counts.alert:

@@ -15,7 +15,9 @@ What always holds between two calls:
   is given the turn; once it has ended, one after the other is, and so requests are answered in the order in which they
   came, asks before the termination that came after them.
 - The first termination decides, from whichever side it comes: how the edge ends, and with what, is then the same for
-  every request. Only a release that fails turns an end into a failure, and only before anybody was told.
+  every request. Two events may still change it, and only before any request was answered with it: a release that fails
+  turns an end into a failure, and a termination from below replaces one that a handle brought while no request was
+  outstanding (`overrule`).
 """
 
 from collections import deque
@@ -54,8 +56,11 @@ class EdgeRequests:
         "left",
         "lost",
         "queue",
+        "replaceable",
         "state",
+        "told",
         "traceback",
+        "untold",
         "working",
     )
 
@@ -79,6 +84,12 @@ class EdgeRequests:
         self.queue: deque[Ticket] = deque()
         self.left: Ticket | None = None
         """Set when the code that was under way at the end has come back."""
+        self.replaceable = False
+        """Whether a termination from below may replace the end, as no ask led to it and no run depends on it."""
+        self.told = False
+        """Whether an ask was answered with the end."""
+        self.untold: BaseException | None = None
+        """The failure that a termination from below replaced before any ask was answered with it."""
         self.lost = False
         """Whether the code under way did not come back in time, and its ask has lost its turn."""
 
@@ -159,6 +170,23 @@ class EdgeRequests:
             self.how, self.below = event, below
             self.fail(failure)
         return first
+
+    def overrule(self, failure: BaseException | None, *, decides: bool = True) -> None:
+        """Let a termination from below replace an end that a handle brought and no ask was answered with (R3, R5).
+
+        The requester saw no end before its own termination. So that one decides how later asks are answered. The
+        cancellation of an ask `decides` nothing while other requests are outstanding.
+        """
+        if not self.replaceable or self.told:
+            return
+        if self.busy or self.queue:
+            # An ask that came before a termination is answered with the end there is. A cancelled one changes nothing.
+            self.replaceable = not decides
+            return
+        self.replaceable = False
+        self.untold = self.failure
+        self.how, self.below = (Event.ABORT if failure is None else Event.ERROR), True
+        self.fail(failure)
 
     def fail(self, failure: BaseException | None) -> None:
         """Let every ask raise this from now on: the same object, with the traceback that it has now (R3)."""

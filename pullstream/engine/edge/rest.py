@@ -23,10 +23,11 @@ class Least:
     def count(self, times: Sequence[Any]) -> None:
         """Count these times, and no others."""
         if len(times) > 1 < len(self._stamps):
-            # Each goes on with the time that it has: of thousands, few change.
-            known = {stamp.stamped: stamp for stamp in self._stamps}
+            # Each keeps its time, as few of thousands change. A stamp that counts no more may have a live one's time.
+            known = {stamp.stamped: stamp for stamp in self._stamps if stamp.live}
+            spare = [stamp for stamp in self._stamps if not stamp.live]
             kept = [known.pop(time, None) for time in times]
-            spare = list(known.values())
+            spare += known.values()
             new = (spare.pop() if spare else Stamp(self._counts, self._port) for _ in repeat(None))
             self._stamps = [stamp or next(new) for stamp in kept] + spare
         stamps = self._stamps
@@ -35,7 +36,8 @@ class Least:
         for stamp, time in zip(stamps, times, strict=False):
             stamp.stamp(time)
         for stamp in stamps[len(times) :]:
-            stamp.live = False
+            if stamp.live:
+                stamp.acknowledge()
 
     def covers(self, time: Hashable) -> bool:
         """Whether one of them gives the right to speak at a time."""

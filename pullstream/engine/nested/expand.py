@@ -14,7 +14,7 @@ from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
 from pullstream.engine.parts.countable import spent
 from pullstream.engine.parts.outbox import of_runs
-from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
@@ -54,7 +54,7 @@ class Expand(FailsLater, Stepwise):
         self._runs: Iterator[Batch[Any]] = iter(())
         self._run = self._done = 0
         """The number of its values in the run that is read, and in those before that."""
-        self._pace = Pace()
+        self._pace = WaitingPace()
 
     def batch(self, values: Sequence[Any]) -> Iterator[Any]:
         """The values of the outer stream, for `stream_of`."""

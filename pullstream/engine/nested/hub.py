@@ -12,6 +12,7 @@ from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Location
@@ -20,6 +21,46 @@ from pullstream.errors import blame
 from pullstream.protocol import DONE, Batch, Done
 
 Dealt = Iterable[tuple["Branch", Batch[Any]]]
+
+
+class Sizes:
+    """The least and the greatest of many numbers, most of which are alike, while one after another changes.
+
+    >>> sizes = Sizes()
+    >>> sizes.change(None, 3)
+    >>> sizes.change(None, 5)
+    >>> sizes.change(3, 4)
+    >>> sizes.least, sizes.greatest
+    (4, 5)
+    """
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def change(self, before: int | None, now: int | None) -> None:
+        """Replace a number by another; None where one comes or goes."""
+        counts = self._counts
+        if before == now:
+            return
+        if now is not None:
+            counts[now] = counts.get(now, 0) + 1
+        if before is not None:
+            if counts[before] == 1:
+                del counts[before]
+            else:
+                counts[before] -= 1
+
+    @property
+    def least(self) -> int:
+        """The least of the numbers."""
+        return min(self._counts)
+
+    @property
+    def greatest(self) -> int:
+        """The greatest of the numbers."""
+        return max(self._counts)
 
 
 class Branch(Kernel[Any]):
@@ -31,6 +72,8 @@ class Branch(Kernel[Any]):
         self._hub = hub
         self.wanted = 0
         """The number of values that are waited for."""
+        self._counted: tuple[int | None, int | None] = (None, None)
+        """The number of values that are waited for, and how many more than are kept, as the hub has counted them."""
         self._backlog = Outbox(self)
         self._changed = hub.signal()
         self.count = LaneCount()
@@ -47,6 +90,7 @@ class Branch(Kernel[Any]):
             await self._wait(limit)
         answer = self._backlog.answer(limit)
         if isinstance(answer, Batch):
+            self.count_in(self.wanted, self.wanted - self.kept)
             self._hub.wake()
             return answer
         # The end may be the work of another branch, which learned first of what cancels this one too.
@@ -55,21 +99,32 @@ class Branch(Kernel[Any]):
 
     async def _wait(self, limit: int) -> None:
         self._changed = self._hub.signal()
-        self.wanted = limit
+        self._want(limit)
         began = self.count.begin()
         try:
             self._hub.branch_asks()
             await self._changed.wait()
         finally:
-            self.wanted = 0
+            self._want(0)
             self.count.end(began)
+
+    def _want(self, limit: int) -> None:
+        self.wanted = limit
+        self.count_in(limit, limit - self.kept)
+
+    def count_in(self, wanted: int | None, ahead: int | None) -> None:
+        """Let the hub count how many values are waited for, and how many more than are kept; None to count neither."""
+        if self in self._hub.branches:
+            self._hub.wanted.change(self._counted[0], wanted)
+            self._hub.ahead.change(self._counted[1], ahead)
+            self._counted = wanted, ahead
 
     def deal(self, batch: Batch[Any]) -> None:
         """Take values, to answer the ask that waits, if one does, and later ones."""
         self.count.values += len(batch.values)
         self.count.batches += 1
         self._backlog.put_batch(batch)
-        self.wanted = 0
+        self._want(0)
         self._changed.set()
 
     def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
@@ -105,12 +160,17 @@ class Hub(ABC):
         self._reader = first_lane(upstream.edge, self.location.ports[0])
         self._asked = self.location.meter.asked = LaneCount()
         self._changed = self.signal()
+        self._pace = WaitingPace()
         self._pumping = False
         self._closed: trio.Event | None = None
         self._over = False
         self._failed: BaseException | None = None
-        self.branches: list[Branch] = []
+        self.branches: dict[Branch, None] = {}
         """The branches that are still there."""
+        self.wanted = Sizes()
+        """The numbers of values that they wait for."""
+        self.ahead = Sizes()
+        """The same numbers, less the values that are kept for each."""
         self.taken = 0
         """The number of values that have been dealt of a batch, where `deal` fails at the one after them."""
 
@@ -120,7 +180,8 @@ class Hub(ABC):
         install(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
         self.location.meter.outs.append(branch.count)
         branch.location.meter.ins.append(branch.count)
-        self.branches.append(branch)
+        self.branches[branch] = None
+        branch.count_in(0, 0)
         return branch
 
     def signal(self) -> Signal:
@@ -139,6 +200,17 @@ class Hub(ABC):
 
         What this raises is the stream's failure, after what it gave before; `taken` says how many values that was of.
         """
+
+    def shared_room(self, capacity: int) -> int:
+        """The number of values to ask for where they may all be for one branch.
+
+        A branch with a small demand slows no other down: while branches deal with what they get in a moment, the hub
+        asks for more than the smallest demand, up to the largest. The rest is kept for the branch, a batch at most.
+        Until all of them wait again, the fastest may be ahead of the slowest by `capacity` values.
+        """
+        if self.wanted.least:
+            return min(self.wanted.greatest, max(self.wanted.least, self._pace.next()))
+        return max(0, min(self.wanted.greatest, self.ahead.least + capacity))
 
     def needed(self) -> bool:
         """Whether a branch is left for whose sake upstream goes on."""
@@ -161,7 +233,8 @@ class Hub(ABC):
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:
         """A branch has ended: by an abort, or by an error, which ends all."""
         if branch in self.branches:
-            self.branches.remove(branch)
+            branch.count_in(None, None)
+            del self.branches[branch]
         if self._over:
             return
         if self._closed is not None:
@@ -219,6 +292,7 @@ class Hub(ABC):
 
     def _deal(self, batch: Batch[Any]) -> None:
         self.taken = 0
+        self._pace.took(len(batch.values))
         try:
             for branch, dealt in self.deal(batch):
                 if dealt.values and branch in self.branches:
@@ -242,7 +316,7 @@ class Hub(ABC):
 
     def _end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
         self._over = True
-        branches, self.branches = self.branches, []
+        branches, self.branches = self.branches, {}
         for branch in branches:
             branch.end(ending, at_once=at_once)
         if isinstance(ending, BaseException):
@@ -266,8 +340,7 @@ class Copies(Hub):
 
     @override
     def room(self) -> int:
-        most = max(branch.wanted for branch in self.branches)
-        return max(0, min(most, *(branch.wanted + self._capacity - branch.kept for branch in self.branches)))
+        return self.shared_room(self._capacity)
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:

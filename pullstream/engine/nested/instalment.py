@@ -151,7 +151,7 @@ class InstalmentRun(Keeping):
             if any(not isinstance(row, Summary) and not row for row in location.summaries):
                 raise self._refusal(
                     f"got {location}, which gives times of its own, so that nobody could tell when all that comes of a "
-                    f"row is there: times are those of the rows, or what restamp() makes of them"
+                    f"row is there: times are those of the rows, or what map_time() makes of them"
                 )
         if self._assembly.beside or len(self.sidecar.sinks) != 1:
             raise self._refusal(
@@ -251,7 +251,7 @@ class InstalmentRun(Keeping):
                         raise JournalError(
                             f"{location}, holds {held!r}, and no row has come at that time: what it keeps for it would "
                             f"be forgotten when the stream is put away until more comes. Have the rows themselves at "
-                            f"the time at which they are answered, by restamp() above it, or use a window"
+                            f"the time at which they are answered, by map_time() above it, or use a window"
                         )
 
     def _shows(self, location: Location, time: Hashable) -> Iterator[Hashable]:

@@ -49,8 +49,8 @@ class SideBySide(TaskKernel[Any], Generic[S]):
     # ---- what a module supplies
 
     @abstractmethod
-    def ask_outer(self, limit: int) -> None:
-        """Ask what is upstream, beside, if there is room for what it gives."""
+    def wanted(self, limit: int) -> int:
+        """The number of values to ask upstream for; 0 while there is no room for what it gives."""
 
     @abstractmethod
     def came(self, batch: Batch[Any]) -> None:
@@ -60,8 +60,8 @@ class SideBySide(TaskKernel[Any], Generic[S]):
     def answer(self, stream: S, values: Sequence[Any]) -> Batch[Any]:
         """The answer for values of a stream."""
 
-    def deal(self) -> None:
-        """Deal with what came from upstream and is not dealt with."""
+    def deal(self, limit: int) -> None:
+        """Deal with values from upstream that are not dealt with; `limit` values are asked for."""
 
     def gone(self, stream: S) -> None:
         """A stream has come to its end."""
@@ -78,20 +78,35 @@ class SideBySide(TaskKernel[Any], Generic[S]):
         self._to_ask.append(stream)
 
     @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._prompt = self.upstream.edge.answers_promptly()
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._ready:
-            if self._failed is not None:
-                raise self._failed
-            self.deal()
+            wanted = 0
+            if self._failed is None:
+                self.deal(limit)
+                for stream in self._to_ask:
+                    self.ask_beside(stream.lane, limit)
+                self._to_ask.clear()
+                wanted = 0 if self.outer.known else self.wanted(limit)
+            if wanted and self._prompt:
+                # It does not wait, and a task would cost more than it.
+                await self.ask_promptly(self.upstream, wanted)
+            elif wanted:
+                self.ask_beside(self.upstream, wanted)
             if self.owed:
                 return self.owed.take(limit)
+            if self._failed is not None:
+                raise self._failed
             if not self.inner and self.outer.reached():
                 return DONE
-            for stream in self._to_ask:
-                self.ask_beside(stream.lane, limit)
-            self._to_ask.clear()
-            self.ask_outer(limit)
-            await self.change()
+            if not (wanted and self._prompt):
+                await self.change()
+            elif not await self.breathe():
+                return DONE
         stream = self._ready[0]
         values = stream.take(limit)
         if not stream.left:

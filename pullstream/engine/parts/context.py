@@ -13,6 +13,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
+from pullstream.engine.parts.pace import FIRST, Pace
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
@@ -23,10 +24,6 @@ from pullstream.protocol import DONE, Batch, Reader
 from pullstream.timely import less_equal
 
 T = TypeVar("T")
-
-
-FIRST_LIMIT = 16
-"""The number of values that a sink asks for at first."""
 
 
 class Account:
@@ -42,6 +39,10 @@ class Account:
         self._ended = False
         self.delivered: Hashable | None = None
         self.owed: list[Hashable] = []
+        self.collects = False
+        """Whether values that the module has yielded wait to be answered."""
+        self.dropped: list[Hashable] = []
+        """The holds that the module gave up meanwhile: they come after those values."""
         self.limit = run.limit
         self.listened = False
         """Whether a batch was taken from `events`, and not from `batches`."""
@@ -50,17 +51,37 @@ class Account:
         self.answered = False
         """Whether anything was ever answered."""
         self._breath = monotonic()
+        self._memory: Memory | None = None
 
-    @cached_property
+    @property
     def memory(self) -> Memory:
         """The dict that the module keeps from time to time."""
-        return self.scope.memory(self.location)
+        if self._memory is None:
+            self._memory = self.scope.memory(self.location)
+        return self._memory
 
     def take(self, time: Hashable) -> None:
         """Hold `time`, if anything gives the right to."""
         if not (any(lane.covers(time) for lane in self.inputs) or self.location.holds(time)):
             raise self.location.refusal(f"asked to hold {time!r}, which it has no right to", time, self.inputs)
         self.location.hold(time)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """The pace of a module that keeps values until a time is complete."""
+        return Pace(self.run)
+
+    def drop(self, time: Hashable) -> None:
+        """Give up a hold; if values wait to be answered, after those."""
+        if self.collects:
+            self.dropped.append(time)
+        else:
+            self.location.drop(time)
+
+    def drop_waiting(self) -> None:
+        """Give up the holds that waited for values to be answered."""
+        while self.dropped:
+            self.location.drop(self.dropped.pop())
 
     def events(self, upstream: Reader[Any], *, many: bool) -> Eventful:
         """The events of an input; the same for whoever asks again, so that what has come is not lost."""
@@ -119,42 +140,29 @@ class Account:
 
 
 class SinkAccount(Account):
-    """The account of a sink, which also sets the pace.
-
-    Synchronous work on a batch cannot be interrupted, so a sink asks for few values at first, for twice as many
-    while batches are cheap, and for fewer when they are not: a batch takes a few milliseconds, however slow the
-    user's functions are, and cancellation, Ctrl-C and other tasks wait no longer than that.
-    """
+    """The account of a sink, which asks at its own pace."""
 
     def __init__(self, scope: Scope, location: Location, inputs: Sequence[Lane[Any]]) -> None:
         super().__init__(scope, location, inputs)
-        run = scope.run
-        self.limit = min(run.limit, FIRST_LIMIT)
-        self._begun = run.clock.now()
-        """The moment at which it asked for what it deals with."""
+        self._pace = Pace(scope.run)
+        self.limit = min(scope.run.limit, FIRST)
 
     @override
     async def breathe(self) -> None:
-        most = self.run.limit
-        if most == 1:
+        if self.run.limit > 1:
+            # Before others have their turns: what was done for this batch is what they waited for.
+            self._pace.took()
             await super().breathe()
-            return
-        # A module that works on many batches for one answer (a filter that few values pass) lets others have their
-        # turns itself.
-        spent = self.run.clock.since(max(self._begun, self.run.turn))
-        await super().breathe()
-        self._begun = self.run.clock.now()
-        if spent < BREATH / 2:
-            self.limit = min(most, self.limit * 2)
-        elif spent > BREATH:
-            self.limit = max(1, int(self.limit * BREATH / (2 * spent)))
+            self.limit = self._pace.next()
+        else:
+            await super().breathe()
 
 
 class Hold:
     """The right to answer at a time and later, as `Context.hold` gives it."""
 
-    def __init__(self, location: Location, time: Hashable) -> None:
-        self._location = location
+    def __init__(self, account: Account, time: Hashable) -> None:
+        self._account = account
         self.time = time
 
     def downgrade(self, time: Hashable) -> None:
@@ -165,10 +173,11 @@ class Hold:
         """
         if not less_equal(self.time, time):
             raise CapabilityError(
-                f"{self._location}, holds {self.time!r}, which gives no right to {time!r}: downgrade to a later time",
+                f"{self._account.location}, holds {self.time!r}, which gives no right to {time!r}: downgrade to a "
+                f"later time",
             )
-        self._location.hold(time)
-        self._location.drop(self.time)
+        self._account.location.hold(time)
+        self._account.drop(self.time)
         self.time = time
 
 
@@ -177,7 +186,7 @@ class _Holding(AbstractContextManager[Hold]):
 
     def __init__(self, account: Account, time: Hashable) -> None:
         self._account = account
-        self._held = Hold(account.location, time)
+        self._held = Hold(account, time)
         self._entered = False
 
     @override
@@ -189,7 +198,7 @@ class _Holding(AbstractContextManager[Hold]):
     @override
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         if kind is None:
-            self._account.location.drop(self._held.time)
+            self._account.drop(self._held.time)
         else:
             # What is owed was not done: that must look like completion to nobody.
             self._account.owed.append(self._held.time)
@@ -381,9 +390,14 @@ class Events(Generic[T]):
         account = self._account
         account.give_back()
         await account.breathe()
-        while (event := await self._events.next(account.limit)) is None:
+        # A module that waits for completions keeps values, and asks for more at its own pace.
+        keeps = bool(account.requests) and not isinstance(account, SinkAccount)
+        limit = account.pace.next() if keeps else account.limit
+        while (event := await self._events.next(limit)) is None:
             pass
         if isinstance(event, Batch):
+            if keeps:
+                account.pace.took()
             account.listened = True
             return event
         if isinstance(event, Completed):

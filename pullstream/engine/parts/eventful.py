@@ -15,10 +15,12 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.times_above import Above
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
@@ -132,6 +134,7 @@ class Eventful:
         *,
         arrived: Callable[[Answer], object] | None = None,
         many: bool = False,
+        pace: Pace | None = None,
     ) -> None:
         self._scope = scope
         self._location = location
@@ -140,8 +143,11 @@ class Eventful:
         """The times that are asked for; of each, whether it is enough that everything before it is complete."""
         self.many = many
         """Whether batches of many times are taken whole."""
+        self._pace = pace
         self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived, many=many)
         self._slot: Answer | None = None
+        self._moved = False
+        """Whether times may be complete of which nobody has looked since the last batch."""
         self._prompt = isinstance(upstream, Lane) and upstream.edge.answers_promptly()
         self.steps = isinstance(upstream, Lane) and upstream.edge.stepwise()
         """Whether upstream is asked in the module's own task, which never waits then."""
@@ -178,7 +184,7 @@ class Eventful:
         """The next event, which may be an ask's answer: a batch of at most `limit` values, the end, a failure.
 
         None, if nothing has come before the deadline or, with `stepping`, in one step. For a limit of 0 nothing is
-        asked.
+        asked; otherwise the pace may ask for fewer values.
         """
         requests, slot = self.requests, self._slot
         if self.ended:
@@ -186,9 +192,12 @@ class Eventful:
             return DONE
         steps = self.steps or (slot is None and deadline == inf and self._steps_now())
         if slot is None:
-            if steps and not self._prompt and requests and (told := self._completed(None)) is not None:
-                # What is above has gone on: it need not be asked to know so.
-                return told
+            if requests and (self._moved or (steps and not self._prompt)):
+                # Upstream has gone on: it need not be asked to find out which times are complete.
+                self._moved = False
+                if (told := self._completed(None)) is not None:
+                    self._moved = True
+                    return told
             await self._fetch(limit, steps=steps, stepping=stepping, deadline=deadline)
             slot = self._slot
         if deadline < inf and deadline <= trio.current_time():
@@ -197,6 +206,8 @@ class Eventful:
             return told
         if isinstance(slot, Batch):
             self._slot = None
+            # Its last values may have completed the times of its first ones.
+            self._moved = isinstance(slot, TimedBatch)
         return slot
 
     def complete(self) -> list[Hashable]:
@@ -216,6 +227,47 @@ class Eventful:
                 return
             del requests[times[0]]
             yield times[0]
+
+    def apart(self, batch: TimedBatch[Any]) -> Iterator[Batch[Any] | Completed]:
+        """Give the runs of the batch in flight, each after the completions that the runs before it cause.
+
+        They are the completions that the runs would cause as batches of their own. But all of the batch stays in
+        flight until the caller acknowledges it, and what may still come from upstream is looked up once.
+        """
+        minima, left, begin = Minima(batch.times), batch.least, 0
+        upstream: Sequence[Any] | None = None
+        for run in batch.runs():
+            # Where the least times stay the same, only what waits for everything before one of them may be complete.
+            if begin and ((now := minima.at(begin)) != left or any(map(self.requests.get, left))):
+                left = now
+                if upstream is None:
+                    upstream = self._upstream_fronts()
+                self._fronts = [*upstream, *left]
+                while (time := self._known()) is not None:
+                    yield Completed(time)
+            yield run
+            begin += len(run.values)
+
+    def _known(self) -> Hashable | None:
+        """Take the least time off the requests that is known to be complete without a look; None if there is none."""
+        requests = self.requests
+        done = [time for time in requests.first if self.knows(time, before=requests[time])]
+        if not done:
+            return None
+        time = done[0] if len(done) == 1 else least(done)
+        del requests[time]
+        return time
+
+    def _upstream_fronts(self) -> Sequence[Any]:
+        """The least times that may still come from upstream, apart from what is in flight here."""
+        sidecar, above = self._scope.sidecar, self._above or self.begin()
+        if above.tells:
+            with suppress(TypeError):
+                return above.fronts(arrived=False)
+        for location in self._location.upstreams:
+            sidecar.phase.observe(location.output)
+        sidecar.propagate()
+        return [front for location in self._location.upstreams for front in sidecar.phase.frontier(location.output)]
 
     def knows(self, time: Hashable, *, before: bool) -> bool:
         """Whether a time, or everything `before` it, was complete when somebody last looked."""
@@ -238,7 +290,8 @@ class Eventful:
 
     def ask(self, limit: int) -> None:
         """Let upstream be asked beside, unless it is being asked."""
-        self._asker.ask(limit)
+        if not self._asker.limit:
+            self._asker.ask(limit if self._pace is None else min(limit, self._pace.next()))
 
     async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
         """Wait until the answer is there, a time that was asked for is complete, or the deadline has come."""
@@ -283,6 +336,8 @@ class Eventful:
         return [time for time in times if self._is_past(time, requests[time])]
 
     def _into_slot(self, answer: Answer) -> None:
+        if self._pace is not None:
+            self._pace.took()
         self._slot = answer
         self._wake.set()
 
@@ -295,6 +350,8 @@ class Eventful:
         """Ask here, or beside, and wait for something to come."""
         asker = self._asker
         if limit and (steps or not (self.requests or asker.limit or deadline < inf)):
+            if self._pace is not None:
+                limit = min(limit, self._pace.next())
             try:
                 if steps and (stepping or self.requests):
                     lane = cast("Lane[Any]", self._upstream)
@@ -305,9 +362,11 @@ class Eventful:
                 raise
             except BaseException as exc:  # noqa: BLE001 - the module's, to be raised when what comes first is answered
                 self._slot = exc
+            if self._pace is not None and self._slot is not None:
+                self._pace.took()
             return
         if limit:
-            asker.ask(limit)
+            self.ask(limit)
             for _ in range(2):
                 # Time for the task to run once: most answers are there then, and to wait for completions costs more.
                 await trio.lowlevel.checkpoint()

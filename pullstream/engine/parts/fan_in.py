@@ -1,7 +1,10 @@
 """The kernel of modules with several inputs: all are asked at once, and a batch of each is kept."""
 
+from bisect import bisect_left, insort
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from itertools import count
+from operator import attrgetter
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -20,6 +23,9 @@ class Input(Remainder, StreamEnd):
     """An input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
 
     _minima: Minima | None = None
+
+    number: int = 0
+    """The number of inputs that were added before."""
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
@@ -78,6 +84,9 @@ class Input(Remainder, StreamEnd):
     def done(self) -> bool:
         """Whether it came to its end, and everything of it is used."""
         return self.ending is DONE and not self.left
+
+
+NUMBER: Final = attrgetter("number")
 
 
 class Meeting:
@@ -195,3 +204,33 @@ class FanIn(TaskKernel[Any]):
         """Acknowledge what is used of the batches, in the step in which that is answered."""
         for each in self.all if among is None else among:
             each.settle()
+
+
+class ManyInputs(FanIn):
+    """A fan-in of thousands of inputs: it looks at those alone that have something, or from which nothing is left."""
+
+    @override
+    async def acquire(self) -> None:
+        self._numbers = count()
+        self.having: list[Input] = []
+        """The inputs from which something is left, in the order of their numbers."""
+        self.empty: list[Input] = []
+        """The inputs from which nothing is left since they were asked last: they are to be asked again."""
+        await super().acquire()
+
+    @override
+    def enter(self, each: Input) -> None:
+        super().enter(each)
+        each.number = next(self._numbers)
+        self.empty.append(each)
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        super().arrived(lane, answer)
+        each = self._inputs[lane]
+        if each.left:
+            insort(self.having, each, key=NUMBER)
+
+    def at(self, number: int) -> int:
+        """The position in `having` of the first input from a number on."""
+        return bisect_left(self.having, number, key=NUMBER)

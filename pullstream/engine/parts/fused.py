@@ -17,7 +17,7 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
-from pullstream.engine.interfaces import Resumable
+from pullstream.engine.interfaces import Inline, Resumable
 from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
@@ -144,7 +144,7 @@ def _traits(*, prompt: bool, remembers: bool) -> Traits:
     return attrs.evolve(PROMPT, prompt=prompt, carries=Carries.MEMORY if remembers else Carries.NOTHING)
 
 
-class Segment(PassOn, Resumable):
+class Segment(PassOn, Inline, Resumable):
     """Neighbouring stages, run as one in the asker's task."""
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:

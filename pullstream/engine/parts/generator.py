@@ -1,40 +1,65 @@
 """Modules written as async generators: one task each, from the first ask to the release."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from types import FrameType
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Sequence
+from time import monotonic
+from types import FrameType, coroutine
 from typing import Any, cast
 
 import trio
 from typing_extensions import override
 
 from pullstream.engine.edge.answers import no_sequence, unequal
+from pullstream.engine.edge.edge import BREATH
+from pullstream.engine.edge.handover import allowed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Suspended
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
+from pullstream.engine.parts.outbox import Outbox, timed
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import ProtocolError, failure_in, raised_by_closing, raised_when_cancelled, without_cancelled
 from pullstream.frames import lead_to
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.timely import less_equal
 
 
 class GeneratorKernel(Suspended, Kernel[Any]):
     """Runs a source's or transformer's generator.
 
-    The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the
-    cancel scopes it opens. Its code runs only while an ask is outstanding; between asks it is suspended at its `yield`.
+    The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the cancel
+    scopes it opens. Handing over between that task and the asker's costs two rounds of the scheduler, so the task
+    collects: it advances the generator until half of what was asked for is there, until a few milliseconds have passed,
+    or until the generator really waits for something. Then the ask is answered, and the generator goes on waiting.
+
+    What is collected is held at its times until it is answered. The module's right to answer at a time is checked when
+    the generator yields, so the same yield is refused whatever the limit is, and what came before it is answered.
     """
 
-    traits = Traits(carries=Carries.MAYBE)
+    traits = Traits(trusted=True, follows=True, carries=Carries.MAYBE)
 
     def __init__(self, function: Callable[..., AsyncGenerator[Any, None]], args: Any, kwargs: Any) -> None:
         self._function = function
         self._args = args
         self._kwargs = kwargs
-        self._rest: Batch[Any] | None = None
-        self._used = 0
-        self._answer: Batch[Any] | Done | BaseException = DONE
+        self.bare = False
+        """Whether a source's generator yields values alone, of which each is at time 0, also one that is a `Batch`."""
+        self._limit = 0
+        """The number of values that the outstanding ask is for; 0 while none is outstanding."""
+        self._values: list[Any] = []
+        """The values collected."""
+        self._time: Hashable = None
+        """The time of all of them, as long as they have one."""
+        self._times: list[Hashable] | None = None
+        """The time of each of them, once they have several."""
+        self._batch: Batch[Any] | None = None
+        """A batch that is answered as it was yielded; then nothing else is collected."""
+        self._next: list[Any] = []
+        """A yield after a hold was given up: it comes with the next answer, after the times that this completes."""
+        self._held: Hashable = None
+        """The time that was held last for what is collected; None while nothing is."""
+        self._ending: Done | BaseException | None = None
+        """The end that the generator has come to; it is answered after what is collected."""
         self._scope_of_task = own_scope()
         self._scope_of_closing = own_scope()
         self._running = False
@@ -44,6 +69,8 @@ class GeneratorKernel(Suspended, Kernel[Any]):
     @override
     async def acquire(self) -> None:
         self._account = Account(self.scope, self.location, self.inputs)
+        self._rest = Outbox(self)
+        self._source = not self.inputs
         self._demand = self.run.signal()
         self._supply = self.run.signal()
         self._ended = trio.Event()
@@ -52,33 +79,44 @@ class GeneratorKernel(Suspended, Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._rest is not None:
-            return self._part(self._rest, limit)
-        self._account.limit = limit
-        self._supply = self.run.signal()
-        self._demand.set()
-        await self._supply.wait()
-        answer = self._answer
-        if isinstance(answer, BaseException):
-            raise answer
-        if isinstance(answer, Batch) and len(answer.values) > limit:
-            self._used = 0
-            return self._part(answer, limit)
-        return answer
+        rest = self._rest
+        if not rest:
+            self._account.drop_waiting()
+            if self._next:
+                self._take(self._next.pop())
+        if not (rest or self._values or self._batch or self._ending):
+            self._account.limit = self._limit = limit
+            self._supply = self.run.signal()
+            self._demand.set()
+            await self._supply.wait()
+        if not rest:
+            batch = self._collected()
+            if batch is None:
+                if isinstance(self._ending, BaseException):
+                    raise self._ending
+                return DONE
+            if len(batch.values) > limit:
+                rest.put_batch(batch)
+            # In flight from now on, or held by `rest`.
+            self.location.drop_waiting()
+            self._held = None
+            if not rest:
+                return batch
+        return rest.take(limit)
 
-    def _part(self, batch: Batch[Any], limit: int) -> Batch[Any]:
-        """The next part of a batch that is longer than what is asked for.
-
-        The generator stays suspended at its yield, and so keeps its right to this time, until all is answered.
-        """
-        start = self._used
-        self._used = stop = start + limit
-        self._rest = batch if stop < len(batch.values) else None
-        return batch.part(start, stop)
+    def _collected(self) -> Batch[Any] | None:
+        """Take the next answer; None at the end."""
+        batch, self._batch = self._batch, None
+        if batch is None and self._values:
+            times = self._times
+            batch = Batch(self._time, self._values) if times is None else timed(times, self._values)
+            self._values, self._times = [], None
+        self._account.collects = False
+        return batch
 
     @override
     def suspended_at(self) -> FrameType | None:
-        return None if self._running or self._answer is DONE else self._frame()
+        return None if self._running or self._ending is DONE else self._frame()
 
     def _frame(self) -> FrameType | None:
         """The generator's frame, while it is one and not at its end."""
@@ -125,72 +163,183 @@ class GeneratorKernel(Suspended, Kernel[Any]):
 
     async def _serve(self, generator: AsyncGenerator[Any, None]) -> None:
         while True:
-            ahead = await self._demanded(generator)
-            if self._stopping:
+            await self._demanded(generator)
+            if self._stopping or self._ending is not None:
                 return
-            self._demand = self.run.signal()
             self._running = True
-            self._answer = await self._advance(anext(generator)) if ahead is None else ahead
+            await self._collect(generator)
             self._running = False
-            if self._answer is DONE:
-                self._account.look_back(self._function.__name__)
-            self._supply.set()
-            if not isinstance(self._answer, Batch):
+            # From here on nobody sets the one before.
+            self._demand = self.run.signal()
+            self._answer()
+            if self._ending is not None:
                 return
-            self._account.went_on()
 
-    async def _demanded(self, generator: AsyncGenerator[Any, None]) -> Batch[Any] | Done | BaseException | None:
-        """Wait until it is asked, or ended; gives what it has come to meanwhile, if a scope around its yield ended."""
+    async def _demanded(self, generator: AsyncGenerator[Any, None]) -> None:
+        """Wait until it is asked, or ended; what it comes to meanwhile, if a scope around its yield ends, is kept."""
         try:
             await self._demand.wait()
         except trio.Cancelled as cancelled:
             if self._stopping or self.run.halted:
                 raise
             # The scope is the generator's own, of a nursery of which a task has failed, say: it hears of it there.
-            ahead = await self._advance(generator.athrow(cancelled))
+            try:
+                yielded = await generator.athrow(cancelled)
+            except BaseException as exc:
+                if not self._ends(exc):
+                    raise
+            else:
+                self._take(yielded)
             with trio.CancelScope(shield=True):
                 await self._demand.wait()
-            return ahead
-        return None
 
     async def closed(self) -> None:
         """Called in the generator's task once it is closed, also when it was cancelled."""
 
-    async def _advance(self, step: Awaitable[Any]) -> Batch[Any] | Done | BaseException:
-        try:
-            answer = await step
-        except StopAsyncIteration:
-            return DONE
-        except BaseException as exc:
-            rest = failure_in(exc)
-            if rest is None:
-                raise
-            if self._scope_of_task.cancel_called and not self.edge.relayed(rest) and raised_when_cancelled(rest):
-                # It was being let go of, and nobody asks any more: raised by `release`. A failure of what is upstream
-                # is no trouble of the release, nor is what was on its way already.
-                self._trouble = rest
-            return rest
-        if isinstance(answer, Batch):
-            batch = cast("Batch[Any]", answer)
-            if not (no_sequence(batch) or unequal(batch)) and len(batch.values):
-                self._account.answered = True
-                return batch
-        elif self.edge.origin:
-            return Batch(0, [answer])
-        refusal = ProtocolError(f"R2: {self.location}, yielded {self._mistake(answer)}")
-        refusal.says_how = True
-        lead_to(refusal, self._frame())
-        return refusal
+    def _answer(self) -> None:
+        """Let the outstanding ask be answered with what there is."""
+        if self._limit:
+            self._limit = 0
+            self._supply.set()
 
-    def _mistake(self, answer: Any) -> str:
-        """The mistake of what is no answer."""
-        if not isinstance(answer, Batch):
-            hint = "and no completion" if isinstance(answer, Completed) else f"here Batch(batch.time, [{answer!r}])"
-            return f"{answer!r}: a transformer yields Batch(time, values), {hint}"
-        batch = cast("Batch[Any]", answer)
-        if problem := no_sequence(batch):
-            return f"{batch!r}, {problem}"
-        return unequal(batch) or "a batch without values: yield nothing, and go on, instead"
+    @coroutine
+    def _collect(self, generator: AsyncGenerator[Any, None]) -> Generator[Any, Any, None]:
+        """Advance the generator, step by step, for as long as there is a reason to collect more.
+
+        A step is begun here and not awaited: what it sends to trio says that it really waits. With that, and with what
+        comes back, it is passed on unchanged.
+        """
+        account = self._account
+        until = monotonic() + BREATH
+        while True:
+            step: Any = generator.__anext__()
+            waits = False
+            try:
+                sent = step.send(None)
+                waits = True
+                if self._values or self._batch:
+                    self._answer()
+                while True:
+                    thrown: BaseException | None = None
+                    try:
+                        sent = yield sent
+                    except BaseException as exc:  # noqa: BLE001 - the generator's
+                        thrown = exc
+                    # Outside of the handler, or what the generator raises later would seem to come of this.
+                    sent = step.send(sent) if thrown is None else step.throw(thrown)
+            except StopIteration as given:
+                if account.dropped:
+                    self._next.append(given.value)
+                    return
+                self._take(given.value)
+            except BaseException as exc:
+                if not self._ends(exc):
+                    raise
+            count = len(self._values)
+            if self._ending is not None or self._batch is not None or 2 * count >= self._limit:
+                return
+            now = monotonic()
+            if waits:
+                until = now + BREATH
+            elif now > until:
+                return
+            account.limit = self._limit - count
+
+    def _ends(self, exc: BaseException) -> bool:
+        """Take note that the generator has ended, or raised; False if it was cancelled."""
+        if isinstance(exc, StopAsyncIteration):
+            self._ending = DONE
+            self._account.look_back(self._function.__name__)
+            return True
+        rest = failure_in(exc)
+        if rest is None:
+            return False
+        if self._scope_of_task.cancel_called and not self.edge.relayed(rest) and raised_when_cancelled(rest):
+            # It was being let go of, and nobody asks any more: raised by `release`. A failure of what is upstream
+            # is no trouble of the release, nor is what was on its way already.
+            self._trouble = rest
+        self._ending = rest
+        return True
+
+    def _take(self, yielded: Any) -> None:
+        """Collect what the generator has yielded; what is wrong with it is the generator's failure."""
+        try:
+            if self._source and (self.bare or not isinstance(yielded, Batch)):
+                self.location.advance(0, (yielded,))
+                if self._time == 0 and self._times is None and self._values:
+                    self._values.append(yielded)
+                else:
+                    self._hold(0)
+                    self._add(0, (yielded,))
+            else:
+                self._take_batch(cast("Any", yielded))
+        except BaseException as exc:  # noqa: BLE001 - told when the values before are answered
+            lead_to(exc, self._frame())
+            self._ending = exc
+        self._account.collects = bool(self._values)
+        if self._account.owed:
+            self._account.went_on()
+
+    def _take_batch(self, batch: Batch[Any]) -> None:
+        # Most are as they should be, and this says so soonest.
+        fine = batch.__class__ is Batch and batch.values.__class__ is list and batch.values and batch.time is not None
+        if not fine and (problem := _mistake(batch)):
+            raise self._refusal(problem)
+        values = batch.values
+        if isinstance(batch, TimedBatch):
+            batch, self._ending = allowed(batch, self._may_answer, in_order=self._source)
+            values = batch.values
+            for time in batch.least:
+                self._hold(time)
+        else:
+            time = batch.time
+            self._may_answer(time, values)
+            if self._held is not time:
+                self._hold(time)
+        self._account.answered = True
+        if not self._values and (2 * len(values) >= self._limit or values.__class__ not in (list, tuple)):
+            # The generator is not advanced before it is answered, and cannot change it until then.
+            self._batch = batch
+        elif isinstance(batch, TimedBatch):
+            self._add_many(batch.times, values)
+        else:
+            self._add(batch.time, values)
+
+    def _add(self, time: Hashable, values: Sequence[Any]) -> None:
+        if not self._values:
+            self._time = time
+        elif self._times is not None or (time is not self._time and time != self._time):
+            self._add_many([time] * len(values), values)
+            return
+        self._values += values
+
+    def _add_many(self, times: Sequence[Hashable], values: Sequence[Any]) -> None:
+        if self._times is None:
+            self._times = [self._time] * len(self._values)
+        self._times += times
+        self._values += values
+
+    def _may_answer(self, time: Hashable, values: Sequence[Any] = ()) -> None:
+        """Refuse a time at which the module may not answer; a source thereby says that nothing earlier will come."""
+        if self._source:
+            self.location.advance(time, values)
+            return
+        lane = self.upstream
+        if not (lane.live and lane.stamped is time):
+            self.edge.handover.check_right(time)
+
+    def _hold(self, time: Hashable) -> None:
+        """Keep a time open for what is collected; one that is not before the last needs nothing."""
+        held = self._held
+        if held is time or (held is not None and less_equal(held, time)):
+            return
+        self.location.hold_waiting(time)
+        self._held = time
+
+    def _refusal(self, mistake: str) -> ProtocolError:
+        refusal = ProtocolError(f"R2: {self.location}, yielded {mistake}")
+        refusal.says_how = True
+        return refusal
 
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
         try:
@@ -200,3 +349,20 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             self._trouble = raised_by_closing(exc)
             if without_cancelled(exc) is None:
                 raise
+
+
+def _mistake(answer: object) -> str:
+    """The mistake in what a generator has yielded for a batch; empty if there is none."""
+    if not isinstance(answer, Batch):
+        hint = "and no completion" if isinstance(answer, Completed) else f"here Batch(batch.time, [{answer!r}])"
+        return f"{answer!r}: a transformer yields Batch(time, values), {hint}"
+    batch = cast("Batch[Any]", answer)
+    if problem := no_sequence(batch):
+        return f"{batch!r}, {problem}"
+    if problem := unequal(batch):
+        return problem
+    if not len(batch.values):
+        return "a batch without values: yield nothing, and go on, instead"
+    if isinstance(batch, TimedBatch):
+        return "a TimedBatch with the time None, which is no time" if any(t is None for t in batch.times) else ""
+    return "a batch whose time is None, which is no time" if batch.time is None else ""

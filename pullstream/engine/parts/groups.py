@@ -1,4 +1,4 @@
-"""The kernel of the modules that keep values until a group of them is whole: `batch`, `window`, `split`, `decode`.
+"""The kernel of the modules that keep values until a group of them is whole: `batch`, `windowed`, `split`, `decode`.
 
 A group never spans times: every time has a part of its own, which is told when its time is complete at the input, and
 answers what it has left, before any batch that comes later. A part that keeps nothing is forgotten. While there is
@@ -14,6 +14,7 @@ import attrs
 import trio
 from typing_extensions import override
 
+from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.waiting import least
 from pullstream.protocol import Batch, Done
@@ -45,18 +46,28 @@ class Part(ABC):
         """The amount that is kept; a part that keeps nothing is forgotten."""
 
 
-class Gather(Notified):
+class Gather(Notified, Inline):
     """Feeds parts, a new one for each time, and answers what they make.
 
-    `clocked` parts have deadlines; with a `capacity`, upstream waits while the parts keep so much.
+    `clocked` parts have deadlines; with a `capacity`, upstream waits while the parts keep so much. `sizes` are the
+    numbers of values in a result and from one result to the next, if they are known: no more values are asked for than
+    the results that are wanted take.
     """
 
-    def __init__(self, part: Callable[[], Part], *, clocked: bool = False, capacity: float = inf) -> None:
+    def __init__(
+        self,
+        part: Callable[[], Part],
+        *,
+        clocked: bool = False,
+        capacity: float = inf,
+        sizes: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__()
         self._new_part = part
         self._clocked = clocked
         self.traits = attrs.evolve(self.traits, clocked=clocked)
         self._capacity = capacity
+        self._sizes = sizes
         self._parts: dict[Hashable, Part] = {}
 
     @override
@@ -92,6 +103,14 @@ class Gather(Notified):
             self.forget(time)
 
     @override
+    def demand(self, limit: int) -> int:
+        if self._sizes is None:
+            return self.run.limit
+        size, step = self._sizes
+        kept = max(map(len, self._parts.values()), default=0)
+        return min(self.run.limit, max(1, size + (limit - 1) * step - kept))
+
+    @override
     async def once(self, limit: int, *, stepping: bool = False) -> Batch[Any] | Done | None:
         ready = self.ready
         if not self._clocked or ready or ready.known:
@@ -100,7 +119,7 @@ class Gather(Notified):
         if deadline <= trio.current_time():
             self._elapse()
         else:
-            room = min(limit, self._capacity - sum(map(len, self._parts.values())))
+            room = min(self.demand(limit), self._capacity - sum(map(len, self._parts.values())))
             event = await self.events.next(max(0, int(room)), deadline=deadline)
             if event is not None and self.take(event):
                 await self.breathe()

@@ -10,6 +10,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.outbox import Outbox, timed
+from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
@@ -44,11 +45,8 @@ class Notified(Kernel[Any], Stepwise):
 
     traits = Traits(trusted=True)
 
-    takes_many: bool = False
-    """Whether a batch of many times is received whole, and what it has completed told after all of it.
-
-    Otherwise its values are received one time after another, and completions told between.
-    """
+    own_pace: bool = True
+    """Whether it consumes more than it emits, and so asks at its own pace; otherwise for what it is asked for."""
 
     taken: int = 0
     """The number of values of a batch of many times that have been dealt with."""
@@ -72,13 +70,30 @@ class Notified(Kernel[Any], Stepwise):
         """Take the values of one batch."""
 
     def receive_many(self, batch: TimedBatch[Any]) -> None:
-        """Take a batch of many times, if `takes_many`; unless it is overridden, run by run.
+        """Take a multi-time batch: run by run, and before each run the times that are complete by then.
 
-        It sets `taken` as it goes on: if it raises, what comes before that has been dealt with, and nothing else.
+        A subclass that gives results in `complete` alone may take the batch as a whole: the completions follow. It sets
+        `taken` as it goes on: if it raises, the values before that have been dealt with, and no others.
         """
-        for run in batch.runs():
-            self.receive(run.time, run.values)
-            self.taken += len(run.values)
+        done: list[Hashable] = []
+        given = self._together = []
+        self._gathered = 0
+        try:
+            for event in self.events.apart(batch):
+                if isinstance(event, Completed):
+                    self.complete(event.time)
+                    done.append(event.time)
+                    if self.ready.known:
+                        break
+                else:
+                    self.receive(event.time, event.values)
+                    self.taken += len(event.values)
+        except BaseException:
+            # What is complete by now has been told.
+            self.requests.clear()
+            raise
+        finally:
+            self._put_together(given, done)
 
     @abstractmethod
     def complete(self, time: Hashable) -> None:
@@ -86,6 +101,10 @@ class Notified(Kernel[Any], Stepwise):
 
     def failed(self) -> None:
         """Give what is a result already, when the stream has failed above."""
+
+    def demand(self, limit: int) -> int:
+        """The most values to ask for when `limit` results are wanted; with an own pace, that may ask for fewer."""
+        return self.run.limit if self.own_pace else limit
 
     # ---- for a module to use
 
@@ -150,7 +169,8 @@ class Notified(Kernel[Any], Stepwise):
             raise CompositionError(
                 f"{self.location}, was made without super().__init__(): {who}.__init__ is to call it"
             )
-        self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=self.takes_many)
+        pace = Pace(self.run) if self.own_pace else None
+        self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=True, pace=pace)
 
     @override
     async def acquire(self) -> None:
@@ -180,7 +200,7 @@ class Notified(Kernel[Any], Stepwise):
         ready = self.ready
         self._limit = limit
         if not (ready or ready.known):
-            event = await self.events.next(limit, stepping=stepping)
+            event = await self.events.next(self.demand(limit), stepping=stepping)
             if isinstance(event, Completed):
                 self._complete_all(event.time)
             elif event is not None and self.take(event):
@@ -204,15 +224,18 @@ class Notified(Kernel[Any], Stepwise):
                     break
         except BaseException as exc:  # noqa: BLE001 - it follows what was given before
             failure = exc
-        self._together = None
-        self._put(given)
-        # Not before what comes of them is held.
-        for time in done:
-            self._settle(time)
+        self._put_together(given, done)
         if failure is not None:
             if not ready:
                 raise failure
             ready.ending = failure
+
+    def _put_together(self, given: list[tuple[Hashable, Sequence[Any]]], done: list[Hashable]) -> None:
+        """Answer what was given meanwhile; only then give up the holds of the times that are done."""
+        self._together = None
+        self._put(given)
+        for time in done:
+            self._settle(time)
 
     def _put(self, given: list[tuple[Hashable, Sequence[Any]]]) -> None:
         if len(given) < 2:
@@ -264,5 +287,7 @@ class Notified(Kernel[Any], Stepwise):
             self._own = exc
             self.events.fail(exc)
         else:
-            if not self.ready.known:
+            if self.ready.known:
+                self.upstream.ack_but(batch.part(self.taken))
+            else:
                 self.upstream.settle()

@@ -59,6 +59,16 @@ class Remainder:
             self.batch, self.time, self.times = None, batch.time, None
         self.values, self.used = batch.values, 0
 
+    def run(self) -> int:
+        """The number of values that come next and are all at `time`."""
+        times, used, time = self.times, self.used, self.time
+        if times is None:
+            return self.left
+        end = used + 1
+        while end < len(times) and times[end] == time:
+            end += 1
+        return end - used
+
     def take(self, count: int) -> Sequence[Any]:
         """The next values, at most `count`; all at `time`, unless the answer has many."""
         used, values = self.used, self.values

@@ -1,41 +1,111 @@
-"""The number of values that a module takes at a time where each of them may have to be waited for."""
+"""Demand: the one place that decides how many values a module with a pace of its own asks for next.
+
+A module that answers one value for one passes its consumer's limit upstream, and needs no pace. A module that consumes
+more than it emits, and a sink, ask at a `Pace` of their own, whatever their consumer asks for. A module that may wait
+with values in hand has a `WaitingPace`.
+"""
+
+from typing import Final
 
 import trio
 
 from pullstream.engine.edge.edge import BREATH
+from pullstream.engine.run import Run
+from pullstream.engine.runtime.busy import Moment
+
+FIRST: Final = 16
+"""The values to ask for first: few, since nobody knows yet how many are needed and what each of them costs."""
 
 
 class Pace:
-    """The number of values to take next, so that what was taken is dealt with in a few milliseconds.
+    """Chooses how many values to ask for, so that one answer is dealt with in a few milliseconds.
 
-    Whoever reads a queue or a poll must not find that hundreds of values were taken and none was worked on: so `least`
-    are taken at first, and whenever dealing with them takes long; twice as many each time while it takes a moment, for
-    then it is asking that costs. Waiting counts, by the run's clock; only what is below can say what a value costs.
+    Work on a batch cannot be interrupted: until it is done, cancellation, Ctrl-C and all other tasks wait. So a pace
+    begins with a few values, doubles after each answer that took a moment, and shrinks after one that kept others
+    waiting. What counts is the work since this task last had its turn, which includes synchronous work upstream, and
+    never the time spent waiting for upstream.
+
+    Call `next` directly before each ask, and `took` when its answer has come.
     """
 
-    __slots__ = ("_least", "_since", "_size", "_taken")
+    __slots__ = ("_answered", "_mark", "_run", "_size", "_spent")
 
-    def __init__(self, least: int = 1) -> None:
-        self._least = least
-        self._size = least
-        self._taken = 0
-        self._since = 0.0
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._size = FIRST
+        self._answered = False
+        self._spent = 0.0
+        self._mark: Moment | None = None
+        """The moment since which work counts; None before the first ask, when a run is set up."""
 
     def next(self) -> int:
-        """The number to have under way at a time, as far as can be told by what was taken since that last changed."""
-        if self._taken:
+        """Return the number of values to ask for now, at most the run's limit."""
+        most = self._run.limit
+        if most == 1:
+            return 1
+        if self._answered:
+            self._lap()
+            # Modules above may have left values out: what took this long was as much as was asked for.
+            if self._spent > BREATH:
+                self._size = max(1, int(self._size * BREATH / (2 * self._spent)))
+            elif self._spent < BREATH / 2 and self._size < most:
+                self._size *= 2
+            self._answered = False
+            self._spent = 0.0
+        else:
+            self._mark = self._run.clock.now()
+        return min(self._size, most)
+
+    def took(self) -> None:
+        """Note that an answer has come, to be dealt with from now on."""
+        if self._run.limit > 1:
+            self._answered = True
+            self._lap()
+
+    def _lap(self) -> None:
+        """Add the work since the mark, and begin anew there."""
+        run = self._run
+        now = run.clock.now()
+        if self._mark is not None:
+            self._spent += run.clock.waited(max(self._mark, run.turn), now)
+        self._mark = now
+
+
+class WaitingPace:
+    """Chooses how many values to have in hand, for a module that may wait for each of them: for a call, or a channel.
+
+    Nobody who reads a queue or a poll should find that hundreds of values were taken and none was worked on. So a pace
+    begins with `least` values, doubles when as many as it allows have been dealt with in a moment, and shrinks when
+    that took longer. The time counts during which values are in hand, by trio's clock.
+    """
+
+    __slots__ = ("_came", "_least", "_since", "_size", "_taken")
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = self._size = least
+        self._came = self._taken = 0
+        self._since = 0.0
+
+    def next(self, in_hand: int = 0) -> int:
+        """Return the number of values to have in hand now.
+
+        While some of the last ones are still `in_hand`, nobody knows yet how long dealing with them takes.
+        """
+        if self._came and not in_hand:
             spent = trio.current_time() - self._since
+            self._taken += self._came
             if spent > BREATH:
-                self._size = max(self._least, int(self._taken * BREATH / (2 * spent)))
+                self._size = max(self._least, int(self._came * BREATH / (2 * spent)))
                 self._taken = 0
             elif self._taken >= self._size:
+                self._taken = 0
                 if spent < BREATH / 2:
                     self._size *= 2
-                self._taken = 0
+            self._came = 0
         return self._size
 
     def took(self, count: int) -> None:
-        """Note that so many have come, to be dealt with from now on."""
-        if not self._taken:
+        """Note that an answer of `count` values has come, to be dealt with from now on."""
+        if not self._came:
             self._since = trio.current_time()
-        self._taken += count
+        self._came += count

@@ -15,6 +15,8 @@ class Passing(TaskKernel[Any]):
     outside: ClassVar[bool] = False
     """Whether something else than an answer may come while upstream is asked."""
 
+    takes_many = True
+
     slot: Batch[Any] | Done | BaseException | None = None
     """The next answer, until it is taken; a batch stays in flight there."""
 

@@ -44,6 +44,9 @@ class PassOn(FailsLater, Stepwise):
     most: int = maxsize
     """The most values to ask for; with none, it has come to its end."""
 
+    left_out: int = 0
+    """The number of values that will be left out, and are asked for beside those that are wanted."""
+
     takes_many: bool = True
     """Whether a batch of many times is answered whole, and what it has completed known after all of it."""
 
@@ -83,7 +86,7 @@ class PassOn(FailsLater, Stepwise):
                 limit = self.most
                 if not limit:
                     return DONE
-            batch = await self.upstream.ask(limit, many=self.takes_many)
+            batch = await self.upstream.ask(self._demand(limit), many=self.takes_many)
             if batch is DONE:
                 return DONE
             answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
@@ -94,6 +97,9 @@ class PassOn(FailsLater, Stepwise):
                 return answer
             if not await self.breathe():
                 return DONE
+
+    def _demand(self, limit: int) -> int:
+        return min(self.run.limit, limit + self.left_out) if self.left_out else limit
 
     @override
     def stepwise(self) -> bool:
@@ -110,7 +116,7 @@ class PassOn(FailsLater, Stepwise):
         limit = min(limit, self.most)
         if not limit:
             return DONE
-        batch = await self.upstream.ask(limit, stepping=True, many=self.takes_many)
+        batch = await self.upstream.ask(self._demand(limit), stepping=True, many=self.takes_many)
         if batch is None or batch is DONE:
             return batch
         answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)

@@ -22,7 +22,8 @@ class Above:
         self._sidecar = sidecar
         self._locations = above(location)
         self._plain = len(self._locations) < MANY and not any(here.summaries for here in self._locations)
-        self._places = {port.place for here in (location, *self._locations) for port in here.ports}
+        self._own = len(location.ports)
+        self._ports = [port for here in (location, *self._locations) for port in here.ports]
 
     @property
     def tells(self) -> bool:
@@ -36,17 +37,16 @@ class Above:
             TypeError: the times here are of several domains.
         """
         return any(location.holds(time) for location in self._locations) or any(
-            stamp.covers(time) and stamp.port.place in self._places for stamp in self._sidecar.in_flight
+            stamp.covers(time) for port in self._ports for stamp in port.in_flight
         )
 
-    def fronts(self) -> list[Any]:
-        """The least times that anything here may still lead to.
+    def fronts(self, *, arrived: bool = True) -> list[Any]:
+        """The least times that anything here may still lead to; without the batches that have `arrived`, if so asked.
 
         Raises:
             TypeError: the times here are of several domains.
         """
         times = {time for location in self._locations for time in location.held}
-        times.update(
-            stamp.stamped for stamp in self._sidecar.in_flight if stamp.live and stamp.port.place in self._places
-        )
+        ports = self._ports if arrived else self._ports[self._own :]
+        times.update(stamp.stamped for port in ports for stamp in port.in_flight if stamp.live)
         return minimal(list(times))

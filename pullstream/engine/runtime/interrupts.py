@@ -33,14 +33,18 @@ UNDERNEATH: Final = frozenset({"trio", "outcome", "attr", "attrs", "sniffio", "s
 class Standing:
     """A handler of signals that stands before the program's own for as long as a block lasts.
 
-    Outside of the main thread it does nothing: no signal is handled there.
+    Blocks may overlap, thousands of them, and need not end in the order in which they began: the handlers are linked
+    both ways, so that one in the middle of the row is taken out in one step. Outside of the main thread nothing is
+    done: no signal is handled there.
     """
 
     SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self) -> None:
         self.theirs: dict[int, Any] = {}
-        """The program's handlers."""
+        """The handlers that stood before: the program's own, or those of another block."""
+        self.above: dict[int, Standing] = {}
+        """The blocks that have put their handler on top of this one."""
         self.over = True
 
     def __enter__(self) -> Self:
@@ -63,17 +67,31 @@ class Standing:
         if callable(theirs):
             self.theirs[number] = theirs
             signal.signal(number, self._handle)
+            if (below := _standing(theirs)) is not None:
+                below.above[number] = self
 
     def _give_back(self, numbers: tuple[signal.Signals, ...]) -> None:
         try:
-            if numbers and signal.getsignal(numbers[-1]) == self._handle:
-                signal.signal(numbers[-1], _alive(numbers[-1], self.theirs[numbers[-1]]))
+            if numbers and numbers[-1] in self.theirs:
+                self._unlink(numbers[-1])
         finally:
             if numbers:
                 self._give_back(numbers[:-1])
             else:
-                # Blocks need not end in the order in which they began: a handler put on top of this one calls it.
+                # A handler that the program put on top of this one still calls it.
                 self.over = True
+
+    def _unlink(self, number: int) -> None:
+        theirs, above = _alive(number, self.theirs[number]), self.above.pop(number, None)
+        if above is not None:
+            above.theirs[number] = theirs
+        if (below := _standing(theirs)) is not None:
+            if above is not None:
+                below.above[number] = above
+            elif below.above.get(number) is self:
+                del below.above[number]
+        if signal.getsignal(number) == self._handle:
+            signal.signal(number, theirs)
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         (self.ask_theirs if self.over else self.on_signal)(signum, frame)
@@ -87,12 +105,15 @@ class Standing:
         self.theirs[signum](signum, frame)
 
 
+def _standing(handler: Any) -> Standing | None:
+    """The block whose handler this is, if it is one's."""
+    standing = getattr(handler, "__self__", None)
+    return standing if isinstance(standing, Standing) else None
+
+
 def _alive(number: int, handler: Any) -> Any:
-    """The handler that is to be called: blocks that are over are left out, or those that overlap would pile up."""
-    while isinstance(standing := getattr(handler, "__self__", None), Standing):
-        standing.theirs[number] = _alive(number, standing.theirs[number])
-        if not standing.over:
-            return handler
+    """The handler that is to be called: those of blocks that are over are left out."""
+    while (standing := _standing(handler)) is not None and standing.over:
         handler = standing.theirs[number]
     return handler
 
@@ -163,14 +184,19 @@ class Spared(Standing):
 
     def __init__(self) -> None:
         super().__init__()
-        self._times = 0
+        self.times = 0
 
     @override
     def on_signal(self, signum: int, frame: FrameType | None) -> None:
-        self._times += 1
-        at_once = self._times > 1 and frame is not None and is_users(frame)
+        self.times += 1
+        at_once = self.times > 1 and frame is not None and is_users(frame)
+        theirs = _alive(signum, self.theirs[signum])
+        # In a loop: where thousands of pipelines are open, so many of these stand in a row.
+        while isinstance(spared := _standing(theirs), Spared):
+            spared.times += 1
+            theirs = _alive(signum, spared.theirs[signum])
         # A handler may be called without a frame. Trio's then takes the place for one of its own.
-        self.ask_theirs(signum, frame if at_once else None)
+        theirs(signum, frame if at_once else None)
 
 
 def is_users(frame: FrameType) -> bool:

@@ -81,8 +81,7 @@ class Rounds(BusyClock):
     def before_io_wait(self, timeout: float) -> None:
         if self.to_check:
             self._look()
-        if timeout:
-            super().before_io_wait(timeout)
+        super().before_io_wait(timeout)
 
     def _look(self) -> None:
         runs, self.to_check = self.to_check, {}

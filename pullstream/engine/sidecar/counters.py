@@ -106,12 +106,13 @@ class Meter:
             busy=max(0.0, asked - upstream),
             waiting_for_upstream=upstream,
             waiting_for_downstream=max(0.0, life - asked),
-            status=self._said(),
+            status=self.said(),
             batches_in=sum(count.batches for count in self.ins),
             batches_out=sum(count.batches for count in self.outs),
         )
 
-    def _said(self) -> str:
+    def said(self) -> str:
+        """The module's own word on its state, whatever its status function raises."""
         try:
             return self.status()
         except Exception as exc:  # noqa: BLE001 - shown where the status would be, for the figures are right all the same

@@ -107,7 +107,11 @@ def explain_stall(sidecar: Sidecar) -> str:
                 lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
                 if own:
                     advice = _ADVICE
-    asked = [str(location) for location in sidecar.locations if any(count.asks for count in location.meter.outs)]
+    asked = [
+        f"{location} ({said})" if (said := location.meter.said()) else str(location)
+        for location in sidecar.locations
+        if any(count.asks for count in location.meter.outs)
+    ]
     if asked:
         lines.append(f"asked, and not answering: {'; '.join(asked)}")
     if len(lines) == 1:

@@ -44,12 +44,8 @@ class Counts(ABC):
     """Whether anybody wants to hear that something was given back or acknowledged (`activate`)."""
     stamps: WeakSet["Stamp"]
     """The lanes of the run, as long as anybody has them."""
-    in_flight: dict["Stamp", None]
-    """The lanes of which a batch is in flight, or was when somebody last looked."""
-
-    @abstractmethod
-    def enter(self, stamp: "Stamp") -> None:
-        """Count a lane among those with a batch in flight."""
+    acknowledged: dict["Stamp", None]
+    """The lanes that were acknowledged since the last look: the next look withdraws their counts."""
 
     @abstractmethod
     def activate(self, at: "Location | Port | None" = None) -> None:
@@ -57,6 +53,10 @@ class Counts(ABC):
 
         It was given back at a module's output or acknowledged at an input of one, if that is said.
         """
+
+    @abstractmethod
+    def ended(self, location: "Location") -> None:
+        """Let the sidecar look soon, as a module's part of the run has ended."""
 
     @abstractmethod
     def frontier_of(self, location: "Location") -> Antichain[Any]:
@@ -95,7 +95,7 @@ class Stamp:
     """A lane's batch in flight: counted at its consumer's input until it is acknowledged.
 
     `live` goes false when the batch is acknowledged; the count itself is withdrawn at the next look, or kept, for
-    nothing, when the next batch is at the same time.
+    nothing, when the next batch is at the same time. Until then the lane is in `port.in_flight`.
     """
 
     __slots__ = ("_counts", "live", "port", "stamped")
@@ -117,7 +117,7 @@ class Stamp:
                     self.port.location.hold_until_looked(stamped)
                 update(self.port.place, stamped, -1)
             else:
-                self._counts.enter(self)
+                self.port.enter(self)
             self.stamped = time
             note = self.port.note
             if note is not None:
@@ -129,6 +129,11 @@ class Stamp:
         """The times of the values in flight."""
         return (self.stamped,)
 
+    def acknowledge(self) -> None:
+        """Let the next look withdraw the count: the batch has been dealt with."""
+        self.live = False
+        self._counts.acknowledged[self] = None
+
     def withdraw(self) -> None:
         """Count nothing of this lane as in flight any more."""
         self.live = False
@@ -138,7 +143,8 @@ class Stamp:
                 self._counts.activate(self.port)
             self._counts.phase.update(self.port.place, self.stamped, -1)
             self.stamped = NOTHING
-            del self._counts.in_flight[self]
+            del self.port.in_flight[self]
+        self._counts.acknowledged.pop(self, None)
 
     def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
         """Count the batch in flight anew."""
@@ -153,18 +159,32 @@ class Stamp:
 class Port:
     """An input of a module, and its place in the graph."""
 
-    __slots__ = ("location", "note", "place")
+    __slots__ = ("_most", "_number", "in_flight", "location", "note", "place")
 
-    def __init__(self, location: "Location", place: int) -> None:
+    def __init__(self, location: "Location", number: int, place: int) -> None:
         self.location = location
+        self._number = number
         self.place = place
         self.note: Callable[[Hashable], object] | None = None
         """Called with every time that comes in here."""
+        self.in_flight: dict[Stamp, None] = {}
+        """The lanes with a batch in flight here, or acknowledged since the last look."""
+        self._most = FEW
 
     @property
     def upstream(self) -> "Location":
         """The location from which anything comes in here."""
-        return self.location.upstreams[self.location.ports.index(self)]
+        return self.location.upstreams[self._number]
+
+    def enter(self, stamp: Stamp) -> None:
+        """Count a lane among those with a batch in flight."""
+        if len(self.in_flight) >= self._most:
+            # Lanes that were taken for one ask and then acknowledged. Without a look they would stay here for ever.
+            for other in list(self.in_flight):
+                if not other.live:
+                    other.withdraw()
+            self._most = max(FEW, 2 * len(self.in_flight))
+        self.in_flight[stamp] = None
 
 
 class Ending(Enum):
@@ -198,6 +218,8 @@ class Location:
         self.steered = traits.steered
         """Whether a program may give up, by a handle and at any time, what is held here."""
         self._held: dict[Hashable, int] = {}
+        self._waiting: dict[Hashable, int] = {}
+        """Of these, the holds for answers that wait to be asked for: they give no right to any other."""
         self.names = names
         self.site = site
         self.node = node
@@ -205,7 +227,7 @@ class Location:
         self.summaries: Sequence[Summary | Sequence[Summary]] = ()
         """The summaries of the traits, guarded against what a function of times may raise."""
         # A graph numbers its ports so: node by node, the inputs before the output.
-        self.ports = [Port(self, place + number) for number in range(len(upstreams))]
+        self.ports = [Port(self, number, place + number) for number in range(len(upstreams))]
         self.output = place + len(upstreams)
         self.meter = Meter()
         self.ending = Ending.RUNNING
@@ -280,7 +302,24 @@ class Location:
 
     def holds(self, time: Hashable) -> bool:
         """Whether a hold gives the right to speak at `time`."""
-        return time in self._held or any(held <= time for held in self._held)  # type: ignore[operator]
+        held, waiting = self._held, self._waiting
+        if not waiting:
+            return time in held or any(each <= time for each in held)  # type: ignore[operator]
+        if held.get(time, 0) > waiting.get(time, 0):
+            return True
+        return any(each <= time and count > waiting.get(each, 0) for each, count in held.items())  # type: ignore[operator]
+
+    def hold_waiting(self, time: Hashable) -> None:
+        """Keep `time` open for an answer that is made, and waits to be asked for; it gives no right to others."""
+        self.hold(time)
+        self._waiting[time] = self._waiting.get(time, 0) + 1
+
+    def drop_waiting(self) -> None:
+        """Give back all holds for answers that waited: they are in flight, or held otherwise."""
+        waiting, self._waiting = self._waiting, {}
+        for time, count in waiting.items():
+            for _ in range(count):
+                self.drop(time)
 
     def refusal(self, what: str, time: Hashable, ends: Iterable[Stamp]) -> CapabilityError:
         """The refusal of a time, with what it may speak by: what it holds, and what is in flight at its inputs' `ends`.
@@ -315,7 +354,8 @@ class Location:
             if capability is NOTHING:
                 raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)", time)
             advice = "Sort it, or leave its times to ps.stamp(..., lateness=...) below"
-            if not self.traits.trusted:
+            if not self.traits.trusted or self.traits.carries is Carries.MAYBE:
+                # A module of the user's own.
                 advice += f"; a module of one's own can take ctx.hold({time!r}) before going on"
             answered = f"{shown(values[0])}, at {time!r}," if len(values) else f"at {time!r}"
             raise CapabilityError(
@@ -450,7 +490,7 @@ class Location:
             self._last = None
         if ending is not Ending.FAILED and not keep:
             self._withdraw()
-        self._counts.activate(self)
+        self._counts.ended(self)
 
     def _withdraw(self) -> None:
         for time in self._held:

@@ -26,8 +26,8 @@ class Phase(ABC):
         """Change how often a pointstamp is there."""
 
     @abstractmethod
-    def propagate(self) -> object:
-        """Bring what is observed up to date."""
+    def propagate(self) -> Sequence[int]:
+        """Bring what is observed up to date; gives the observed places whose frontier has moved."""
 
     @abstractmethod
     def observe(self, place: int) -> None:
@@ -71,8 +71,9 @@ class Untracked(Phase):
         """Do nothing: what is held and in flight is counted when somebody looks."""
 
     @override
-    def propagate(self) -> None:
+    def propagate(self) -> Sequence[int]:
         """Do nothing: no frontier is kept up to date."""
+        return ()
 
     @override
     def observe(self, place: int) -> None:
@@ -155,8 +156,9 @@ class Untrackable(Phase):
         """Do nothing: what is held and in flight is counted when somebody looks."""
 
     @override
-    def propagate(self) -> None:
+    def propagate(self) -> Sequence[int]:
         """Do nothing: nothing changes any more."""
+        return ()
 
     @override
     def observe(self, place: int) -> None:

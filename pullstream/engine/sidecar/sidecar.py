@@ -25,7 +25,7 @@ from pullstream.blueprint import Site
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.consequences import Consequences, Fulfilled
 from pullstream.engine.sidecar.keeping import Keeping
-from pullstream.engine.sidecar.location import FEW, Counts, Ending, Location, Port, Stamp, reachable
+from pullstream.engine.sidecar.location import Counts, Ending, Location, Port, Stamp, reachable
 from pullstream.engine.sidecar.nesting import Nesting, Tied
 from pullstream.engine.sidecar.phases import Phase, Stamps, Tracked, Untrackable, Untracked
 from pullstream.engine.sidecar.waiting import Movement, Waiter
@@ -70,9 +70,12 @@ class Sidecar(Counts, Tied):
         self.nesting = Nesting(self)
         self.alert = False
         self.stamps: WeakSet[Stamp] = WeakSet()
-        self.in_flight: dict[Stamp, None] = {}
-        self._most_in_flight = FEW
+        self.acknowledged: dict[Stamp, None] = {}
         self.waiters: dict[Waiter, None] = {}
+        self._waiting_at: dict[int, dict[Waiter, None]] = {}
+        """The waiters by the places that settle them: where a frontier moves, or a module ends."""
+        self._to_check: dict[Waiter, None] = {}
+        """The waiters that may be settled by now; the next look finds out, and looks at no others."""
         self.waits: dict[Waiter, Sidecar] = {} if outer is None else outer.waits
         """Every wait in the whole run, and where."""
         self._activated = Signal(detector)
@@ -190,14 +193,11 @@ class Sidecar(Counts, Tied):
     def _pointstamps_above(self, place: int) -> set[Hashable] | None:
         """The times held or in flight above a place, which are its frontier; None if a path may change them."""
         there = self._places[place]
-        upstreams = [there] if isinstance(there, Location) else [there.upstream]
+        upstreams, ports = ([there], []) if isinstance(there, Location) else ([there.upstream], [there])
         locations = reachable(upstreams, lambda here: here.upstreams)
         times = {time for location in locations for time in location.held}
-        times.update(
-            stamp.stamped
-            for stamp in self.in_flight
-            if stamp.live and (stamp.port is there or stamp.port.location in locations)
-        )
+        ports += [port for location in locations for port in location.ports]
+        times.update(stamp.stamped for port in ports for stamp in port.in_flight if stamp.live)
         return None if times and any(location.summaries for location in locations) else times
 
     # ---- what happens
@@ -209,13 +209,10 @@ class Sidecar(Counts, Tied):
             if not location.upstreams:
                 location.hold(BEGINNING)
 
-    @override
-    def enter(self, stamp: Stamp) -> None:
-        if len(self.in_flight) >= self._most_in_flight:
-            # Lanes that were taken for one ask, and are acknowledged; nobody may have looked since.
-            self._withdraw_acknowledged()
-            self._most_in_flight = max(FEW, 2 * len(self.in_flight))
-        self.in_flight[stamp] = None
+    @property
+    def in_flight(self) -> list[Stamp]:
+        """The lanes with a batch in flight, or acknowledged since the last look."""
+        return [stamp for location in self.locations for port in location.ports for stamp in port.in_flight]
 
     @override
     def activate(self, at: Location | Port | None = None) -> None:
@@ -223,6 +220,11 @@ class Sidecar(Counts, Tied):
             self._activated.set()
         if self.alert:
             self.nesting.spread(at)
+
+    @override
+    def ended(self, location: Location) -> None:
+        self._check_at(location.output)
+        self.activate(location)
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
         """End: whoever still waits learns how."""
@@ -250,23 +252,32 @@ class Sidecar(Counts, Tied):
                 return
         except BaseException as exc:  # noqa: BLE001 - whoever looks is not the one to raise it
             self.stop_tracking(exc)
-        self.phase.propagate()
-        for waiter in list(self.waiters):
+        for place in self.phase.propagate():
+            self._check_at(place)
+        # Whoever waits when a function of times has raised, and whoever would wait from then on, hears of it.
+        to_check, self._to_check = self._to_check if self.trouble is None else dict(self.waiters), {}
+        for waiter in to_check:
+            if waiter not in self.waiters:
+                continue
             try:
                 settled = self.answered(waiter)
             except BaseException as exc:  # noqa: BLE001 - as above
                 # A time that cannot be compared here is the trouble of the one who waits.
                 settled, waiter.failure = True, exc
             if not settled and self.trouble is not None:
-                # Told to those who waited when it came, and to those who would wait from then on, in vain.
                 settled, waiter.failure = True, self.trouble
             if settled:
                 self.leave(waiter)
                 waiter.event.set()
 
+    def _check_at(self, place: int) -> None:
+        self._to_check.update(self._waiting_at.get(place, ()))
+
     def _withdraw_acknowledged(self) -> None:
-        for stamp in list(self.in_flight):
-            if not stamp.live:
+        for stamp in list(self.acknowledged):
+            if stamp.live:
+                del self.acknowledged[stamp]
+            else:
                 stamp.withdraw()
 
     @override
@@ -324,7 +335,9 @@ class Sidecar(Counts, Tied):
         """Set `waiter.event` once it is settled; `leave` ends that."""
         for place in waiter.places:
             self.phase.observe(place)
-        self.waiters[waiter] = None
+        self.waiters[waiter] = self._to_check[waiter] = None
+        for place in waiter.settled_at:
+            self._waiting_at.setdefault(place, {})[waiter] = None
         if len(self.waiters) == 1:
             self.nesting.listen(awaited=True)
         self.waits[waiter] = self
@@ -336,7 +349,14 @@ class Sidecar(Counts, Tied):
 
     def leave(self, waiter: Waiter) -> None:
         """Wait no more."""
-        self.waiters.pop(waiter, None)
+        if waiter in self.waiters:
+            del self.waiters[waiter]
+            self._to_check.pop(waiter, None)
+            for place in waiter.settled_at:
+                there = self._waiting_at[place]
+                del there[waiter]
+                if not there:
+                    del self._waiting_at[place]
         if not self.waiters:
             self.nesting.listen(awaited=False)
         self.waits.pop(waiter, None)

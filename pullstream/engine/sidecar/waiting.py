@@ -12,7 +12,7 @@ from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.sidecar.location import FEW, Ending, Location
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.errors import Abandoned
-from pullstream.timely import Antichain, less_equal
+from pullstream.timely import Antichain, MutableAntichain, less_equal
 from pullstream.timely.order import is_total
 
 W = TypeVar("W")
@@ -31,6 +31,11 @@ class Waiter:
     failure: BaseException | None = None
     looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
     """Whether nobody in the run waits for it."""
+
+    @property
+    def settled_at(self) -> set[int]:
+        """The places where a frontier that moves, or a module that ends, may settle it."""
+        return {*self.places} if self.location is None else {*self.places, self.location.output}
 
     def check(self) -> None:
         """Raise what went wrong with the waiting."""
@@ -56,20 +61,28 @@ class Waiter:
 class Requests(dict[Hashable, W]):
     """Waits for the completion of times, by time.
 
-    Of many times only those are worth a look of which one is complete before the others: of such as can be compared
-    the least, which is found by a heap.
+    Of many times only the minimal ones are worth a look, as one of these is complete before all others: where any two
+    can be compared, the least, which a heap finds.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._heap: list[Any] | None = []
         """The times, and some that are not asked for any more; None once two could not be compared."""
+        self._minima: MutableAntichain[Any] | None = None
+        """Then the same, unless they are of two domains."""
 
     @override
     def __setitem__(self, time: Hashable, waiter: W) -> None:
         super().__setitem__(time, waiter)
         if self._heap is not None and not is_total(time):
             self._heap = None
+            self._gather()
+        elif self._minima is not None:
+            if len(self._minima) > 2 * len(self) + FEW:
+                self._gather()
+            elif not self._minima.count(time):
+                self._add(self._minima, time)
         if self._heap is not None:
             try:
                 if len(self._heap) > 2 * len(self) + FEW:
@@ -82,15 +95,38 @@ class Requests(dict[Hashable, W]):
                 # Of two domains.
                 self._heap = None
 
+    def _gather(self) -> None:
+        minima = self._minima = MutableAntichain[Any]()
+        for time in self:
+            self._add(minima, time)
+
+    def _add(self, minima: MutableAntichain[Any], time: Hashable) -> None:
+        try:
+            minima.update(time, 1)
+        except TypeError:
+            # Of two domains.
+            self._minima = None
+
     @property
     def first(self) -> list[Hashable]:
-        """The times of which one is complete before all others: the least, where that is known."""
+        """The times of which one is complete before all others: the minimal ones, where these are known."""
+        if self._minima is not None:
+            try:
+                return self._minimal(self._minima)
+            except TypeError:
+                self._minima = None
         heap = self._heap
         if heap is None:
             return list(self)
         while heap and heap[0] not in self:
             heappop(heap)
         return heap[:1]
+
+    def _minimal(self, minima: MutableAntichain[Any]) -> list[Hashable]:
+        while gone := [time for time in minima.elements if time not in self]:
+            for time in gone:
+                minima.update(time, -1)
+        return list(minima.elements)
 
 
 def least(times: Sequence[Hashable]) -> Hashable:

@@ -1,1 +1,1 @@
-"""Several streams, or several readers of one."""
+"""Modules that combine several streams, or share one among several readers."""

@@ -8,7 +8,8 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
-from pullstream.engine.parts.fan_in import FanIn
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.engine.traits import Carries, Traits
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from pullstream.timely import join, less_equal
@@ -21,7 +22,7 @@ D = TypeVar("D")
 _NONE: Final[Any] = object()
 
 
-class _CombineLatest(FanIn):
+class _CombineLatest(ManyInputs):
     traits = Traits(trusted=True, carries=Carries.LOST, reorders=True)
     takes_many = True
 
@@ -31,9 +32,13 @@ class _CombineLatest(FanIn):
         self._times: list[Hashable] = [None] * len(sources)
         self._joined: Hashable = None
         self._lacking = len(sources)
+        self._hopeless = False
+        """Whether a source has ended without a value, so there will never be a row."""
         self._turn = 0
+        self._used: dict[Input, None] = {}
+        """The inputs whose values were used since the last answer."""
         self._failed: BaseException | None = None
-        """The failure to join the times of the next row, when rows came before it."""
+        """The failure to join the times of the next row, raised after the rows before it."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -49,56 +54,64 @@ class _CombineLatest(FanIn):
                     raise
                 self._failed = exc
             if rows:
-                self.settle()
+                self.settle(self._used)
+                self._used.clear()
                 if not times:
                     return Batch(self._joined, rows)
                 times += [self._joined] * (len(rows) - len(times))
                 return TimedBatch(times, rows)
             if self.failure_above is not None:
                 raise self.failure_above
-            if all(each.done for each in self.all) or self._hopeless():
+            if not self.going or self._hopeless:
                 return DONE
-            self.ask_inputs(limit)
+            self.ask_inputs(limit, self.empty)
+            self.empty.clear()
             await self.change()
 
-    def _hopeless(self) -> bool:
-        return any(each.done and value is _NONE for each, value in zip(self.all, self._latest, strict=True))
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        super().arrived(lane, answer)
+        if answer is DONE and self._latest[self._inputs[lane].number] is _NONE:
+            self._hopeless = True
 
     def _gather(self, rows: list[tuple[Any, ...]], times: list[Hashable], limit: int) -> None:
-        """Take values one from each input in turn, so that it makes no difference how many came at once.
+        """Take one value from each input in turn, so that batch sizes make no difference.
 
-        The rows for which there is no time here are at the time that was joined last.
+        Rows without an entry in `times` are at the last joined time.
         """
-        latest, known, inputs, turn, idle = self._latest, self._times, self.all, self._turn, 0
-        total = len(inputs)
-        try:
-            while len(rows) < limit and idle < total:
-                each = inputs[turn]
-                used = each.used
-                if used < len(each.values):
-                    time = each.time if each.times is None else each.times[used]
-                    if known[turn] is not time:
-                        joined = self._join(turn, time)
-                        if rows and joined is not self._joined and joined != self._joined:
-                            times += [self._joined] * (len(rows) - len(times))
-                        self._joined = joined
-                        known[turn] = time
-                    if self._lacking and latest[turn] is _NONE:
-                        self._lacking -= 1
-                    latest[turn] = each.values[used]
-                    each.used = used + 1
-                    idle = -1
-                    if not self._lacking:
-                        rows.append(tuple(latest))
-                idle += 1
-                turn = (turn + 1) % total
-        finally:
-            self._turn = turn
+        latest, known, having = self._latest, self._times, self.having
+        at = self.at(self._turn)
+        while having and len(rows) < limit:
+            if at >= len(having):
+                at = 0
+            each = having[at]
+            number = self._turn = each.number
+            used = each.used
+            time = each.time if each.times is None else each.times[used]
+            if known[number] is not time:
+                joined = self._join(number, time)
+                if rows and joined is not self._joined and joined != self._joined:
+                    times += [self._joined] * (len(rows) - len(times))
+                self._joined = joined
+                known[number] = time
+            if self._lacking and latest[number] is _NONE:
+                self._lacking -= 1
+            latest[number] = each.values[used]
+            self._used[each] = None
+            each.used = used = used + 1
+            self._turn = number + 1
+            if used < len(each.values):
+                at += 1
+            else:
+                del having[at]
+                self.empty.append(each)
+            if not self._lacking:
+                rows.append(tuple(latest))
 
     def _join(self, number: int, at: Hashable) -> Hashable:
         before = self._times[number]
         if self._joined is not None and (before is None or less_equal(before, at)):
-            # What was joined before is part of it.
+            # The times joined so far are part of the new one.
             return join(self._joined, at)
         others = (time for other, time in enumerate(self._times) if other != number and time is not None)
         return reduce(join, others, at)
@@ -116,14 +129,15 @@ def combine_latest(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) ->
 def combine_latest(*sources: Source[A]) -> Source[tuple[A, ...]]: ...
 @source
 def combine_latest(*sources: Annotated[Source[Any], checks.sources]) -> Source[tuple[Any, ...]]:
-    """Give the tuple of every source's latest value, each time one of them has a new one.
+    """Give the tuple of every source's latest value each time one of them has a new one.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.combine_latest(ps.once("a"), ps.once(1)), ps.collect()))
     [('a', 1)]
 
-    It begins when each has given one, and ends when all have ended, or one without a value. Values count as they come,
-    in turn where several are there. A tuple's time is the least upper bound of its values' times. A source that fails
-    ends the others, after what had come before is delivered (R6, R8).
+    The result begins once every source has given a value. It ends when all sources have ended, or when one ends without
+    a value. Values are used in order of arrival, in turn if several are ready. The time of a tuple is the least upper
+    bound of its values' times. If a source fails, the others are ended after all earlier values have been delivered
+    (R6, R8).
     """
     return opens(_CombineLatest(*sources))

@@ -30,7 +30,7 @@ class _Concat(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        # What is not open any more has just ended all inputs: the next one is not asked (R9).
+        # A closed edge has already ended all inputs, so the next one must not be asked (R9).
         while self._turn < len(self.inputs) and self.edge.open:
             batch = await self.inputs[self._turn].ask_many(limit)
             if batch is not DONE:
@@ -60,7 +60,7 @@ def concat(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
     >>> ps.run(ps.pipe(ps.concat(ps.values("ab"), ps.once("c")), ps.collect()))
     ['a', 'b', 'c']
 
-    A source is opened when the one before it has ended, and never if that does not happen. Each batch keeps its time;
-    what a later source may still give is not complete while an earlier one runs. An abort or a failure ends all (R6).
+    A source is opened only when the one before it has ended. Each batch keeps its time. While an earlier source runs,
+    the times that a later source may still give are not complete. An abort or a failure ends all of them (R6).
     """
     return opens(_Concat(*sources))

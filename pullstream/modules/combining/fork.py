@@ -35,7 +35,7 @@ class _Fork(Wiring):
         return assembly.install(Merge(), [name], module.site, ways)
 
 
-# Transformers as they are, not what `parts` has: of several that fix no type, mypy and pyrefly would make nothing.
+# Plain Transformer types, not those of `parts`: mypy and pyrefly infer nothing from several without a fixed type.
 @overload
 def fork(a: Transformer[A, B], /, *, capacity: int = 0) -> Transformer[A, B]: ...
 @overload
@@ -56,18 +56,19 @@ def fork(
 ) -> Transformer[A, B]: ...
 @transformer
 def fork(
-    *transformers: Annotated[Transformer[Any, Any], Each(Instance(Transformer, "takes transformers"))],
+    *transformers: Annotated[Transformer[Any, Any], Each(Instance(Transformer, "needs transformers"))],
     capacity: Natural = 0,
 ) -> Transformer[Any, Any]:
-    """Send every value through each of several transformers, and merge what comes out, as it comes.
+    """Send every value through each of several transformers, and merge their results as they arrive.
 
     >>> import pullstream as ps
     >>> ways = ps.fork(ps.map(lambda n: ("half", n / 2)), ps.map(lambda n: ("twice", n * 2)))
     >>> sorted(ps.run(ps.pipe(ps.values([2, 4]), ways, ps.collect())))
     [('half', 1.0), ('half', 2.0), ('twice', 4), ('twice', 8)]
 
-    The slowest transformer sets the pace; with `capacity`, the others may be ahead of it by so many values. Each way's
-    results keep their order and their times, and a time is complete when it is on every way. A transformer that ends
-    by itself leaves the others running, and when the last has, the stream is aborted; a failure ends all (R6).
+    The slowest transformer sets the pace; with `capacity`, the others may be that many values ahead of it. The results
+    of each transformer keep their order and their times. A time is complete when it is complete in every transformer.
+    If a transformer ends by itself, the others continue; when the last one has ended, the stream is aborted. A failure
+    ends all of them (R6).
     """
     return opens(_Fork(*cast("Any", transformers), capacity=capacity))

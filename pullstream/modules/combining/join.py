@@ -1,4 +1,4 @@
-"""`join`: pairs of the values of two sources, by key and time."""
+"""`join`: pairs the values of two sources by key and time."""
 
 from collections.abc import Callable, Hashable, Iterator
 from typing import Annotated, Any, Final, Literal, cast, overload
@@ -12,6 +12,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.fan_in import FanIn
 from pullstream.engine.parts.outbox import Outbox, Remainder, timed
+from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
@@ -30,11 +31,11 @@ How = Literal["inner", "left"]
 
 HOW: Final = ("inner", "left")
 CAPACITY: Final = 1_000_000
-"""The number of values of each source that a join keeps when nothing is said."""
+"""The default limit on the values that a join keeps of each source."""
 
 
 class _Past(Waiter):
-    """A waiter until one of some times is complete."""
+    """Waits until one of several times is complete."""
 
     def __init__(self, side: Side, join: "_Join") -> None:
         super().__init__([side.other.place], None, None, join.location, join.moved)
@@ -77,7 +78,7 @@ class _Join(FanIn):
         self._work: Iterator[Chunk] | None = None
         self._rest = Remainder()
         self._answered = 0
-        """The place in it up to which everything is answered, when what has been made is."""
+        """The position in the current batch before which everything is answered once the pairs made so far are."""
         self._stale = True
         self._turn = 0
 
@@ -87,7 +88,7 @@ class _Join(FanIn):
         self.moved = self._changed
         new = Kept if self._within is None else Near
         self._sides = [
-            Side(each, port.place, key, new(marks=owes), self.scope.sidecar, owes=owes)
+            Side(each, port.place, key, new(marks=owes), self.scope.sidecar, pace=Pace(self.run), owes=owes)
             for each, port, key, owes in zip(
                 self.all, self.location.ports, self._keys, (self._outer, False), strict=True
             )
@@ -112,7 +113,7 @@ class _Join(FanIn):
                 raise self.failure_above
             if self._over():
                 return DONE
-            self._ask_sides(limit)
+            self._ask_sides()
             await self._wait()
 
     @override
@@ -120,8 +121,8 @@ class _Join(FanIn):
         timeless = [number for number, side in enumerate(self._sides, 1) if side.timeless()]
         if self._within is not None and timeless:
             LOG.warning(
-                "%s with within=, got everything of its source %s at the time 0, which is that of a source that says "
-                "nothing of time: give the values times, with time= in the source or stamp(...) below it",
+                "%s with within=, got every value of its source %s at the time 0, because the source assigns no times. "
+                "Assign times with time= in the source, or with stamp(...) after it",
                 self.location,
                 " and of its source ".join(map(str, timeless)),
             )
@@ -130,7 +131,7 @@ class _Join(FanIn):
     # ---- answers
 
     def _answer(self, limit: int) -> Batch[Any] | None:
-        """The next results: those that are owed, or what comes of the batch at hand."""
+        """Give the next results: those that are ready, or pairs of the current batch."""
         if self._ready:
             return self._ready.take(limit)
         results: list[tuple[Any, Any]] = []
@@ -149,7 +150,7 @@ class _Join(FanIn):
         return timed(times, results)
 
     def _more(self, rest: Remainder) -> bool:
-        """Take the next pairs of the batch at hand; True if anything more comes of it."""
+        """Take the next pairs of the current batch; True if there are any."""
         if not rest.left and self._work is not None:
             self._answered = self._pairing.place
             chunk = next(self._work, None)
@@ -158,23 +159,23 @@ class _Join(FanIn):
         return bool(rest.left)
 
     def _go_on(self) -> None:
-        """Acknowledge the values of the batch at hand of which everything is answered."""
+        """Acknowledge the values of the current batch whose pairs are all answered."""
         each = self._sides[self._turn].each
         if each.times is not None:
             each.used = min(self._answered if self._rest.left else self._pairing.place, len(each.values) - 1)
             each.settle()
 
     def _finish(self) -> None:
-        """End the batch at hand: everything that comes of it is answered."""
+        """End the current batch: all of its pairs are answered."""
         self._work = None
         each = self._sides[self._turn].each
-        # After many times there may be as many that nothing can match any more.
+        # After a multi-time batch, many times may have become unmatchable.
         self._stale = self._stale or each.times is not None
         each.take(each.left)
         each.lane.settle()
 
     def _begin(self) -> bool:
-        """Take a batch in hand, if there is one; until its results are answered it is in flight."""
+        """Take the next batch, if there is one; it is in flight until its results are answered."""
         if self._work is not None:
             self._finish()
         for number in (1 - self._turn, self._turn):
@@ -191,7 +192,7 @@ class _Join(FanIn):
         return [time if time is BEGINNING else reach_of(self.location, time, self._within)]
 
     def _forget(self) -> bool:
-        """Drop what nothing can match any more; whether that gave results."""
+        """Drop the values that nothing can match any more; True if that gave results."""
         if not self._stale:
             return False
         self._stale = False
@@ -212,25 +213,26 @@ class _Join(FanIn):
 
     # ---- asking
 
-    def _ask_sides(self, limit: int) -> None:
+    def _ask_sides(self) -> None:
         rooms = [self._capacity - side.kept.size for side in self._sides]
         if max(rooms) <= 0:
             raise Overflow(
-                f"{self.location} keeps {self._sides[0].kept.size} and {self._sides[1].kept.size} values of its "
-                f"sources, and may keep {self._capacity} of each: what is complete in one is not kept of the other, so "
-                f"give the values times that do complete, or raise capacity="
+                f"{self.location} keeps {self._sides[0].kept.size} and {self._sides[1].kept.size} values of its two "
+                f"sources, and its capacity is {self._capacity} for each. A value is dropped once its time is complete "
+                f"in the other source: assign times that complete, or raise capacity="
             )
         for side, room in zip(self._sides, rooms, strict=True):
             if room > 0 and not side.each.left and side.each.ending is None:
-                self.ask_beside(side.each.lane, min(limit, room))
+                self.ask_beside(side.each.lane, min(side.pace.next(), room))
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         super().arrived(lane, answer)
+        next(side for side in self._sides if side.each.lane is lane).pace.took()
         self._stale = True
 
     async def _wait(self) -> None:
-        """Wait until an answer is there, or something that is kept can be dropped."""
+        """Wait until an answer arrives, or until a kept value can be dropped."""
         self.moved = self._changed = self.run.signal()
         waiters = [_Past(side, self) for side in self._sides if side.kept.size]
         await self.scope.sidecar.until(waiters, self._changed)
@@ -240,7 +242,7 @@ class _Join(FanIn):
 def _keys(call: Call, on: Any) -> Any:
     keys = cast("tuple[Any, ...]", on) if isinstance(on, tuple) else (on, on)
     if len(keys) != 2:
-        raise call.refuse(f"has two sources, and got on={on!r}: a key, or a pair of keys")
+        raise call.refuse(f"needs one key or a pair of keys as on=, but got {on!r}")
     for key in keys:
         checks.KEYS(call, key)
     return keys[0] if keys[0] is keys[1] else keys
@@ -279,7 +281,7 @@ def join(
     capacity: Positive = CAPACITY,
     on_error: OnError[Any] = "fail",
 ) -> Source[tuple[Any, Any]]:
-    """Give pairs of the values of two sources whose keys are equal, and whose times are equal or near.
+    """Pair the values of two sources that have equal keys and equal (or near) times.
 
     >>> import pullstream as ps
     >>> orders = ps.values([("tea", 2), ("rice", 1)])
@@ -287,25 +289,24 @@ def join(
     >>> sorted(ps.run(ps.pipe(ps.join(orders, prices, on=lambda row: row[0]), ps.collect())))
     [(('rice', 1), ('rice', 5)), (('tea', 2), ('tea', 3))]
 
-    `on` gives the key of a value, or is a pair of functions, one for each source. With `how="left"` a value of the
-    first source that nothing matches is paired with None, at its own time, once that is certain:
+    `on` is a key function, or a pair of them, one for each source. With `how="left"`, a value of the first source
+    without a match is paired with None, at its own time, once it is certain that there is no match:
 
     >>> both = ps.join(orders, ps.values(["rice"]), on=(lambda row: row[0], str), how="left")
     >>> sorted(ps.run(ps.pipe(both, ps.collect())))
     [(('rice', 1), 'rice'), (('tea', 2), None)]
 
-    Times match when they are equal; with `within` when they are at most so far apart, numbers or dates that a number
-    or a `timedelta` is added to. A pair comes as soon as both its values are there, at the later of their times. In
-    which order pairs come depends on how the sources take turns.
+    Times match if they are equal or, with `within`, if they are at most that far apart; `within` is a number or a
+    `timedelta` that can be added to the times. A pair is emitted as soon as both of its values have arrived, at the
+    later of their times. The order of pairs depends on how the sources take turns.
 
-    A value is kept until everything that could match it is complete in the other source. At most about `capacity` are
-    kept of each: a source that is so far ahead is not asked until the other one has come after it. The join ends when
-    nothing can come of it any more, and aborts the source that goes on (R7); a source that fails ends the other (R6).
-    If a key raises, see `map`; there is no "result" here.
+    A value is kept until everything that could match it is complete in the other source. At most about `capacity`
+    values are kept of each source: a source that is too far ahead is not asked until the other has caught up. The join
+    ends when no more pairs are possible, and aborts the source that is still running (R7). If a source fails, the other
+    is ended (R6). Errors in a key are handled as in `map`, except that there is no `on_error="result"`.
 
-    Raises:
-        Overflow: both sources are ahead of each other: their times do not complete.
-        TimeDomainError: `within` cannot be added to a time, or times are only partially ordered.
+    Raises: Overflow: the limit of both sources is reached, and their times do not complete. TimeDomainError: `within`
+    cannot be added to a time, or times are only partially ordered.
     """
     keys: Any = cast("object", on) if isinstance(on, tuple) else (on, on)
     return opens(_Join((left, right), keys, how, within, capacity=capacity, on_error=on_error))

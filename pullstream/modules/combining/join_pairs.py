@@ -1,4 +1,4 @@
-"""The pairs that `join` makes of a batch of one side, and what is kept of the other."""
+"""The pairs that `join` makes from a batch of one side and the kept values of the other."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from pullstream.engine.parts.accumulator import keys_of
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.outbox import timed
+from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.location import NOTHING, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.failures import caught
@@ -18,7 +19,7 @@ from pullstream.timely import Antichain
 from pullstream.timely.order import in_one_order, is_total
 
 MANY: Final = 256
-"""The number of pairs made before they are answered."""
+"""Number of pairs to make before they are answered."""
 
 Chunk = Batch[tuple[Any, Any]]
 
@@ -26,7 +27,7 @@ _NOBODY: Final = (None,)
 
 
 class Side:
-    """A source of the join, and what is kept of it."""
+    """A source of the join, with its kept values."""
 
     other: "Side"
 
@@ -38,40 +39,42 @@ class Side:
         kept: Kept | Near,
         sidecar: Sidecar,
         *,
+        pace: Pace,
         owes: bool,
     ) -> None:
         self.each = each
+        self.pace = pace
         self.place = place
         self.key = key
         self.kept = kept
         self._sidecar = sidecar
         self.owes = owes
-        """Whether what nothing matches is answered as well."""
+        """Whether values without a match are answered, too."""
         self.met: set[Any] = set()
-        """The times of its values; two at most, for more need not be known."""
+        """Times of its values, at most two: enough to tell whether there is more than one."""
 
     def timeless(self) -> bool:
-        """Whether all that has come was at the int 0, as where nothing is said of time."""
+        """Whether all values so far were at the int 0, the time of a source without times."""
         return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
 
     def arriving(self) -> Antichain[Any]:
-        """The frontier of what may still come of it."""
+        """Give the frontier of the times that may still arrive."""
         if self.each.ending is DONE:
             return Antichain(self.each.least())
         return self._sidecar.phase.frontier(self.place)
 
 
 class Pairs:
-    """Pairs that have been made, each at its time."""
+    """Pairs that have been made, each with its time."""
 
     def __init__(self) -> None:
         self.pairs: list[Any] = []
         self.times: list[Any] = []
         self.time: Any = NOTHING
-        """The time of those that are taken."""
+        """The time of the pairs that `take` adds."""
 
     def take(self, pairs: Iterable[Any]) -> bool:
-        """Take pairs until there are many; whether these were all of them."""
+        """Take pairs until there are `MANY`; True if these were all of them."""
         before = len(self.pairs)
         try:
             self.pairs += islice(pairs, max(1, MANY - before))
@@ -80,19 +83,19 @@ class Pairs:
         return len(self.pairs) < MANY
 
     def add(self, times: Sequence[Any], pairs: Sequence[Any]) -> None:
-        """Take pairs, each at its time."""
+        """Add pairs, each with its time."""
         self.times += times
         self.pairs += pairs
 
     def chunk(self) -> Chunk:
-        """All of them; then there is none."""
+        """Remove and give all pairs."""
         chunk = timed(self.times, self.pairs)
         self.pairs, self.times = [], []
         return chunk
 
 
 class Pairing:
-    """Makes the pairs of a batch, value by value as far as each may be answered alone, or acknowledged."""
+    """Makes the pairs of a batch, value by value, as each may be answered or acknowledged alone."""
 
     def __init__(self, location: Location, sides: Sequence[Side], within: Any, *, catches: bool) -> None:
         self._location = location
@@ -100,14 +103,14 @@ class Pairing:
         self._within = within
         self._catches = catches
         self.place = 0
-        """The place, in the batch at hand, of the value that is worked on."""
+        """The position of the current value in the current batch."""
         self.worked = False
-        """Whether what is to come of the batch at hand has been made."""
+        """Whether all pairs of the current batch have been made."""
         self.failed: BaseException | None = None
-        """The failure after which no more comes."""
+        """The failure that ends the pairs."""
 
     def of(self, side: Side) -> Iterator[Chunk]:
-        """The pairs that come of the batch at hand of a side, in parts; a failure is kept in `failed`."""
+        """Make the pairs of the current batch of a side, in chunks; a failure is kept in `failed`."""
         self.place, self.worked = 0, False
         return self._parts(side)
 
@@ -116,7 +119,7 @@ class Pairing:
         make = self._at_once if self._within is None else self._near
         try:
             yield from make(side, made)
-        except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
+        except Exception as exc:  # noqa: BLE001 - raised after the pairs before it have been answered
             self.failed = exc
         else:
             self.place = len(side.each.values)
@@ -125,7 +128,7 @@ class Pairing:
             yield made.chunk()
 
     def _at_once(self, side: Side, made: Pairs) -> Iterator[Chunk]:
-        """The pairs of a batch whose values match those at the same time: all of a time in a few calls."""
+        """Make the pairs of a batch whose values match those at the same time, with a few calls per time."""
         values, arriving = side.each.values, side.other.arriving()
         kept, others = cast("tuple[Kept, Kept]", (side.kept, side.other.kept))
         for time, start, end in side.each.runs():
@@ -159,7 +162,7 @@ class Pairing:
     def _matches(
         self, side: Side, keys: Sequence[Hashable], values: Sequence[Any], there: Groups, *, keep: bool
     ) -> Iterator[tuple[Any, Any]]:
-        """The pairs of values with what is there at their time, each made when it is taken."""
+        """Pair values with the kept values at their time. Each pair is made when it is taken."""
         each = zip(values, keys, strict=True)
         if side is not self._sides[0]:
             return ((match, value) for value, key in each if key in there for match in there[key])
@@ -168,7 +171,7 @@ class Pairing:
         return ((value, match) for value, key in each if key in there for match in there[key])
 
     def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
-        """The pairs of a batch whose values match those at times not too far away."""
+        """Make the pairs of a batch whose values match those at nearby times."""
         values = side.each.values
         times = side.each.times or [side.each.time] * len(values)
         kept, rows = cast("Near", side.kept), cast("Near", side.other.kept).rows
@@ -214,7 +217,7 @@ class Pairing:
                 made.add((time,), [(value, None)])
 
     def _reaches(self, times: Sequence[Any]) -> list[Any] | None:
-        """The last times that these match, where all of them have one."""
+        """Compute the last time that each of these times matches; None if one of them has none."""
         try:
             return [time + self._within for time in times] if in_one_order(times) else None
         except (TypeError, OverflowError):
@@ -222,7 +225,7 @@ class Pairing:
 
 
 def reach_of(location: Location, time: Any, within: Any) -> Any:
-    """The last time that what is at `time` matches."""
+    """Compute the last time that a value at `time` matches."""
     try:
         if is_total(time):
             return time + within

@@ -1,4 +1,4 @@
-"""The state of a join: values of a source by time and key, until none can match them any more."""
+"""The state of a join: values of a source by time and key, until no more values can match them."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -18,18 +18,18 @@ Groups = Mapping[Hashable, Sequence[Any]]
 
 
 class Kept:
-    """Values that match those at the same time; `marks` says whether those that nothing has matched are wanted."""
+    """Values that match those at the same time; with `marks`, it tracks which of them have no match."""
 
     def __init__(self, *, marks: bool = False) -> None:
         self.size = 0
-        """The number of values that are kept."""
+        """Number of kept values."""
         self._times: dict[Hashable, dict[Hashable, list[Any]]] = {}
         self._heap: list[Any] | None = []
         self._matched: dict[Hashable, set[Hashable]] | None = {} if marks else None
-        """The keys that something has matched, by time."""
+        """The matched keys, by time."""
 
     def add(self, time: Hashable, keys: Sequence[Hashable], values: Sequence[Any]) -> bool:
-        """Keep values of one time, of which there are some; whether they are the first at it."""
+        """Keep values of one time, at least one; True if they are the first at that time."""
         groups = self._times.get(time)
         first = groups is None
         if groups is None:
@@ -48,24 +48,24 @@ class Kept:
         return first
 
     def at(self, time: Hashable) -> Groups | None:
-        """The values that are kept of a time; None if there is none."""
+        """Give the kept values of a time, or None."""
         return self._times.get(time)
 
     def match(self, time: Hashable, keys: Iterable[Hashable]) -> None:
-        """Mark what is kept at a time under one of some keys, if that is wanted."""
+        """Mark the kept values of a time with these keys as matched, if marks are kept."""
         if self._matched is not None:
             self._matched.setdefault(time, set()).update(self._times[time].keys() & keys)
 
     def keeps(self, time: Hashable) -> bool:
-        """Whether there is a value at a time."""
+        """Whether a value is kept at a time."""
         return time in self._times
 
     def waiting(self) -> list[Any]:
-        """The last times that are waited for: of those that are in one order, the first."""
+        """Give the times whose completion allows something to be dropped; in one order, only the first."""
         return list(self._times) if self._heap is None else self._heap[:1]
 
     def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
-        """Drop the times that nothing can match any more which may still be `arriving`; of each, what is unmatched."""
+        """Drop the times that no `arriving` value can match any more; give the unmatched values of each."""
         return [(time, self._drop(time)) for time in self._over(arriving)]
 
     def _over(self, arriving: Antichain[Any]) -> list[Any]:
@@ -86,19 +86,19 @@ class Kept:
 
 
 class KeyRow:
-    """The values of one key, in the order of their times; those that are dropped go in turns, as deleting costs."""
+    """The values of one key in the order of their times. Dropped values are deleted in bulk, which is faster."""
 
     __slots__ = ("begin", "matched", "reaches", "times", "values")
 
     def __init__(self) -> None:
         self.times: list[Any] = []
         self.reaches: list[Any] = []
-        """The last time, for each, of a value that may match it."""
+        """For each value, the last time that may match it."""
         self.values: list[Any] = []
         self.matched = bytearray()
-        """Whether anything has."""
+        """For each value, whether it was matched."""
         self.begin = 0
-        """The position of the first that is kept."""
+        """Position of the first kept value."""
 
     def add(self, time: Any, reach: Any, value: Any, matched: int) -> None:
         """Keep a value."""
@@ -116,7 +116,7 @@ class KeyRow:
             self.matched.insert(place, matched)
 
     def forget(self, count: int) -> Iterator[tuple[Any, Any, int]]:
-        """Drop the first values; gives their times, and what they are, and whether anything has matched them."""
+        """Drop the first `count` values; give their times, the values, and whether each was matched."""
         begin, end = self.begin, self.begin + count
         gone = zip(self.times[begin:end], self.values[begin:end], self.matched[begin:end], strict=True)
         self.begin = end
@@ -127,29 +127,29 @@ class KeyRow:
 
 
 class Near:
-    """Values that match those at times not too far away; times are in one order.
+    """Values that match those at nearby times; the times are in one order.
 
-    They lie in lists side by side: an object for each would cost more than all the rest.
+    Values are in parallel lists: an object for each would cost more than everything else.
     """
 
     def __init__(self, *, marks: bool = False) -> None:
         self.size = 0
         """The number of values that are kept."""
         self.rows: dict[Hashable, KeyRow] = {}
-        """By key."""
+        """The rows, by key."""
         self._counts: dict[Any, int] | None = {} if marks else None
-        """The number of values at each time, if what is unmatched is wanted.
+        """Number of values at each time, if unmatched values are wanted.
 
-        They need not go together: a day after an instant is not one instant in all time zones.
+        Values of one time need not be dropped together: a day later is not the same instant in all time zones.
         """
         self._reaches: list[Any] = []
-        """Of all that is kept, in order; beside it, the keys."""
+        """The reaches of all kept values, in order; `_keys` has their keys."""
         self._keys: list[Hashable] = []
         self._begin = 0
-        """The position of the first that is kept."""
+        """Position of the first kept value."""
 
     def add(self, key: Hashable, time: Any, reach: Any, value: Any, matched: int = 0) -> bool:
-        """Keep a value; whether it is the first one at its time, where that is wanted."""
+        """Keep a value; True if it is the first at its time and unmatched values are wanted."""
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = KeyRow()
@@ -169,15 +169,15 @@ class Near:
         return count == 1
 
     def keeps(self, time: Any) -> bool:
-        """Whether there is a value at a time, where that is wanted."""
+        """Whether a value is kept at a time, if unmatched values are wanted."""
         return self._counts is not None and time in self._counts
 
     def waiting(self) -> list[Any]:
-        """The first of the last times that are waited for."""
+        """Give the first time whose completion allows something to be dropped."""
         return self._reaches[self._begin : self._begin + 1]
 
     def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
-        """Drop what nothing can match any more which may still be `arriving`; by time, what is unmatched, if wanted."""
+        """Drop the values that no `arriving` value can match any more; give the unmatched ones by time, if wanted."""
         if not self.size or arriving.less_equal(self._reaches[self._begin]):
             return []
         begin, reaches = self._begin, self._reaches
@@ -199,7 +199,7 @@ class Near:
         return [self._unmatched(time, list(entries)) for time, entries in groupby(gone, _FIRST)]
 
     def _unmatched(self, time: Any, gone: list[tuple[Any, Any, int]]) -> tuple[Any, list[Any]]:
-        assert self._counts is not None, "it is wanted"
+        assert self._counts is not None, "unmatched values are wanted"
         left = self._counts.pop(time) - len(gone)
         if left:
             self._counts[time] = left

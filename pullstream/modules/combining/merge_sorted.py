@@ -1,4 +1,4 @@
-"""`merge_sorted`: sources that are in order, merged in order."""
+"""`merge_sorted`: merges sorted sources in order."""
 
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
@@ -6,12 +6,14 @@ from typing import Annotated, Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Source, Sync, checks
+from pullstream.blueprint import Source, Sync, checks, shortened
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, source
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.outbox import Outbox, timed
+from pullstream.engine.sidecar.location import NOTHING
+from pullstream.errors import PullstreamError
 from pullstream.failures import Caught
 from pullstream.protocol import DONE, Batch, Done
 
@@ -27,12 +29,20 @@ class _MergeSorted(FanIn):
         self._key = guarded(key) if key is not None and self._catches else key
         self._marks = Outbox(self)
         self._heads: list[tuple[Any, int]] = []
+        self._latest: list[Any] = [NOTHING] * len(sources)
+        """The key of the latest value of each input that was looked at."""
         self._failed: BaseException | None = None
         self._at: Hashable = None
         self._used: set[Input] = set()
-        """The inputs of which part of a batch of many times is used, and not acknowledged."""
-        # Inputs whose next value is not among the heads: keys are made one by one, and none before it is needed.
+        """The inputs with a partly used multi-time batch that is not yet acknowledged."""
+        # Inputs whose next value is not among the heads. Keys are computed one by one, as they are needed.
         self._missing = list(range(len(sources)))
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._empty = list(self.all)
+        """The inputs without values left, which must be asked again."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -42,7 +52,7 @@ class _MergeSorted(FanIn):
             if self._failed is None:
                 try:
                     self._gather(values, times, limit)
-                except BaseException as exc:  # noqa: BLE001 - raised when what comes before it has been answered
+                except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been answered
                     self._failed = exc
                 else:
                     if values or self._marks:
@@ -58,15 +68,16 @@ class _MergeSorted(FanIn):
                 raise self.failure_above
             if not self._heads and not self._missing:
                 return DONE
-            self.ask_inputs(limit, self._lacking())
+            self.ask_inputs(limit, self._empty)
+            self._empty.clear()
             await self.change()
 
     def _lacking(self) -> list[Input]:
-        """The inputs whose next value is not known: of thousands, often one."""
+        """Give the inputs whose next value is unknown; even with thousands of inputs, often only one."""
         return [self.all[number] for number in self._missing]
 
     def _gather(self, values: list[Any], times: list[Hashable], limit: int) -> None:
-        """Take values in order, as long as the next one of every input is known; no times if all are at `_at`."""
+        """Take values in order while the next one of every input is known. `times` stays empty if all are at `_at`."""
         heads, missing, inputs, take_run = self._heads, self._missing, self.all, self._take_run
         time: Hashable = None
         try:
@@ -93,9 +104,10 @@ class _MergeSorted(FanIn):
                 times += [time] * (len(values) - len(times))
 
     def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
-        """Take the head of an input, and what follows it there and comes before every other head."""
+        """Take the head of an input, and the values after it that come before every other head."""
         key, heads, source, used = self._key, self._heads, each.values, each.used
         end = min(len(source), used + limit - len(values))
+        latest = self._latest[number]
         other = heads[0] if heads else None
         value = source[used]
         try:
@@ -106,18 +118,35 @@ class _MergeSorted(FanIn):
                     self._missing.append(number)
                     break
                 value = source[used]
-                head = (value if key is None else key(value), number)
-                if self._catches and head[0].__class__ is Caught:
-                    value = head[0]
+                order = value if key is None else key(value)
+                if self._catches and order.__class__ is Caught:
+                    value = order
                     continue
-                if other is not None and other < head:
+                if order < latest:
+                    raise self._disorder(number, value, latest, order)
+                latest = order
+                if other is not None and other < (head := (order, number)):
                     heappush(heads, head)
                     break
         finally:
-            each.used = used
+            each.used, self._latest[number] = used, latest
+            if not each.left:
+                self._empty.append(each)
+
+    def _disorder(self, number: int, value: Any, latest: Any, order: Any) -> PullstreamError:
+        got, latest = f"gave {shortened(repr(value), 60)}", shortened(repr(latest), 60)
+        if self._key is None:
+            got, instead = f"{got} after {latest}", "or let key= give what they are in order by"
+        else:
+            got = f"{got} with the key {shortened(repr(order), 60)} after one with the key {latest}"
+            instead = "or give the key that they are in order by"
+        return PullstreamError(
+            f"{self.location}, needs the values of each source in order, and source {number + 1} {got}. Sort them "
+            f"first, for example values(sorted(...)), {instead}",
+        )
 
     def _look(self) -> bool:
-        """Look at the next value of every input that has not ended; False if one is not there yet."""
+        """Read the next value of every open input; False if one is not available yet."""
         key, missing = self._key, self._missing
         while missing:
             each = self.all[missing[0]]
@@ -126,10 +155,16 @@ class _MergeSorted(FanIn):
                 head = value if key is None else key(value)
                 if self._catches and head.__class__ is Caught:
                     each.used += 1
+                    if not each.left:
+                        self._empty.append(each)
                     self._used.add(each)
                     self._marks.put(each.time if each.times is None else each.times[each.used - 1], (head,))
                     continue
-                heappush(self._heads, (head, missing[0]))
+                number = missing[0]
+                if self._latest[number] is not NOTHING and head < self._latest[number]:
+                    raise self._disorder(number, value, self._latest[number], head)
+                self._latest[number] = head
+                heappush(self._heads, (head, number))
             elif not each.done:
                 return False
             del missing[0]
@@ -139,22 +174,25 @@ class _MergeSorted(FanIn):
 @source
 def merge_sorted(
     *sources: Annotated[Source[T], checks.sources],
-    key: Annotated[Function[T, Any] | None, Sync("what has to be awaited goes into map_async, above")] = None,
+    key: Annotated[Function[T, Any] | None, Sync("a key cannot be awaited; use map_async first")] = None,
     on_error: OnError[T] = "fail",
 ) -> Source[T]:
-    """Merge sources whose values are in order into one that is.
+    """Merge sorted sources into one sorted stream.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.merge_sorted(ps.values([1, 4, 4]), ps.values([2, 4, 5])), ps.collect()))
     [1, 2, 4, 4, 4, 5]
 
-    With `key`, they are in order by it; what is equal is all kept, in the order of the sources:
+    With `key`, the sources are sorted by it. Equal values are all kept, in the order of the sources:
 
     >>> ps.run(ps.pipe(ps.merge_sorted(ps.values(["b", "D"]), ps.values(["B", "c"]), key=str.lower), ps.collect()))
     ['b', 'B', 'c', 'D']
 
-    A value waits until the next one of every source is known; one batch of each is kept at most, and each value keeps
-    its time. A source that fails ends the others, when its next value would be needed (R6, R8).
-    If `key` raises, see `map`; there is no "result" here.
+    A value waits until the next one of every source is known. At most one batch of each source is kept, and each value
+    keeps its time. If a source fails, the failure is raised when its next value would be needed, and the others are
+    ended (R6, R8). Errors in `key` are handled as in `map`, except that there is no `on_error="result"`.
+
+    Raises:
+        PullstreamError: the values of a source are not in order.
     """
     return opens(_MergeSorted(*sources, key=key, on_error=on_error))

@@ -1,4 +1,4 @@
-"""`partition`: every value to one of several sinks."""
+"""`partition`: sends every value to one of several sinks."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Any, Final, cast, overload
@@ -72,11 +72,7 @@ class _Router(Hub):
 
     @override
     def room(self) -> int:
-        # All values may be for one branch. What is more than it asked for is kept for it, a batch at most.
-        most = max(branch.wanted for branch in self.branches)
-        if not self._capacity:
-            return most if all(branch.wanted for branch in self.branches) else 0
-        return max(0, min(most, *(branch.wanted + self._capacity - branch.kept for branch in self.branches)))
+        return self.shared_room(self._capacity)
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
@@ -98,7 +94,7 @@ class _Router(Hub):
     def _route(
         self, values: Sequence[Any], dealt: dict[Branch, list[Any]], owners: "list[Branch | None] | None"
     ) -> BaseException | None:
-        """Deal values out; `owners` is told, if there is one, whose each of them is."""
+        """Deal out values; append the branch of each to `owners`, if given."""
         try:
             for value in values:
                 try:
@@ -115,14 +111,14 @@ class _Router(Hub):
                         owners.append(self.failed)
                     continue
                 if branch is None:
-                    raise RoutingError(  # noqa: TRY301 - one place for whatever goes wrong with a value
-                        f"{self.location}: {value!r} has the key {key!r}, and there is no sink for it: give it one, or "
-                        f"give other= a sink for whatever has no other",
+                    raise RoutingError(  # noqa: TRY301 - handled like any other failure of a value
+                        f"{self.location}: {value!r} has the key {key!r}, which has no sink. Add one for this key, or "
+                        f"pass other= with a sink for all other keys",
                     )
                 dealt.setdefault(branch, []).append(value)
                 if owners is not None:
                     owners.append(branch)
-        except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
+        except BaseException as exc:  # noqa: BLE001 - raised after the values before it (R8)
             return exc
         return None
 
@@ -140,12 +136,12 @@ class _ByKey(Several):
         return (by_key, results[-1]) if self._other else by_key
 
 
-_A_SINK: Final = Instance(Sink, "takes sinks")
+_A_SINK: Final = Instance(Sink, "needs sinks")
 
 
 def _sinks(call: Call, sinks: Any) -> Any:
     if not isinstance(sinks, Mapping):
-        raise call.refuse(f"needs a dict of a sink for each key, and got {sinks!r}")
+        raise call.refuse(f"needs a dict with a sink for each key, but got {sinks!r}")
     for each in cast("Mapping[Any, Any]", sinks).values():
         _A_SINK(call, each)
     if not sinks and call["other"] is None:
@@ -168,30 +164,31 @@ def partition(
 ) -> Sink[A, tuple[dict[K, R], R2]]: ...
 @sink
 def partition(
-    key: Annotated[Callable[[Any], Any], Sync("what has to be awaited goes into map_async, above")],
+    key: Annotated[Callable[[Any], Any], Sync("a key cannot be awaited; use map_async first")],
     sinks: Annotated[Mapping[Any, Into[Any, Any]], _sinks],
     *,
     other: Annotated[Into[Any, Any] | None, _A_SINK] = None,
     capacity: Natural = 0,
     on_error: OnErrorHere[Any] = "fail",
 ) -> Sink[Any, Any]:
-    """Give every value to the sink for its key; the result is a dict of their results.
+    """Send every value to the sink for its key; the result is a dict of the sinks' results.
 
     >>> import pullstream as ps
     >>> sinks = {"even": ps.collect(), "odd": ps.reduce(max, 0)}
     >>> ps.run(ps.pipe(ps.values(range(5)), ps.partition(lambda n: "odd" if n % 2 else "even", sinks)))
     {'even': [0, 2, 4], 'odd': 3}
 
-    With `other`, a sink for all other keys, it is a pair of that dict and its result; without, such a key is an error:
+    With `other`, a sink for all other keys, the result is a pair: the dict and the result of `other`. Without it, such
+    a key is an error:
 
     >>> ps.run(ps.pipe(ps.values("abcab"), ps.partition(str, {"a": ps.collect()}, other=ps.collect())))
     ({'a': ['a', 'a']}, ['b', 'c', 'b'])
 
-    The slowest sink sets the pace; with `capacity`, the stream may be ahead of it by so many values, which are kept for
-    it. What is for a sink that has ended is dropped; when all have, the stream is aborted; one that fails ends all
-    (R6). If `key` raises, or gives what has no hash, see `map`; there is no "result" here.
+    The slowest sink sets the pace; with `capacity`, the stream may be that many values ahead of it, which are buffered.
+    Values for a sink that has ended are dropped. When all sinks have ended, the stream is aborted; if one fails, all
+    are ended (R6). Errors in `key`, and keys that cannot be hashed, are handled as in `map`, except that there is no
+    `on_error="result"`.
 
-    Raises:
-        RoutingError: a key has no sink.
+    Raises: RoutingError: a key has no sink.
     """
     return opens(_Partition(key, cast("Any", sinks), cast("Any", other), capacity, on_error))

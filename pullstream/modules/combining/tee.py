@@ -35,7 +35,7 @@ class Tee(Wiring):
 
 
 class Several:
-    """Several sinks, run as one."""
+    """Several sinks that run as one."""
 
     def __init__(self, consumers: Sequence[Consuming]) -> None:
         self._consumers = consumers
@@ -45,7 +45,8 @@ class Several:
         return tuple(await consume_all(self._consumers))
 
 
-# Sinks as they are, not what `parts` has: of several that fix no type, mypy and pyrefly would make lists of nothing.
+# Plain Sink types, not those of `parts`: mypy and pyrefly would infer lists of nothing from several without a fixed
+# type.
 @overload
 def tee(a: Sink[A, R1], /, *, capacity: int = 0) -> Sink[A, tuple[R1]]: ...
 @overload
@@ -69,21 +70,20 @@ def tee(
 ) -> Sink[A, tuple[R1, ...]]: ...
 @sink
 def tee(
-    *sinks: Annotated[Sink[Any, Any], Each(Instance(Sink, "takes sinks"))], capacity: Natural = 0
+    *sinks: Annotated[Sink[Any, Any], Each(Instance(Sink, "needs sinks"))], capacity: Natural = 0
 ) -> Sink[Any, tuple[Any, ...]]:
-    """Give every value to each of several sinks; the result is the tuple of their results.
+    """Send every value to each of several sinks; the result is the tuple of their results.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.reduce(max, 0))))
     ([0, 1, 2, 3], 3)
 
-    The slowest sink sets the pace. With `capacity`, the others may be ahead of it by so many values, which are kept for
-    it:
+    The slowest sink sets the pace. With `capacity`, the others may be that many values ahead of it, which are buffered:
 
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.drain(), capacity=1000)))
     ([0, 1, 2, 3], None)
 
-    A sink that ends early leaves the others running, and the last one's end is the stream's; one that fails ends them
-    all (R6). `completed` waits for every sink.
+    If a sink ends early, the others continue; the stream ends when the last one does. If a sink fails, all are ended
+    (R6). `completed` waits for every sink.
     """
     return opens(Tee(*cast("Any", sinks), capacity=capacity))

@@ -1,4 +1,4 @@
-"""`zip`: the values of several sources, side by side."""
+"""`zip`: combines the values of several sources into tuples."""
 
 import builtins
 from collections.abc import Hashable, Sequence
@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.decorators import opens, source
-from pullstream.engine.parts.fan_in import FanIn, Input
+from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.errors import JournalError, LengthError
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from pullstream.timely import join
@@ -24,18 +24,20 @@ Mode = Literal["shortest", "strict", "padded"]
 MODES: Final = ("shortest", "strict", "padded")
 
 
-class _Zip(FanIn):
+class _Zip(ManyInputs):
     def __init__(self, *sources: Source[Any], mode: Mode = "shortest", fill: Any = None) -> None:
         super().__init__(*sources)
         self._mode = mode
         self._fill = fill
         self._rows = 0
+        self._first = 0
+        """The inputs before this one are known to have a value for the next row."""
         self._failed: BaseException | None = None
-        """The failure to join the times of the next row, when rows came before it."""
+        """The failure to join the times of the next row, raised after the rows before it."""
 
     @override
     async def acquire(self) -> None:
-        # With a journal values of different times are refused, after what comes before them.
+        # With a journal, values of different times are refused, after the values before them.
         self.takes_many = self.scope.sidecar.keeper is None
         await super().acquire()
 
@@ -44,38 +46,42 @@ class _Zip(FanIn):
         if self._failed is not None:
             raise self._failed
         while True:
-            there = [each for each in self.all if each.left]
-            count = min((each.left for each in there), default=0)
-            if there and all(each.left or (self._mode == "padded" and each.done) for each in self.all):
-                return self._batch(there, min(count, limit))
+            there = self.having
+            ended = len(self.all) - self.going if self._mode == "padded" else 0
+            if there and len(there) + ended == len(self.all):
+                return self._batch(there, min(limit, *(each.left for each in there)))
             if self.failure_above is not None:
                 raise self.failure_above
-            if self._over(there):
+            if self._over():
                 return DONE
-            self.ask_inputs(limit)
+            self.ask_inputs(limit, self.empty)
+            self.empty.clear()
             await self.change()
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
         joined: Any = reduce(join, (each.time for each in there))
         if self.scope.sidecar.keeper is not None and any(each.time != joined for each in there):
             raise JournalError(
-                f"{self.location} pairs values of different times, {', '.join(repr(each.time) for each in there)}: "
-                f"which ones follows from all that came before, so a run with a journal cannot go on in its middle. "
-                f"Pair values by what they say: join(..., on=...)"
+                f"{self.location} pairs values of different times, {', '.join(repr(each.time) for each in there)}. "
+                f"Which values meet depends on everything before them, so a run with a journal could not resume here. "
+                f"Pair values by key instead: join(..., on=...)"
             )
         times = None
         if any(each.times is not None for each in there):
-            # Before anything is acknowledged: if it fails, what is from there on has not been dealt with.
+            # Before anything is acknowledged: if joining fails, the values from there on are not handled.
             times = self._join(there, count)
             count = len(times)
         parts = [each.part(count) if each.left else None for each in self.all]
+        self.empty += [each for each in there if not each.left]
+        self.having = [each for each in there if each.left]
+        self._first = 0
         columns = [repeat(self._fill, count) if part is None else part.values for part in parts]
         rows = list(builtins.zip(*columns, strict=True))
         self._rows += count
         return Batch(joined, rows) if times is None else TimedBatch(times, rows)
 
     def _join(self, there: Sequence[Input], count: int) -> list[Hashable]:
-        """The times of the next rows, up to where they have none; the next ask hears of that (R8)."""
+        """Join the times of the next rows; stop before a failure, which the next ask raises (R8)."""
         columns = [
             repeat(each.time, count) if each.times is None else each.times[each.used : each.used + count]
             for each in there
@@ -89,23 +95,25 @@ class _Zip(FanIn):
             self._failed = exc
         return times
 
-    def _over(self, there: Sequence[Input]) -> bool:
+    def _over(self) -> bool:
         if self._mode == "shortest" and self.all:
-            # As with the builtin, the first that has no next value decides; the later ones need not be known.
-            return next(each for each in self.all if not each.left).done
-        ended = [number for number, each in enumerate(self.all) if each.done]
-        if self._mode == "strict" and ended and there:
-            more = next(number for number, each in enumerate(self.all) if each.left)
+            # As with the builtin, the first source without a next value decides, whatever the later ones have.
+            while self.all[self._first].left:
+                self._first += 1
+            return self.all[self._first].done
+        if self._mode == "strict" and self.going < len(self.all) and self.having:
+            ended = next(number for number, each in enumerate(self.all) if each.done)
             raise LengthError(
-                f"{self.location}: source {ended[0] + 1} has ended after {self._rows} values, and source {more + 1} "
-                f"has more; mode='shortest' ends with the first, and mode='padded' fills up with fill=",
+                f"{self.location}: source {ended + 1} has ended after {self._rows} values, but source "
+                f"{self.having[0].number + 1} has more. Use mode='shortest' to end with the shortest source, or "
+                f"mode='padded' to pad with fill=",
             )
-        return len(ended) == len(self.all)
+        return not self.going
 
 
 def _padding(call: Call, fill: Any) -> Any:
     if call["mode"] != "padded":
-        raise call.refuse(f"fills up with fill= in mode='padded' only, not {call['mode']!r}")
+        raise call.refuse(f"got fill= with mode={call['mode']!r}: fill= needs mode='padded'")
     return fill
 
 
@@ -132,19 +140,20 @@ def zip(
     """Give tuples: the first value of every source, then the second of every source, and so on.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.zip(ps.values("ab"), ps.count(1)), ps.collect()))
+    >>> ps.run(ps.pipe(ps.zip(ps.values("ab"), ps.integers(1)), ps.collect()))
     [('a', 1), ('b', 2)]
 
-    The `mode` says what happens when one source has ended. "shortest": so has the result, and the others are aborted
-    (R7). "strict": they must all have, or it fails. "padded": `fill` stands for what is missing, until all have ended:
+    `mode` decides what happens when a source ends. "shortest": the result ends, and the other sources are aborted (R7).
+    "strict": it fails unless all sources end together. "padded": `fill` takes the place of missing values until all
+    sources have ended:
 
     >>> ps.run(ps.pipe(ps.zip(ps.values("ab"), ps.once(1), mode="padded", fill=0), ps.collect()))
     [('a', 1), ('b', 0)]
 
-    A tuple's time is the least upper bound of its values' times. All sources are asked at once, and one batch of each
-    is kept at most. One that fails ends the others, when its next value would be needed (R6, R8).
+    The time of a tuple is the least upper bound of its values' times. All sources are asked at the same time, and at
+    most one batch of each is kept. If a source fails, the failure is raised when its next value would be needed, and
+    the others are ended (R6, R8).
 
-    Raises:
-        LengthError: in "strict" mode, when one source has ended and another has more.
+    Raises: LengthError: in "strict" mode, one source has ended and another has more.
     """
     return opens(_Zip(*sources, mode=mode, fill=fill))

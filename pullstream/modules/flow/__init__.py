@@ -1,1 +1,1 @@
-"""The flow of values: how many pass, and when."""
+"""Modules that control how many values pass, and when."""

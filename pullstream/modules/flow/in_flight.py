@@ -1,4 +1,4 @@
-"""`in_flight`: at most so many values inside a transformer (Pando's Limiter)."""
+"""`in_flight`: a limit on the values inside a transformer (Pando's Limiter)."""
 
 from typing import Annotated, Any, cast
 
@@ -33,7 +33,7 @@ class _Gate(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        # Not when it is made: it is, too, where somebody only looks at the pipeline, and the handle is a run's.
+        # Not in `__init__`: kernels are also made to inspect a pipeline, and the handle belongs to a run.
         if self._quota is not None:
             self._quota.grip.attach(self)
 
@@ -52,19 +52,28 @@ class _Gate(Kernel[Any]):
             self.upstream.settle()
         return batch
 
+    @override
+    def status(self) -> str:
+        if self.inside < self.capacity:
+            return ""
+        return (
+            f"{self.inside} values are inside, of at most {self.capacity}: the transformer must give one result for "
+            "each value, or the next one never enters"
+        )
+
     def let_out(self, number: int) -> None:
-        """Note that so many values have left."""
+        """Record that `number` values have left."""
         self.inside = max(0, self.inside - number)
         self.look()
 
     def look(self) -> None:
-        """Wake those who wait for room, as there may be some."""
+        """Wake a waiting ask, as there may be room now."""
         if self._room is not None:
             self._room.set()
 
 
 class _Exit(PassOn):
-    """Lets the gate know of values that have left."""
+    """Reports to the gate the values that have left."""
 
     traits = Traits(waits=False, trusted=True)
 
@@ -88,7 +97,7 @@ class _InFlight(Wiring):
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
-        assert upstream is not None, "a transformer has something above it"
+        assert upstream is not None, "a transformer has an upstream"
         gate = _Gate(self._capacity)
         assembly.install(gate, [f"into {named(module)}"], module.site, [upstream])
         inside = assembly.stream(self._transformer.modules, gate)
@@ -96,10 +105,10 @@ class _InFlight(Wiring):
 
 
 class Quota:
-    """A capacity of `in_flight` that may be changed while it runs; a handle, for one run at a time.
+    """A capacity of `in_flight` that can be changed during the run; a handle, for one run at a time.
 
     >>> import pullstream as ps
-    >>> quota = ps.Quota(2)
+    >>> quota = ps.types.Quota(2)
     >>> quota.capacity = 5
     >>> quota
     Quota(5)
@@ -112,7 +121,7 @@ class Quota:
 
     @property
     def capacity(self) -> int:
-        """The number of values that may be inside. Lowered, it lets nothing in until enough of them have left."""
+        """The number of values that may be inside. After lowering it, nothing enters until enough values have left."""
         return self._capacity
 
     @capacity.setter
@@ -142,10 +151,10 @@ def _count_or_quota(call: Call, capacity: Any) -> Any:
 
 @transformer
 def in_flight(
-    transformer: Annotated[Onward[A, B], Instance(Transformer, "goes around a transformer")],
+    transformer: Annotated[Onward[A, B], Instance(Transformer, "needs a transformer")],
     capacity: Annotated[int | Quota, _count_or_quota],
 ) -> Transformer[A, B]:
-    """Let at most `capacity` values be inside a transformer: gone in, and not yet come out.
+    """Limit the values inside a transformer: at most `capacity` may have entered without having left.
 
     >>> import pullstream as ps
     >>> async def double(n):
@@ -153,8 +162,9 @@ def in_flight(
     >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.in_flight(ps.map_async(double, 16), 2), ps.collect()))
     [2, 4, 6]
 
-    For transformers that would take more than they work on: one that prefetches, or has a connection with a queue at
-    its other end. It counts values, so the transformer must give one for each that it takes; one that leaves values
-    out stalls once `capacity` of them are missing. A `Quota(n)` instead of the number can be changed while it runs.
+    Use it around a transformer that would take more values than it works on: one that prefetches, or one that sends
+    them to a remote queue. It counts values, so the transformer must give exactly one result for each value. A
+    transformer that drops values stalls once `capacity` of them are missing. Pass a `Quota(n)` instead of a number to
+    change the capacity during the run.
     """
     return opens(_InFlight(cast("Any", transformer), capacity))

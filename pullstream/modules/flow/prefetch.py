@@ -1,4 +1,4 @@
-"""`prefetch`: asking ahead."""
+"""`prefetch`: asks ahead of demand."""
 
 from typing import Any, Final
 
@@ -17,11 +17,11 @@ from pullstream.timely.order import Ascending, in_one_order
 A = TypeVar("A", default=Any)
 
 FEW: Final = 64
-"""The number of values whose times may each be compared with all others: of thousands that takes seconds."""
+"""Number of values whose times may be compared pairwise; for thousands, that would take seconds."""
 
 
 class Prefetch(TaskKernel[Any]):
-    """Keeps an ask outstanding for as many values as there is room for; what came is held until it is answered."""
+    """Keeps an ask outstanding for as many values as there is room for; values are held until they are answered."""
 
     traits = Traits(trusted=True, asks_apart=True)
     takes_many = True
@@ -30,7 +30,7 @@ class Prefetch(TaskKernel[Any]):
         self._capacity = capacity
         self._kept = Outbox(self)
         self._most = FEW
-        """The most values to ask for at a time: more and more, as long as their times are quickly compared."""
+        """The most values to ask for at a time. It grows as long as their times are cheap to compare."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -60,9 +60,9 @@ class Prefetch(TaskKernel[Any]):
 
 @transformer
 def prefetch(capacity: Positive) -> Same[A]:
-    """Ask ahead, and keep up to `capacity` values until they are wanted: what is above works while what is below does.
+    """Ask ahead, and buffer up to `capacity` values, so that upstream works while downstream does.
 
-    Two stages with a prefetch between them take, together, as long as the slower one alone.
+    Two stages with a `prefetch` between them take as long, together, as the slower one alone.
 
     >>> import trio, pullstream as ps
     >>> async def slowly(n):
@@ -72,8 +72,8 @@ def prefetch(capacity: Positive) -> Same[A]:
     >>> ps.run(ps.pipe(ps.values("abc"), stages, ps.collect()))
     ['a', 'b', 'c']
 
-    It begins with the first ask. From then on it asks whenever there is room, so an abort may find up to `capacity`
-    values that were produced and are wanted no more; they are dropped. What is kept is held at its times. If upstream
-    fails, the values before come first (R8).
+    Prefetching begins with the first ask. From then on, it asks whenever there is room. An abort drops the values that
+    are still buffered, up to `capacity`. Buffered values are held at their times. If upstream fails, they are delivered
+    before the failure (R8).
     """
     return opens(Prefetch(capacity))

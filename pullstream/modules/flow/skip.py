@@ -8,7 +8,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Count, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.interfaces import Resumable
+from pullstream.engine.interfaces import Inline, Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import Carries, Traits
@@ -18,31 +18,31 @@ from pullstream.protocol import Batch, TimedBatch
 A = TypeVar("A", default=Any)
 
 
-class _Skip(PassOn, Resumable):
+class _Skip(PassOn, Inline, Resumable):
     traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, count: int) -> None:
-        self._left = count
+        self.left_out = count
 
     @override
     def restore(self) -> None:
-        self._left = self.memory.get("left", self._left)
+        self.left_out = self.memory.get("left", self.left_out)
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        if self._left == 0:
+        if self.left_out == 0:
             return batch
-        rest = batch.values[self._left :]
-        self._left -= len(batch.values) - len(rest)
-        self.memory.at(batch.time)["left"] = self._left
+        rest = batch.values[self.left_out :]
+        self.left_out -= len(batch.values) - len(rest)
+        self.memory.at(batch.time)["left"] = self.left_out
         return Batch(batch.time, rest) if rest else None
 
     @override
     def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
-        return super().answer_many(batch) if self._left else batch
+        return super().answer_many(batch) if self.left_out else batch
 
 
-class _SkipWhile(PerBatch, Resumable):
+class _SkipWhile(PerBatch, Inline, Resumable):
     traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, test: Callable[[Any], object], on_error: object = "fail") -> None:
@@ -74,14 +74,14 @@ class _SkipWhile(PerBatch, Resumable):
         self.memory.at(time)["skipping"] = self._skipping
 
 
-_AT_ONCE: Final = Sync("a test answers at once; map_async the values first, and skip by the results")
+_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then skip by its results")
 
 
 def _count_or_test(call: Call, what: Any) -> Any:
     if callable(what):
         return _AT_ONCE(call.about("test"), what)
     if call["on_error"] != "fail":
-        raise call.refuse("got on_error=, which goes with a test")
+        raise call.refuse("got on_error=, which applies only to a test")
     return Count()(call.about("count"), what)
 
 
@@ -95,7 +95,7 @@ def skip(what: Function[A, object], /, *, on_error: Literal["result"]) -> SameOr
 def skip(
     what: Annotated[int | Callable[[Any], object], _count_or_test], /, *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
-    """Leave out the first values, so many or while a test holds, and give the rest.
+    """Drop the first values, either a number of them or while a test is true, and give the rest.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abcd"), ps.skip(2), ps.collect()))
@@ -103,6 +103,7 @@ def skip(
     >>> ps.run(ps.pipe(ps.values([1, 2, 9, 1]), ps.skip(lambda n: n < 5), ps.collect()))
     [9, 1]
 
-    Times are kept. If the test raises, see `map`; a value whose test raised ends nothing.
+    Values keep their times. Errors in the test are handled as in `map`; a value whose test raised does not end the
+    skipping.
     """
     return opens(_SkipWhile(what, on_error) if callable(what) else _Skip(what))

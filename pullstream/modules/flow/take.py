@@ -1,4 +1,4 @@
-"""`take`, `take_times`: a stream's beginning."""
+"""`take` and `take_times`: the beginning of a stream."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Any, Final, Literal, overload
@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.interfaces import Resumable
+from pullstream.engine.interfaces import Inline, Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
@@ -20,7 +20,7 @@ from pullstream.protocol import Batch, TimedBatch
 A = TypeVar("A", default=Any)
 
 
-class _Take(PassOn, Resumable):
+class _Take(PassOn, Inline, Resumable):
     traits = attrs.evolve(PROMPT, carries=Carries.COUNT)
 
     def __init__(self, count: int) -> None:
@@ -46,7 +46,7 @@ class _Take(PassOn, Resumable):
         return batch
 
 
-class _TakeWhile(PerBatch):
+class _TakeWhile(PerBatch, Inline):
     def __init__(
         self, test: Callable[[Any], object], *, last: bool = False, ahead: int = 1, on_error: object = "fail"
     ) -> None:
@@ -66,14 +66,14 @@ class _TakeWhile(PerBatch):
             out.append(holds if type(holds) is Caught else value)
 
 
-_AT_ONCE: Final = Sync("a test answers at once; map_async the values first, and take by the results")
+_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then take by its results")
 
 
 def _count_or_test(call: Call, what: Any) -> Any:
     if callable(what):
         return _AT_ONCE(call.about("test"), what)
     if call["last"] or call["ahead"] != 1 or call["on_error"] != "fail":
-        raise call.refuse("got last=, ahead= or on_error=, which go with a test: take(lambda value: ..., last=True)")
+        raise call.refuse("got last=, ahead= or on_error=, which need a test: take(lambda value: ..., last=True)")
     return Count()(call.about("count"), what)
 
 
@@ -96,25 +96,26 @@ def take(
     ahead: Positive = 1,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Give the first values, so many or while a test holds, then abort what is upstream and end.
+    """Give the first values, either a number of them or while a test is true, then abort upstream and end.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.count(), ps.take(3), ps.collect()))
+    >>> ps.run(ps.pipe(ps.integers(), ps.take(3), ps.collect()))
     [0, 1, 2]
 
-    It never asks for more than it gives, and aborts with the ask after the last value (R7). It may end in the middle
-    of a time, which is then complete with a part of its values: `take_times` takes whole times.
+    `take` never asks for more than it gives, and aborts upstream at the next ask after the last value (R7). It may end
+    in the middle of a time, which is then complete with only some of its values; `take_times` takes whole times.
 
-    With a test it gives the values before the first that fails it, and with `last` that one too:
+    With a test, it gives the values before the first one for which the test is false. With `last`, it gives that one,
+    too:
 
-    >>> ps.run(ps.pipe(ps.count(), ps.take(lambda n: n < 3), ps.collect()))
+    >>> ps.run(ps.pipe(ps.integers(), ps.take(lambda n: n < 3), ps.collect()))
     [0, 1, 2]
-    >>> ps.run(ps.pipe(ps.count(), ps.take(lambda n: n < 3, last=True), ps.collect()))
+    >>> ps.run(ps.pipe(ps.integers(), ps.take(lambda n: n < 3, last=True), ps.collect()))
     [0, 1, 2, 3]
 
-    It then asks for one value at a time, so that nothing past the last is produced; `ahead` allows it to ask for so
-    many at a time, which is faster, and may have values produced that nobody gets. If the test raises, see `map`; a
-    value whose test raised is not the last.
+    It then asks for one value at a time, so nothing past the last one is produced. `ahead` lets it ask for that many at
+    a time, which is faster, but may produce values that nobody receives. Errors in the test are handled as in `map`; a
+    value whose test raised does not end the stream.
     """
     if callable(what):
         return opens(_TakeWhile(what, last=last, ahead=ahead, on_error=on_error))
@@ -122,7 +123,8 @@ def take(
 
 
 class _TakeTimes(Notified, Resumable):
-    # Its last time is complete when a later one has come: it is not to ask again before it is told so.
+    own_pace = False
+    # A later time can complete the last one, so it must not ask again before the notification.
     traits = Traits(trusted=True, carries=Carries.COUNT)
 
     def __init__(self, count: int) -> None:
@@ -136,7 +138,7 @@ class _TakeTimes(Notified, Resumable):
 
     @override
     def restore(self) -> None:
-        # Those in the memory were complete, and come no more.
+        # Times in the memory were complete: no more values can arrive at them.
         self._taken = set(self.memory)
         self._pending -= len(self._taken)
         if self._pending == 0:
@@ -160,13 +162,14 @@ class _TakeTimes(Notified, Resumable):
 
 @transformer
 def take_times(count: Natural) -> Same[A]:
-    """Give all values of the first `count` times that come, then abort what is upstream and end.
+    """Give all values of the first `count` times to arrive, then abort upstream and end.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([10, 11, 20, 21, 30], time=lambda n: n // 10), ps.take_times(2), ps.collect()))
     [10, 11, 20, 21]
 
-    It ends as soon as those times are complete at its input: for a source in time order, when the next time comes,
-    or sooner if the source knows sooner. Batches at other times that come before are dropped.
+    The stream ends as soon as those times are complete at the input. For a source in time order, that is when the next
+    time arrives, or sooner if the source announces it sooner. Values at other times that arrive before the end are
+    dropped.
     """
     return opens(_TakeTimes(count))

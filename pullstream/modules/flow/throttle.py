@@ -1,4 +1,4 @@
-"""`throttle`, `debounce`, `sample`: values are replaced by later ones, by the clock."""
+"""`throttle`, `debounce` and `sample`: later values replace earlier ones, by the clock."""
 
 from abc import abstractmethod
 from collections.abc import Hashable
@@ -14,7 +14,9 @@ from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Eventful
+from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.outbox import StreamEnd
+from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
@@ -32,10 +34,10 @@ class Latest:
 
 
 class KeepLatest(Kernel[Any]):
-    """Reads on and on, and keeps the latest value of each logical time; a subclass says when it is due.
+    """Reads continuously, and keeps the latest value of each logical time; a subclass decides when it is due.
 
-    When its time is complete at the input, so that nothing can replace it any more, it is due whatever the clock says;
-    and until it is answered, nothing more is read. So as many are kept as there are incomplete times, and one.
+    When a time is complete at the input, nothing can replace its value any more, so it is due whatever the clock says.
+    Until it is answered, nothing more is read. So at most one value is kept per incomplete time, plus one.
     """
 
     traits = Traits(trusted=True, reorders=True, asks_apart=True, clocked=True)
@@ -50,7 +52,7 @@ class KeepLatest(Kernel[Any]):
     # ---- for subclasses
 
     def began(self, now: float) -> None:
-        """The first ask is here."""
+        """Note the moment of the first ask."""
 
     @abstractmethod
     def due(self, kept: Latest, now: float) -> bool:
@@ -58,19 +60,23 @@ class KeepLatest(Kernel[Any]):
 
     @abstractmethod
     def deadline(self) -> float:
-        """The moment at which a value that is kept will be due."""
+        """Give the moment at which a kept value will be due."""
 
     def came(self, now: float) -> None:
-        """A value has arrived."""
+        """Note the arrival of a value."""
 
     def passed(self, now: float) -> None:
-        """A value is answered."""
+        """Note that a value is answered."""
 
     # ----
 
     @override
     def placed(self) -> None:
-        self.events = Eventful(self.scope, self.location, self.upstream, Requests(), arrived=self._arrived)
+        self._pace = Pace(self.run)
+        self.events = Eventful(
+            self.scope, self.location, self.upstream, Requests(), arrived=self._arrived, many=True, pace=self._pace
+        )
+        self._input = Input(self.upstream)
 
     @override
     async def acquire(self) -> None:
@@ -87,6 +93,8 @@ class KeepLatest(Kernel[Any]):
             if self._given is None:
                 self._given = self._pick()
             self._read_on()
+            if self._given is None:
+                self._given = self._pick()
             if self._given is not None:
                 (time, value), self._given = self._given, None
                 self.location.drop(time)
@@ -109,18 +117,22 @@ class KeepLatest(Kernel[Any]):
         return None
 
     def _read_on(self) -> None:
-        if not self._end.known and not any(kept.final for kept in self._kept.values()):
-            self.events.ask(self.run.limit)
+        """Take what has arrived, run by run, then ask for more. A value that nothing can replace is answered first."""
+        while not (self._end.known or any(kept.final for kept in self._kept.values())):
+            if not self._input.left:
+                self.events.ask(self.run.limit)
+                return
+            # A value that is due now is given, whether the tick or its replacement came first.
+            self._give()
+            now, time = trio.current_time(), self._input.time
+            for value in self._input.part(self._input.run()).values:
+                self._take(time, value, now)
+            self._settle()
 
     def _arrived(self, answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, Batch):
-            now = trio.current_time()
-            # What is due in this very moment goes out, whichever came first: the tick, or what would replace it.
-            self._give()
-            for value in answer.values:
-                self._take(answer.time, value, now)
-            self.upstream.settle()
-            self._settle()
+            self._pace.took()
+            self._input.put(answer)
             self._read_on()
         else:
             self._end.end(answer)
@@ -139,11 +151,11 @@ class KeepLatest(Kernel[Any]):
 
     def _give(self) -> None:
         if self._waited_for and self._given is None:
-            # Somebody waits: what is due now is his, and cannot be replaced before he is back.
+            # An ask is waiting: it gets the value that is due now, which must not be replaced before the ask resumes.
             self._given = self._pick()
 
     def _settle(self) -> None:
-        """Find the times that are complete."""
+        """Mark the times that are complete."""
         while self.events.requests and (complete := self.events.complete()):
             for time in complete:
                 del self.events.requests[time]
@@ -191,7 +203,7 @@ class _Sample(KeepLatest):
     @override
     def due(self, kept: Latest, now: float) -> bool:
         self._count(now)
-        # What comes in the very moment of a tick is for the next one, whichever of the two is first.
+        # A value that arrives exactly at a tick counts for the next one, whichever is processed first.
         return kept.came < self._first + self._ticks * self.seconds
 
     @override
@@ -207,43 +219,46 @@ class _Sample(KeepLatest):
 
 @transformer
 def throttle(seconds: Seconds) -> Same[A]:
-    """Give the first value at once, and after any value nothing for so many seconds, then the latest that came.
+    """Give at most one value in any `seconds`: the first at once, then the latest of each period; drop the others.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.throttle(60), ps.collect()))
     ['a', 'c']
 
-    What is kept goes out at the latest when the stream ends or, before its failure, fails. It fires on trio's clock,
-    also while upstream is silent. It reads on whether anybody asks or not, and what nobody has asked for yet is
-    replaced as well: back-pressure ends here.
+    `debounce` waits for a pause, `sample` follows the ticks of a clock, and `rate_limit` drops nothing.
 
-    Logical times are never mixed: a value is replaced by a later one at the same time only, and when its time is
-    complete the last value at it goes out, whatever the clock says. What is kept is held at its time.
+    A kept value is given no later than the end of the stream, or before its failure. Periods follow trio's clock, even
+    while upstream is silent. Upstream is read continuously, whether values are asked for or not, and a later value
+    replaces one that was not asked for yet: back-pressure ends here.
+
+    Logical times do not mix: a value is replaced only by a later value at the same time. When a time is complete, its
+    last value is given, whatever the clock says. A kept value is held at its time.
     """
     return opens(_Throttle(seconds))
 
 
 @transformer
 def debounce(seconds: Seconds) -> Same[A]:
-    """Give a value when so many seconds have passed without another: the last one of every burst.
+    """Give the latest value once no other has arrived for `seconds`: the last of every burst; drop the others.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.debounce(60), ps.collect()))
     ['c']
 
-    Ends, back-pressure and logical times: as `throttle`.
+    The end of the stream, back-pressure and logical times are handled as in `throttle`.
     """
     return opens(_Debounce(seconds))
 
 
 @transformer
 def sample(seconds: Seconds) -> Same[A]:
-    """Give, every so many seconds from the first ask on, the latest value, if one came since the last tick.
+    """Give the latest value every `seconds`, if one arrived since the last tick; drop the others.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.sample(60), ps.collect()))
     ['c']
 
-    What comes in the very moment of a tick is for the next one. Ends, back-pressure and logical times: as `throttle`.
+    The clock starts at the first ask. A value that arrives exactly at a tick counts for the next one. The end of the
+    stream, back-pressure and logical times are handled as in `throttle`.
     """
     return opens(_Sample(seconds))

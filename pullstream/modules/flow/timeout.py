@@ -1,4 +1,4 @@
-"""`timeout`: no ask is outstanding for longer."""
+"""`timeout`: a limit on how long an ask may be outstanding."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,6 @@ class _Timeout(Passing):
     traits = attrs.evolve(Passing.traits, clocked=True)
 
     outside: ClassVar[bool] = True
-    takes_many = True
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -30,17 +29,17 @@ class _Timeout(Passing):
         with trio.move_on_after(self._seconds):
             return await super().taken(limit)
         if self.slot is not None:
-            # It came in the very step of the deadline.
+            # The answer arrived in the same scheduler step as the deadline.
             return await super().taken(limit)
         raise AskTimeout(
-            f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, give it "
-            f"longer, or look with progress.explain() at what it waits for",
+            f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, allow more "
+            f"time, or see what it waits for with progress.explain()",
         )
 
 
 @transformer
 def timeout(seconds: Seconds) -> Same[A]:
-    """Fail with `AskTimeout`, which is a `TimeoutError`, when upstream leaves an ask without an answer for so long.
+    """Fail with `AskTimeout`, a `TimeoutError`, if upstream does not answer an ask within `seconds`.
 
     >>> import trio, pullstream as ps
     >>> async def stuck(n):
@@ -50,7 +49,7 @@ def timeout(seconds: Seconds) -> Same[A]:
         ...
     pullstream.errors.AskTimeout: timeout, composed at ...: upstream did not answer within 0.01 s...
 
-    The clock, trio's, runs while an ask is outstanding, from the ask to its first value; it does not run while nobody
-    asks. What is upstream is told (R8), and let go.
+    The time runs on trio's clock from each ask to its first value; it does not run while no ask is outstanding. On a
+    timeout, upstream is notified (R8) and released.
     """
     return opens(_Timeout(seconds))

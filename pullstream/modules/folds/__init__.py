@@ -1,1 +1,1 @@
-"""Folds, per time, per key, and running."""
+"""Folds: per time, per key, and running."""

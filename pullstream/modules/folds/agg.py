@@ -1,8 +1,9 @@
-"""Aggregates: ready-made folds, for `aggregate`, `reduce_by_key`, `reduce_by_time`, `accumulate` and `scan`.
+"""Ready-made folds, for `reduce`, `reduce_by_time`, `reduce_by_key`, `aggregate`, `accumulate` and `scan`.
 
-Each but `count` takes `of`, a function that gives what it is about, a number say, of a value. All have a `merge`, so
-parts of the values can be aggregated apart (`Fold.partial`, `Fold.merging`). None is not skipped (SQL skips it), and is
-mostly a TypeError: `filter` it out first, or have `of` give something for it.
+Every fold except `count` takes `of`, a function that is applied to each value first: `agg.sum(of)` adds up its results.
+All folds have a `merge`, so parts of the values can be folded separately (`Fold.partial`, `Fold.merging`). Unlike in
+SQL, None is not skipped and usually raises a TypeError: `filter` it out first, or let `of` replace it. Without values,
+`count`, `count_unique` and `sum` give 0, `top` gives [], and the others raise ValueError.
 
 >>> import pullstream as ps
 >>> from pullstream import agg
@@ -14,12 +15,12 @@ import heapq
 import operator
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Annotated, Any, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast, overload
 
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Call, Positive, Sync, checked
+from pullstream.blueprint import Call, Example, Positive, Sync, checked
 from pullstream.blueprint.parts import Function
 from pullstream.engine.parts.fold import Fold, folds, itself, one_more
 
@@ -27,17 +28,19 @@ A = TypeVar("A")
 V = TypeVar("V", default=Any)
 B = TypeVar("B")
 
-Of: TypeAlias = Annotated[Function[A, B] | None, Sync("it is called at once; map_async the values first")]
+_KEY: Final = Sync("a fold cannot await; use map_async first")
+Of: TypeAlias = Annotated[Function[A, B] | None, _KEY]
 
 
 def _part(call: Call, q: Any) -> Any:
     if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
-        raise call.refuse(f"needs a q from 0 to 1, and got {q!r}: quantile(0.5, of)")
+        raise call.refuse(f"needs q from 0 to 1, but got {q!r}. Example: quantile(0.5, of)")
     return q
 
 
+@checked
 def count() -> Fold[Any, int]:
-    """The number of values."""
+    """Count the values."""
     return Fold(int, one_more, merge=operator.add)
 
 
@@ -49,9 +52,9 @@ def sum(of: Function[A, B], start: B | int = 0) -> Fold[A, B]: ...
 def sum(*, start: B) -> Fold[B, B]: ...
 @checked
 def sum(of: Of[Any, Any] = None, start: Any = 0) -> Fold[Any, Any]:
-    """The sum of all; `start` is the sum of nothing, for what is not a number: `start=timedelta()`.
+    """Sum the values. `start` is the sum of no values; set it for values that are not numbers: `start=timedelta()`.
 
-    Where parts are merged it is in each of them, so it must then really be the sum of nothing.
+    If partial results are merged, every part begins with `start`, so it must be neutral.
     """
     return Fold(partial(itself, start), partial(_plus, of or itself), merge=operator.add)
 
@@ -62,7 +65,7 @@ def min() -> Fold[V, V]: ...
 def min(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def min(of: Of[Any, Any] = None) -> Fold[Any, Any]:
-    """The least; of several that are equal, the first."""
+    """Find the least value; among equal ones, the first."""
     return Fold(list, partial(_less, of or itself), _only, _less_of)
 
 
@@ -72,21 +75,38 @@ def max() -> Fold[V, V]: ...
 def max(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def max(of: Of[Any, Any] = None) -> Fold[Any, Any]:
-    """The greatest; of several that are equal, the first."""
+    """Find the greatest value; among equal ones, the first."""
     return Fold(list, partial(_greater, of or itself), _only, _greater_of)
 
 
 @checked
+def min_by(of: Annotated[Function[V, Any], _KEY]) -> Fold[V, V]:
+    """Find the value for which `of` is least; among equal ones, the first.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["melon", "fig", "plum"]), ps.reduce(ps.agg.min_by(len))))
+    'fig'
+    """
+    return Fold(list, partial(_less_by, of), _value, _less_by_of)
+
+
+@checked
+def max_by(of: Annotated[Function[V, Any], _KEY]) -> Fold[V, V]:
+    """Find the value for which `of` is greatest; among equal ones, the first."""
+    return Fold(list, partial(_greater_by, of), _value, _greater_by_of)
+
+
+@checked
 def mean(of: Of[V, Any] = None) -> Fold[V, Any]:
-    """The arithmetic mean."""
+    """Compute the arithmetic mean."""
     return Fold(list, partial(_add_up, of or itself), _mean, _added_up)
 
 
 @checked
 def quantile(q: Annotated[float, _part], of: Of[V, Any] = None) -> Fold[V, Any]:
-    """The value below which a part `q`, from 0 to 1, of all lie: 0.5 is the median.
+    """Compute the `q`-quantile, with `q` from 0 to 1: 0.5 is the median.
 
-    Between two values it is interpolated, linearly. All are kept until the end.
+    Between two values, it is interpolated linearly. All values are kept until the end.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([10, 0, 5, 1]), ps.reduce_by_time(ps.agg.quantile(0.5)), ps.collect()))
@@ -97,7 +117,7 @@ def quantile(q: Annotated[float, _part], of: Of[V, Any] = None) -> Fold[V, Any]:
 
 @checked
 def top(k: Positive, of: Of[V, Any] = None) -> Fold[V, list[V]]:
-    """The `k` values of which `of` gives the most, the greatest first; of those that are equal, the first ones.
+    """Find the `k` values for which `of` is greatest, greatest first; among equal ones, the first.
 
     >>> import pullstream as ps
     >>> from pullstream import agg
@@ -108,16 +128,16 @@ def top(k: Positive, of: Of[V, Any] = None) -> Fold[V, list[V]]:
 
 
 @checked
-def distinct(of: Of[V, Hashable] = None) -> Fold[V, int]:
-    """The number of different values; each is kept until the end."""
+def count_unique(of: Of[V, Hashable] = None) -> Fold[V, int]:
+    """Count the distinct values. Each one is kept until the end."""
     return Fold(set, partial(_include, of or itself), len, _all_seen)
 
 
 @checked
-def several(**aggregates: Annotated[Fold[A, Any], folds]) -> Fold[A, dict[str, Any]]:
-    """Several aggregates of the same values at once, with a name for each; the result is a dict.
+def several(**aggregates: Annotated[Fold[A, Any], folds, Example("n=agg.count()")]) -> Fold[A, dict[str, Any]]:
+    """Compute several named aggregates of the same values; the result is a dict.
 
-    It has a `merge` if all of them do.
+    It has a `merge` if all of its folds do.
 
     >>> import pullstream as ps
     >>> from pullstream import agg
@@ -130,7 +150,7 @@ def several(**aggregates: Annotated[Fold[A, Any], folds]) -> Fold[A, dict[str, A
     return Fold(every.initial, every.step, every.finish, every.merge if merges else None)
 
 
-# Functions by name, and no closures, so that a blueprint can be pickled by name as well.
+# Module-level functions instead of closures, so that a blueprint can be pickled.
 
 
 def _plus(of: Callable[[Any], Any], total: Any, value: Any) -> Any:
@@ -160,13 +180,42 @@ def _greater_of(best: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _only(best: list[Any]) -> Any:
+    if not best:
+        raise ValueError("no values, so there is no least or greatest one")
     return best[0]
+
+
+def _less_by(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
+    key = of(value)
+    if not best or key < best[0]:
+        best[:] = [key, value]
+    return best
+
+
+def _greater_by(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
+    key = of(value)
+    if not best or best[0] < key:
+        best[:] = [key, value]
+    return best
+
+
+def _less_by_of(best: list[Any], other: list[Any]) -> list[Any]:
+    return other if other and (not best or other[0] < best[0]) else best
+
+
+def _greater_by_of(best: list[Any], other: list[Any]) -> list[Any]:
+    return other if other and (not best or best[0] < other[0]) else best
+
+
+def _value(best: list[Any]) -> Any:
+    _only(best)
+    return best[1]
 
 
 def _add_up(of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:
     number = of(value)
     if state:
-        # Not in place: what is there is a value of the user's.
+        # Not in place: the first state is one of the user's objects.
         state[:] = [state[0] + number, state[1] + 1]
     else:
         state[:] = [number, 1]
@@ -178,6 +227,8 @@ def _added_up(state: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _mean(state: list[Any]) -> Any:
+    if not state:
+        raise ValueError("no values, so there is no mean")
     total, number = state
     return total / number
 
@@ -193,6 +244,8 @@ def _all_kept(numbers: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _quantile(q: float, numbers: list[Any]) -> Any:
+    if not numbers:
+        raise ValueError("no values, so there is no quantile")
     numbers.sort()
     place = q * (len(numbers) - 1)
     below = int(place)
@@ -201,7 +254,7 @@ def _quantile(q: float, numbers: list[Any]) -> Any:
 
 
 def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:
-    """Keep the greatest in a heap; beside it, how many there have been, by which equal ones are told apart."""
+    """Keep the greatest values in a heap. The number of values so far orders equal ones."""
     if not state:
         state[:] = [0, []]
     number, heap = state
@@ -215,7 +268,7 @@ def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> lis
 
 
 def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
-    """Push another heap's values as if they had come after these."""
+    """Push another heap's values as if they had arrived after these."""
     if not other:
         return state
     if not state:
@@ -232,7 +285,8 @@ def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _greatest_first(state: list[Any]) -> list[Any]:
-    return [value for _, _, value in sorted(state[1], key=lambda entry: entry[:2], reverse=True)]
+    heap: list[tuple[Any, int, Any]] = state[1] if state else []
+    return [value for _, _, value in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
 
 
 def _include(of: Callable[[Any], Hashable], seen: set[Hashable], value: Any) -> set[Hashable]:
@@ -247,7 +301,7 @@ def _all_seen(seen: set[Hashable], other: set[Hashable]) -> set[Hashable]:
 
 @attrs.frozen
 class _All:
-    """The parts of the fold that does several at once."""
+    """The functions of the fold that computes several others."""
 
     folds: tuple[tuple[str, Fold[Any, Any]], ...]
 
@@ -265,3 +319,15 @@ class _All:
     def merge(self, states: list[Any], others: list[Any]) -> list[Any]:
         merges = [cast("Callable[[Any, Any], Any]", fold.merge) for _, fold in self.folds]
         return [merge(state, other) for merge, state, other in zip(merges, states, others, strict=True)]
+
+
+__all__ = ["count", "count_unique", "max", "max_by", "mean", "min", "min_by", "quantile", "several", "sum", "top"]
+
+if not TYPE_CHECKING:
+
+    def __dir__() -> list[str]:
+        return __all__
+
+    def __getattr__(name: str) -> Any:
+        hint = ": it is called count_unique now" if name == "distinct" else ""
+        raise AttributeError(f"module 'pullstream.agg' has no attribute {name!r}{hint}", name=name)

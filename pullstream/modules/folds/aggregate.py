@@ -1,11 +1,11 @@
-"""`aggregate`: several folds of the same values at once, with a name for each."""
+"""`aggregate`: several named folds of the same values."""
 
 from collections.abc import Hashable
 from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint import Example, Key, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
@@ -31,9 +31,9 @@ def aggregate(
     key: Key[Any, Hashable] | None = None,
     eager: bool = False,
     on_error: OnError[Any] = "fail",
-    **aggregates: Annotated[Fold[Any, Any], folds],
+    **aggregates: Annotated[Fold[Any, Any], folds, Example("n=agg.count()")],
 ) -> Transformer[Any, Any]:
-    """Compute several aggregates of the values of each time, or of each key and time, when the time is complete.
+    """Compute several named results for each time, or for each key and time; emit them when the time is complete.
 
     >>> import pullstream as ps
     >>> sales = ps.values([("tea", 3), ("rice", 5), ("tea", 4)])
@@ -41,7 +41,8 @@ def aggregate(
     >>> ps.run(ps.pipe(sales, table, ps.collect()))
     [('tea', {'n': 2, 'most': 4}), ('rice', {'n': 1, 'most': 5})]
 
-    Without a key the result is the dict alone. Any `Fold` is an aggregate; `ps.agg` has those that are often needed.
-    Order, `eager` and `on_error` are those of `reduce_by_key`.
+    Each keyword argument names a result, and its value is a `Fold`; `ps.agg` has ready-made ones. Without `key`, the
+    result is the dict alone. For a single result per key, use `reduce_by_key`. Order, `eager` and `on_error` are as in
+    `reduce_by_key`.
     """
     return opens(Folding(several(**aggregates), key=key, eager=eager, on_error=on_error))

@@ -1,4 +1,4 @@
-"""Results per time, and per key and time: `reduce_by_time`, `reduce_by_key`, `count_by_key`."""
+"""`reduce_by_time`, `reduce_by_key` and `count_by_key`: results per time, and per key and time."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function, WithCounts
 from pullstream.decorators import opens, transformer
+from pullstream.engine.interfaces import Inline
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.countable import before_last, countable, seldom
@@ -25,8 +26,8 @@ V = TypeVar("V", default=Any)
 S = TypeVar("S")
 
 
-class PerTime(Notified, Generic[S]):
-    """A state for each time, from its first value until it is complete."""
+class PerTime(Notified, Inline, Generic[S]):
+    """Keeps a state for each time, from its first value until the time is complete."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +35,7 @@ class PerTime(Notified, Generic[S]):
 
     @abstractmethod
     def new(self) -> S:
-        """The state of a time before its first value."""
+        """Make the state of a time, before its first value."""
 
     @abstractmethod
     def add(self, time: Hashable, state: S, values: Sequence[Any]) -> None:
@@ -42,22 +43,22 @@ class PerTime(Notified, Generic[S]):
 
     @abstractmethod
     def results(self, time: Hashable, state: S) -> Sequence[Any]:
-        """The values that are answered of a time's state when it is complete."""
+        """Give the values to answer for a time's state when the time is complete."""
 
     @override
     def receive(self, time: Hashable, values: Sequence[Any]) -> None:
         self.add(time, self._state(time), values)
 
     def add_each(self, times: Sequence[Hashable], states: Iterable[S], values: Iterable[Any]) -> None:
-        """Take each value into the state of its time, as `add` does; read no value before its turn."""
-        raise NotImplementedError(f"{type(self).__name__} takes many times, and does not say how")
+        """Take each value into the state of its time, as `add` does. No value may be read before its turn."""
+        raise NotImplementedError(f"{type(self).__name__} receives multi-time batches, so it must define add_each()")
 
     @override
     def receive_many(self, batch: TimedBatch[Any]) -> None:
         times = batch.times
         if seldom(batch) or not in_one_order(times):
-            # Anything may be wrong with these, and what comes before it has its result. Or the times change seldom:
-            # then those of each are taken at once.
+            # Times without one order may fail anywhere, and the values before the failure must still be counted. If
+            # times change seldom, one `add` per time is faster.
             super().receive_many(batch)
             return
         values = countable(batch)
@@ -82,13 +83,19 @@ class PerTime(Notified, Generic[S]):
 
 
 class Folding(PerTime[Table]):
-    """Answers what the values of each time accumulate to."""
+    """Emits the accumulated results of each time."""
 
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
         self._accumulator = Accumulator(fold, **options)
-        # A result so far comes after the results of the times before.
-        self.takes_many = not self._accumulator.eager
+
+    @override
+    def receive_many(self, batch: TimedBatch[Any]) -> None:
+        if self._accumulator.eager:
+            # An eager result must follow the results of the times that are complete by then.
+            Notified.receive_many(self, batch)
+        else:
+            super().receive_many(batch)
 
     @override
     def new(self) -> Table:
@@ -119,15 +126,16 @@ class Folding(PerTime[Table]):
 def reduce_by_time(
     fold: Annotated[Fold[A, R], a_fold], *, eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, R]:
-    """Fold the values of each time; the result comes when the time is complete, and not before.
+    """Fold the values of each time into one result, which is emitted when the time is complete.
 
     >>> import pullstream as ps
     >>> sales = ps.values([(1, 3), (1, 5), (2, 4)], time=lambda sale: sale[0])
     >>> ps.run(ps.pipe(sales, ps.reduce_by_time(ps.agg.sum(lambda sale: sale[1])), ps.collect(timed=True)))
     [(1, 8), (2, 4)]
 
-    Times come as they complete, the least first; a time without values has no result. For `eager` and `on_error` see
-    `reduce_by_key`.
+    Results are emitted as times complete, earliest first. A time without values has no result. `reduce_by_key` folds
+    per key and time, `aggregate` computes several named results, `accumulate` carries its state from time to time, and
+    `reduce` folds the whole stream. `eager` and `on_error` are as in `reduce_by_key`.
     """
     return opens(Folding(fold, eager=eager, on_error=on_error))
 
@@ -140,7 +148,7 @@ def reduce_by_key(
     eager: bool = False,
     on_error: OnError[A] = "fail",
 ) -> Transformer[A, tuple[K, R]]:
-    """Fold the values of each key and time; `(key, result)` pairs come when the time is complete, and not before.
+    """Fold the values of each key and time; emit `(key, result)` pairs when the time is complete.
 
     >>> import pullstream as ps
     >>> words = ps.values([(1, "a"), (1, "b"), (1, "a"), (2, "a")], time=lambda pair: pair[0])
@@ -148,12 +156,12 @@ def reduce_by_key(
     >>> ps.run(ps.pipe(words, counts, ps.collect()))
     [('a', 2), ('b', 1), ('a', 1)]
 
-    The pairs of a time come in the order in which their keys were first seen; times come as they complete, the least
-    first. The states of a time are kept until then, and dropped with it.
+    The pairs of a time are in the order in which their keys first arrived. Times complete earliest first. The states of
+    a time are dropped once it is complete.
 
-    With `eager=True` the result so far comes after every value as well. `finish` is then called with states that go
-    on: it must not give away one that `step` changes in place. With `on_error` (see `map`) a value whose key or step
-    raises is left out, and counted, or goes to a sink; what `finish` raises is no value's fault.
+    With `eager=True`, the result so far is also emitted after every value. `finish` is then called while the fold
+    continues, so it must not return an object that `step` changes in place. With `on_error` (see `map`), a value whose
+    key or step raises is left out and counted, or goes to a sink. An error in `finish` fails the stream.
     """
     return opens(Folding(fold, key=key, eager=eager, on_error=on_error))
 
@@ -171,12 +179,12 @@ def count_by_key(
     eager: bool = False,
     on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, tuple[Any, int]]:
-    """Count the values of each key and time; `(key, count)` pairs come when the time is complete, and not before.
+    """Count the values of each key and time; emit `(key, count)` pairs when the time is complete.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abca"), ps.count_by_key(), ps.collect()))
     [('a', 2), ('b', 1), ('c', 1)]
 
-    Without `key` a value is its own. Order, `eager` and `on_error` are those of `reduce_by_key`.
+    Without `key`, a value is its own key. Order, `eager` and `on_error` are as in `reduce_by_key`.
     """
     return opens(Folding(count(), key=key or itself, eager=eager, on_error=on_error))

@@ -1,1 +1,1 @@
-"""Values put together, and streams taken apart, by count, by content or by key."""
+"""Modules that put values together or take streams apart: by count, by content or by key."""

@@ -1,4 +1,4 @@
-"""`batch`: lists of values, by count and by time."""
+"""`batch`: lists of values, by count or by the clock."""
 
 from collections.abc import Sequence
 from math import inf
@@ -15,7 +15,7 @@ from pullstream.engine.parts.groups import Gather, Part
 A = TypeVar("A", default=Any)
 
 MOST: Final = 10_000
-"""The most values of a list when nothing is said."""
+"""The default limit on the length of a list."""
 
 
 class _Row(Part):
@@ -34,7 +34,7 @@ class _Row(Part):
         if full:
             out.extend(row[start : start + count] for start in range(0, full, count))
             self._kept = row[full:]
-        # The first value kept may have come with this batch, or before it.
+        # The first kept value may have arrived with this batch or with an earlier one.
         if self._seconds is not None and (full or self.deadline == inf):
             self.deadline = trio.current_time() + self._seconds
 
@@ -52,15 +52,16 @@ class _Row(Part):
 
 @transformer
 def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> Lists[A]:
-    """Put values together in lists of `count`.
+    """Group values into lists of `count`, which do not overlap.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abcde"), ps.batch(2), ps.collect()))
     [['a', 'b'], ['c', 'd'], ['e']]
 
-    A list is shorter when its time is complete, because all its values are at one time, or when the stream ends or
-    fails; it is never empty. With `seconds`, it comes at the latest so many seconds after its first value arrived, on
-    trio's clock, also when nothing else arrives. Without `count`, it holds at most 10,000.
+    All values of a list are at one time. A list is shorter if that time completes, or if the stream ends or fails; it
+    is never empty. With `seconds`, a list is given at most that long after its first value arrived, by trio's clock,
+    even if nothing else arrives. Without `count`, a list has at most 10,000 values. For lists that overlap, use
+    `windowed`.
     """
     most = MOST if count is None else count
-    return opens(Gather(lambda: _Row(most, seconds), clocked=seconds is not None))
+    return opens(Gather(lambda: _Row(most, seconds), clocked=seconds is not None, sizes=(most, most)))

@@ -1,7 +1,8 @@
-"""`group_by`: every key's values through a stream of their own."""
+"""`group_by`: a stream of its own for the values of each key."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Annotated, Any, cast
 
 import attrs
@@ -11,11 +12,14 @@ from pullstream.blueprint import Call, Positive, Sync, Transformer
 from pullstream.blueprint.parts import Function, Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.interfaces import Inline
+from pullstream.engine.nested.inline import InlineRow, Place, members_of
 from pullstream.engine.nested.inner_inputs import Portion
 from pullstream.engine.nested.inner_streams import follow_inner, inner_frontier, open_below
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
-from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.notified import Notified
+from pullstream.engine.parts.pace import WaitingPace
 from pullstream.errors import blame
 from pullstream.failures import caught
 from pullstream.protocol import Batch, Done
@@ -27,10 +31,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _Group(Inner):
-    """A key's stream: what goes in, what comes out, and what of that waits."""
+    """The stream of a key: its input and its output."""
 
     closing = False
-    """Whether it was ended to make room; its key begins anew."""
+    """Whether it was ended to make room; its key then starts a new group."""
 
     def __init__(self, key: Hashable, feed: Portion, lane: Lane[Any]) -> None:
         super().__init__(lane)
@@ -39,10 +43,10 @@ class _Group(Inner):
 
 
 class GroupBy(SideBySide[_Group]):
-    """Deals values out to a stream for each key, and answers as these do.
+    """Deals values out to a stream for each key, and answers with their results.
 
-    Upstream is asked again when every value before has been taken by its group, so no more waits than was asked for.
-    Times are the same inside and outside: what may come to the input may come to every group.
+    Upstream is asked again when the groups have taken all earlier values, so no more values wait than were asked for.
+    Times are the same inside and outside: a time that may reach the input may reach every group.
     """
 
     traits = attrs.evolve(SideBySide.traits, asks_apart=True)
@@ -59,23 +63,25 @@ class GroupBy(SideBySide[_Group]):
         self._dealt: list[Portion] = []
         self._time: Hashable = None
         self._pending: deque[Any] = deque()
-        self._pace = Pace()
+        self._pace = WaitingPace()
 
     def mirrored(self) -> Iterable[Hashable]:
-        """The times that may still come out of any group."""
+        """Give the times that may still come out of any group."""
         return Antichain(time for lane in self.inner for time in inner_frontier(lane))
 
     @override
-    def ask_outer(self, limit: int) -> None:
-        if not self.outer.known and not self._pending and not any(len(feed) for feed in self._dealt):
-            self._dealt.clear()
-            self.ask_beside(self.upstream, min(limit, self._pace.next()))
+    def wanted(self, limit: int) -> int:
+        while self._dealt and not len(self._dealt[-1]):
+            self._dealt.pop()
+        if self._pending or self.owed or self._dealt:
+            return 0
+        return min(limit, self._pace.next())
 
     @override
-    def deal(self) -> None:
+    def deal(self, limit: int) -> None:
         if not self._pending:
             return
-        # Until one has to wait for an older group to end.
+        # Until a value has to wait for an older group to end.
         try:
             while self._pending:
                 value = self._pending[0]
@@ -96,18 +102,20 @@ class GroupBy(SideBySide[_Group]):
                     self._dealt.append(group.feed)
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
             blame(exc, str(self.location))
+            # What is left of the batch stays in flight: its time is not complete.
             self._pending.clear()
             self.end(exc)
-        self.upstream.ack()
+        else:
+            self.upstream.ack()
 
     def _group(self, key: Hashable) -> _Group | None:
-        """The key's group; None while there is no room for it."""
+        """Give the group of a key; None while there is no room for it."""
         group = self._groups.pop(key, None)
         if group is None:
             if self._capacity is not None and len(self._groups) >= self._capacity and not self._make_room():
                 return None
             group = self._open(key)
-        # Those that have waited longest for a value come first.
+        # Keep the groups in the order of their latest value.
         self._groups[key] = group
         return None if group.closing else group
 
@@ -115,7 +123,9 @@ class GroupBy(SideBySide[_Group]):
         given = self._transformer
         transformer = cast("object", given if isinstance(given, Transformer) else given(key))
         if not isinstance(transformer, Transformer):
-            raise TypeError(f"group_by needs a transformer for each key, and was given {transformer!r} for {key!r}")
+            raise TypeError(
+                f"group_by needs a transformer for each key, but its function returned {transformer!r} for {key!r}"
+            )
         feed = Portion(cast("Lane[Any]", self.upstream), self.changed)
         lane = open_below(self, cast("Transformer[Any, Any]", transformer), feed)
         group = _Group(key, feed, lane)
@@ -124,7 +134,7 @@ class GroupBy(SideBySide[_Group]):
         return group
 
     def _make_room(self) -> bool:
-        """Forget the group that has waited longest for a value; False if it has to end first."""
+        """Forget the group that has waited longest for a value; False if it must end first."""
         oldest = next(iter(self._groups.values()))
         if oldest.lane not in self.inner:
             del self._groups[oldest.key]
@@ -151,45 +161,196 @@ class GroupBy(SideBySide[_Group]):
 
     @override
     def gone(self, stream: _Group) -> None:
-        # One that has ended by itself keeps its place, so that the values of its key are known to be left out.
+        # A group that has ended by itself keeps its place, so that later values of its key are left out.
         if stream.closing:
             del self._groups[stream.key]
+
+
+class GroupRows(Notified, Inline):
+    """Runs a row of modules for each key without an edge, so a key costs only its state."""
+
+    traits = attrs.evolve(Notified.traits, reorders=True)
+
+    def __init__(
+        self, key: Callable[[Any], Hashable], transformer: Transformer[Any, Any], capacity: int | None, on_error: object
+    ) -> None:
+        super().__init__()
+        self._catches = catches(on_error)
+        self._key = key
+        self._transformer = transformer
+        # Stages answer one value per value; a fold inside consumes more than it emits.
+        members = members_of(transformer) or ()
+        self.own_pace = any(isinstance(member, Notified) and member.own_pace for member, _ in members)
+        self._capacity = capacity
+        self._rows: dict[Hashable, InlineRow] = {}
+        """The row of each key; with a capacity, in the order of their latest values."""
+        self._asked: dict[Hashable, dict[InlineRow, None]] = {}
+        """The rows to notify when a time is complete."""
+        self._results: list[tuple[Hashable, list[tuple[Hashable, Any]]]] = []
+        """The results of this step, in runs at one time."""
+        self._failing: InlineRow | None = None
+
+    @cached_property
+    def _place(self) -> Place:
+        return Place(self)
+
+    @override
+    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+        key, rows, bounded = self._key, self._rows, self._capacity
+        portions: dict[Hashable, list[Any]] = {}
+        failure: BaseException | None = None
+        try:
+            for value in values:
+                try:
+                    name = key(value)
+                    portion = portions.get(name)
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    self.give(time, (caught(value, exc),))
+                    continue
+                if portion is None:
+                    if name not in rows:
+                        if bounded and len(rows) >= bounded:
+                            # Feed the earlier values first.
+                            before, portions = portions, {}
+                            self._feed(time, before)
+                            self._forget_oldest()
+                        rows[name] = self._open(name)
+                    portions[name] = portion = []
+                portion.append(value)
+                if bounded:
+                    rows[name] = rows.pop(name)
+        except BaseException as exc:  # noqa: BLE001 - raised after what came before it
+            failure = exc
+        self._feed(time, portions)
+        if failure is not None:
+            raise failure
+
+    def _feed(self, time: Hashable, portions: Mapping[Hashable, Sequence[Any]]) -> None:
+        """Give rows their values. If one fails, the others still take theirs, some of which came earlier."""
+        failure: BaseException | None = None
+        for name, portion in portions.items():
+            row = self._rows[name]
+            try:
+                row.feed(time, portion)
+            except BaseException as exc:  # noqa: BLE001 - raised after what the others have given
+                if failure is None:
+                    failure, self._failing = exc, row
+            self._note(row, time)
+        self._deliver()
+        if failure is not None:
+            raise failure
+
+    def _note(self, row: InlineRow, time: Hashable) -> None:
+        """Register a row for the times that it waits for."""
+        if row.over:
+            self._forget(row)
+        elif time not in row.times and row.waits(time):
+            row.times.add(time)
+            if time not in self._asked:
+                self._asked[time] = {}
+                self.remind(time)
+            self._asked[time][row] = None
+
+    @override
+    def forget(self, time: Hashable) -> None:
+        super().forget(time)
+        for row in self._asked.pop(time, ()):
+            row.times.discard(time)
+            row.forget(time)
+
+    def _forget(self, row: InlineRow) -> None:
+        for time in row.times:
+            del self._asked[time][row]
+        row.times.clear()
+
+    def _open(self, name: Hashable) -> InlineRow:
+        members = members_of(self._transformer)
+        assert members is not None, "they were once"
+        return InlineRow(members, self._place, partial(self._result, name))
+
+    def _forget_oldest(self) -> None:
+        row = self._rows.pop(next(iter(self._rows)))
+        self._step(row, row.finish)
+        self._forget(row)
+
+    @override
+    def complete(self, time: Hashable) -> None:
+        for row in self._asked.pop(time):
+            row.times.discard(time)
+            self._step(row, row.complete, time)
+            if row.over:
+                self._forget(row)
+
+    @override
+    def failed(self) -> None:
+        for row in self._rows.values():
+            self._step(row, row.fail)
+
+    def _step(self, row: InlineRow, step: Callable[..., None], *args: Any) -> None:
+        try:
+            step(*args)
+        except BaseException:
+            self._failing = row
+            raise
+        finally:
+            self._deliver()
+
+    def _result(self, name: Hashable, time: Hashable, values: Sequence[Any]) -> None:
+        results = self._results
+        if not results or results[-1][0] != time:
+            results.append((time, []))
+        results[-1][1].extend([(name, value) for value in values])
+
+    def _deliver(self) -> None:
+        results, self._results = self._results, []
+        for time, pairs in results:
+            self.give(time, pairs)
+
+    @override
+    def culprit(self) -> str:
+        return "" if self._failing is None else self._failing.culprit()
 
 
 def _for_keys(call: Call, value: Any) -> Any:
     if isinstance(value, Transformer):
         return cast("object", value)
     if not callable(value):
-        raise call.refuse(f"needs a transformer, or a function from a key to one, and got {value!r}")
-    return Sync("it makes a transformer, which may wait for what it likes")(call, value)
+        raise call.refuse(f"needs a transformer, or a function that makes one from a key, but got {value!r}")
+    return Sync("return a transformer, which may await anything")(call, value)
 
 
 @transformer
 def group_by(
-    key: Annotated[Function[A, K], Sync("await the key first, and group the pairs")],
+    key: Annotated[Function[A, K], Sync("a key cannot be awaited; use map_async first")],
     transformer: Annotated[Onward[A, B] | Function[K, Onward[A, B]], _for_keys],
     *,
     capacity: Positive | None = None,
     on_error: OnError[A] = "fail",
 ) -> Transformer[A, tuple[K, B]]:
-    """Send every key's values through a transformer of their own; results come as they are ready, as (key, result).
+    """Send the values of each key through a transformer of their own; emit `(key, result)` pairs as results arrive.
 
     >>> import pullstream as ps
     >>> first_two = ps.group_by(lambda word: word[0], ps.take(2))
     >>> sorted(ps.run(ps.pipe(ps.values(["apple", "bread", "ale", "avocado", "beer"]), first_two, ps.collect())))
     [('a', 'ale'), ('a', 'apple'), ('b', 'beer'), ('b', 'bread')]
 
-    A group is opened at the first value of its key; a function in place of the transformer makes one for each key.
-    Groups end when the stream does. One whose transformer ends sooner takes no more values: those of its key are left
-    out. With `capacity` at most so many keys are known: for another one, the group that has waited longest for a value
-    is ended, gives what it still has, and is forgotten; it begins anew if its key comes again.
+    A group is opened at the first value of its key; pass a function instead of a transformer to make one for each key.
+    All groups end with the stream. If a group's transformer ends sooner, later values of its key are left out. With
+    `capacity`, at most that many keys are known. For a further key, the group that has waited longest for a value is
+    ended, emits its remaining results, and is forgotten; if its key returns, it starts a new group.
 
-    Times are the same inside: a module that waits until a time is complete, such as `reduce_by_key`, is told in every
-    group. Upstream is asked again when each group has taken its values, so one that is slow holds up the others; for
-    one value at first, and for more as long as groups take them in a moment. If `key` raises, or gives what has no
-    hash, see `map`; there is no "result" here.
+    Times are the same inside: a module that waits for a time to complete, such as `reduce_by_key`, is notified in every
+    group. A transformer made of stages and folds (`map`, `scan`, `batch`, `reduce_by_key` and the like) costs only the
+    state that it keeps for a key. Any other transformer runs as a stream with tasks of its own. Upstream is then asked
+    again when every group has taken its values, so a slow group delays the others. It is asked for one value at first,
+    and for more while groups take them quickly. Errors in `key`, and keys that cannot be hashed, are handled as in
+    `map`, except that there is no `on_error="result"`.
 
-    Raises:
-        BaseException: the failure of any group, or of a function (R8).
+    Raises: BaseException: the failure of any group, or of a function (R8).
     """
+    row = cast("Transformer[Any, Any]", transformer)
+    if isinstance(transformer, Transformer) and members_of(row) is not None:
+        return opens(GroupRows(key, row, capacity, on_error))
     return opens(GroupBy(key, transformer, capacity, on_error))

@@ -1,4 +1,4 @@
-"""`split`, `decode`: text and bytes that come in pieces, cut where they belong."""
+"""`split` and `decode`: cut text and bytes that arrive in chunks."""
 
 import codecs
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from pullstream.engine.parts.groups import Gather, Part
 A = TypeVar("A", default=Any)
 
 CAPACITY: Final = 2**24
-"""The longest piece, in characters or bytes, when nothing is said."""
+"""The default limit on the length of a piece, in characters or bytes."""
 
 
 class _Pieces(Part):
-    """Chunks of the piece that is not whole yet, unjoined: a long one costs what it is long, and no more."""
+    """The chunks of the incomplete piece. They are joined only once, so the cost stays linear in the length."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -29,26 +29,27 @@ class _Pieces(Part):
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         for chunk in values:
             if not isinstance(chunk, (str, bytes, bytearray)):
-                raise TypeError(f"split takes text or bytes, in pieces, and got {chunk!r}")
+                raise TypeError(f"split needs chunks of text or bytes, but got {chunk!r}")
             if chunk:
                 self.cut(chunk, out)
 
     def cut(self, chunk: Any, out: list[Any]) -> None:
-        """Give the pieces that become whole with a chunk, and keep what is left of it."""
+        """Emit the pieces that a chunk completes, and keep the rest of it."""
         raise NotImplementedError
 
     def keep(self, chunk: Any) -> None:
-        """Add to the piece that is not whole."""
+        """Add to the incomplete piece."""
         self._size += len(chunk)
         if self._size > self._capacity:
             raise ValueError(
-                f"a piece is longer than {self._capacity}, and has no end yet: give split(capacity=...) if it may be so"
+                f"a piece is longer than {self._capacity} and has not ended yet. "
+                f"Allow longer ones with split(capacity=...)"
             )
         if chunk:
             self._rest.append(chunk)
 
     def taken(self, chunk: Any) -> Any:
-        """The piece that is not whole, with what is added to it; nothing is kept then."""
+        """Take the incomplete piece, with a chunk added to it; nothing is kept then."""
         rest, self._rest, self._size = self._rest, [], 0
         return chunk[:0].join((*rest, chunk)) if rest else chunk
 
@@ -63,14 +64,14 @@ class _Pieces(Part):
 
 
 class _Lines(_Pieces):
-    """Lines as `splitlines` sees them; a carriage return that ends a chunk may be half of the end of a line."""
+    """Lines as `splitlines` finds them. A carriage return at the end of a chunk may be half of a line ending."""
 
     _half: Any = None
 
     @override
     def cut(self, chunk: Any, out: list[Any]) -> None:
         if self._half is not None:
-            # The line before ended with "\r": a "\n" now belongs to that end.
+            # The last line ended with "\r": a "\n" now belongs to that line ending.
             half, self._half = self._half, None
             if (half + chunk[:1]).splitlines() == [half[:0]]:
                 chunk = chunk[1:]
@@ -110,7 +111,7 @@ class _Separated(_Pieces):
             *pieces, rest = self.taken(chunk).split(separator)
             out.extend(pieces)
             self.keep(rest)
-        # As much as may be the beginning of a separator.
+        # The end of the rest that could begin a separator.
         self._tail = rest[max(0, len(rest) - len(separator) + 1) :]
 
 
@@ -132,9 +133,9 @@ class _Blocks(_Pieces):
 
 def _separator(call: Call, separator: Any) -> Any:
     if call["size"] is not None:
-        raise call.refuse("got both a separator and a size: it goes by one of them")
+        raise call.refuse("got both a separator and a size: pass only one of them")
     if not (isinstance(separator, (str, bytes)) and separator):
-        raise call.refuse(f"needs text or bytes as its separator, and got {separator!r}; without one it gives lines")
+        raise call.refuse(f"needs text or bytes as its separator, but got {separator!r}. Leave it out to get lines")
     return separator
 
 
@@ -153,7 +154,7 @@ def split(
     size: Positive | None = None,
     capacity: Positive = CAPACITY,
 ) -> Transformer[Any, Any]:
-    r"""Cut text, or bytes, that come in pieces of any length: into lines, at a separator, or into blocks.
+    r"""Cut text or bytes that arrive in chunks of any length: into lines, at a separator, or into blocks.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(["tea\nri", "ce\r", "\nsalt"]), ps.split(), ps.collect()))
@@ -163,10 +164,10 @@ def split(
     >>> ps.run(ps.pipe(ps.values(["abc", "de"]), ps.split(size=2), ps.collect()))
     ['ab', 'cd', 'e']
 
-    Lines end as they do for `str.splitlines` (and `bytes.splitlines`). What ends a piece is not part of it, and what
-    follows the last end comes, unless it is empty, when its time is complete: a piece is of one time, and never of
-    a stream that failed. Of one that has no end yet, `capacity` characters or bytes are kept, 16 Mi if nothing is
-    said; more are a ValueError.
+    Lines end as in `str.splitlines` (and `bytes.splitlines`). The separator is not part of a piece. The text after the
+    last separator is emitted, unless it is empty, when its time is complete; if the stream fails, it is dropped. A
+    piece never spans two times. An incomplete piece may grow to `capacity` characters or bytes, 16 Mi by default;
+    beyond that, a ValueError is raised.
     """
     if size is not None:
         return opens(Gather(lambda: _Blocks(size)))
@@ -184,7 +185,7 @@ class _Decoded(Part):
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         for chunk in values:
             if isinstance(chunk, str):
-                raise TypeError(f"decode takes bytes, and {chunk!r} is text already")
+                raise TypeError(f"decode needs bytes, but {chunk!r} is already text")
             text = self._decoder.decode(chunk)
             if text:
                 out.append(text)
@@ -197,7 +198,7 @@ class _Decoded(Part):
 
     @override
     def __len__(self) -> int:
-        # Half a character, or what was said about all that follows (a byte order mark).
+        # Half a character, or the effect of a byte order mark.
         return int(self._decoder.getstate() != self._clean)
 
 
@@ -205,7 +206,7 @@ def _encoding(call: Call, encoding: Any) -> Any:
     try:
         codecs.getincrementaldecoder(encoding)
     except (LookupError, TypeError) as exc:
-        raise call.refuse(f"knows no encoding {encoding!r}: {exc}") from None
+        raise call.refuse(f"got an unknown encoding, {encoding!r}: {exc}") from None
     return encoding
 
 
@@ -222,14 +223,14 @@ def decode(
     encoding: Annotated[str, _encoding] = "utf-8",
     errors: Annotated[Literal["strict", "replace", "ignore"], _errors] = "strict",
 ) -> Transformer[bytes, str]:
-    r"""Decode bytes that come in pieces, which may end in the middle of a character.
+    r"""Decode bytes that arrive in chunks, which may end in the middle of a character.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([b"caf\xc3", b"\xa9"]), ps.decode(), ps.collect()))
     ['caf', 'é']
 
-    Each time is a text of its own. A character that is not whole when its time is complete, or a byte that means
-    nothing, is a UnicodeDecodeError, after what came before it; `errors` is that of `bytes.decode`.
+    Each time is decoded separately. A character that is incomplete when its time is complete, or an invalid byte,
+    raises UnicodeDecodeError after the text before it has been delivered. `errors` is as in `bytes.decode`.
     """
     decoder = codecs.getincrementaldecoder(encoding)
-    return opens(Gather(lambda: _Decoded(decoder(errors))))
+    return opens(Gather(lambda: _Decoded(decoder(errors)), sizes=(1, 1)))

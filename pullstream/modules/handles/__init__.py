@@ -1,1 +1,1 @@
-"""Modules that a program steers while they run."""
+"""Modules that a program controls during the run."""

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Broadcast(Generic[T]):
-    """The handle to send with, and to listen by; made by `broadcast`. For the tasks of one thread."""
+    """A handle to send values with and to listen to; made by `broadcast`. Use it from tasks of one thread."""
 
     def __init__(self, capacity: int, *, drops: bool) -> None:
         self._site = Site.here()
@@ -32,22 +32,21 @@ class Broadcast(Generic[T]):
         self._ending = StreamEnd()
 
     def listen(self) -> Source[T]:
-        """A source of what is sent from its first ask on; to be opened by any run, any number of times."""
+        """Make a source of the values sent from its first ask on. Any number of runs may open it."""
         return Source((Module("listen", _Listener, (self,)),))
 
     @property
     def listeners(self) -> int:
-        """The number of listeners now."""
+        """The current number of listeners."""
         return len(self._listeners)
 
     async def send(self, value: T, time: Hashable = 0) -> None:
-        """Give a value to every listener; with "wait", when the last of them has room.
+        """Send a value to every listener; with `overflow="wait"`, wait until all of them have room.
 
-        A checkpoint. If it is cancelled, nobody has been given the value.
+        A checkpoint. If it is cancelled, no listener has received the value.
 
-        Raises:
-            Ended: `end` or `fail` was called before.
-            CapabilityError: `time` goes back behind what was sent before, or said with `advance`.
+        Raises: Ended: `end` or `fail` was called before. CapabilityError: `time` is before an earlier value, or before
+        a time announced with `advance`.
         """
         self._check()
         self._sending += 1
@@ -64,10 +63,9 @@ class Broadcast(Generic[T]):
             self._stir()
 
     def advance(self, time: Hashable) -> None:
-        """Say that nothing before `time` will be sent, so that what is earlier can complete.
+        """Announce that nothing before `time` will be sent, so that earlier times can complete.
 
-        Raises:
-            Ended, CapabilityError: as `send`.
+        Raises: Ended, CapabilityError: as in `send`.
         """
         self._check()
         self._follow(time)
@@ -75,11 +73,11 @@ class Broadcast(Generic[T]):
             listener.lower()
 
     def end(self) -> None:
-        """End every listener's stream after what was sent before; nothing can be sent any more."""
+        """End every listener's stream after the values sent so far. Nothing can be sent afterwards."""
         self._end(DONE)
 
     def fail(self, failure: BaseException) -> None:
-        """Fail every listener's stream; otherwise as `end`."""
+        """Fail every listener's stream; otherwise the same as `end`."""
         self._end(failure)
 
     def __repr__(self) -> str:
@@ -87,14 +85,14 @@ class Broadcast(Generic[T]):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"broadcast, made at {self._site}, cannot be pickled: it is a handle, and belongs to one program"
+            f"broadcast, made at {self._site}, cannot be pickled: it is a handle and belongs to one program"
         )
 
     # ---- for listeners
 
     @property
     def full(self) -> int:
-        """The most values that a listener may be behind."""
+        """The number of values that a listener may be behind."""
         return self._capacity
 
     @property
@@ -104,15 +102,15 @@ class Broadcast(Generic[T]):
 
     @property
     def ending(self) -> StreamEnd:
-        """The ending, when nothing is being sent any more."""
+        """The ending, once no `send` is in progress."""
         return StreamEnd() if self._sending else self._ending
 
     def join(self, listener: "_Listener") -> None:
-        """Listen from now on."""
+        """Add a listener."""
         self._listeners.append(listener)
 
     def forget(self, listener: "_Listener") -> None:
-        """Listen no more."""
+        """Remove a listener."""
         if listener in self._listeners:
             self._listeners.remove(listener)
             self.took()
@@ -125,7 +123,7 @@ class Broadcast(Generic[T]):
 
     def _check(self) -> None:
         if self._ending.known:
-            raise Ended(f"broadcast, made at {self._site}, takes nothing after end() or fail()")
+            raise Ended(f"broadcast, made at {self._site}, cannot send after end() or fail()")
 
     def _follow(self, time: Hashable) -> None:
         if not less_equal(self._last, time):
@@ -157,7 +155,7 @@ class _Listener(Kernel[Any]):
         return self._queue.values >= self._handle.full
 
     def put(self, time: Hashable, value: Any) -> None:
-        """Take a value, if need be in place of the oldest."""
+        """Store a value; if there is no room, drop the oldest one."""
         if self.full:
             self._queue.take(1)
             self.location.meter.skipped += 1
@@ -165,12 +163,12 @@ class _Listener(Kernel[Any]):
         self.wake()
 
     def wake(self) -> None:
-        """Wake the listener: the first time that may still be answered is known, and there may be an end."""
+        """Wake the listener after a change: a new value, a later time or the end."""
         self.lower()
         self.changed.set()
 
     def lower(self) -> None:
-        """Lower the source's capability to the first time that may still be answered; at the end to none."""
+        """Lower the source's capability to the first time that may still be answered; at the end, drop it."""
         if self._queue:
             self.location.advance(self._queue.first)
         elif self._handle.ending.ending is DONE:
@@ -180,7 +178,7 @@ class _Listener(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        # Its clock follows what is sent, and not what is answered.
+        # Its clock follows the values sent, not the values answered.
         self._handle.join(self)
         self.lower()
 
@@ -192,7 +190,7 @@ class _Listener(Kernel[Any]):
             self.changed = trio.Event()
             await self.changed.wait()
         batch = self._queue.take(limit)
-        # In the step in which it is in flight below: nothing before what comes next is left here.
+        # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
         self.lower()
         self._handle.took()
         return batch
@@ -208,11 +206,11 @@ def broadcast(
     *,
     overflow: Annotated[Literal["wait", "drop_oldest"], OneOf("wait", "drop_oldest")] = "wait",
 ) -> Broadcast[Any]:
-    """A handle that sends values to any number of listeners, each of which is a source.
+    """Make a handle that sends values to any number of listeners, each of which is a source.
 
     >>> import trio, trio.testing, pullstream as ps
     >>> async def main():
-    ...     news: ps.Broadcast[str] = ps.broadcast(10)
+    ...     news: ps.types.Broadcast[str] = ps.broadcast(10)
     ...     listening = ps.pipe(news.listen(), ps.take(2), ps.collect())
     ...     async with listening.open() as one, listening.open() as two:
     ...         await trio.testing.wait_all_tasks_blocked()
@@ -222,8 +220,9 @@ def broadcast(
     >>> trio.run(main)
     (['rain', 'sun'], ['rain', 'sun'], 0)
 
-    A listener gets what is sent from its first ask on, and is forgotten when its stream ends. At most `capacity` values
-    wait for each. When one is full, `send` waits or, with `overflow="drop_oldest"`, that listener loses its oldest
-    value (which its counter `skipped` counts). Sent while nobody listens, a value is gone. Times must not go back.
+    A listener gets the values sent from its first ask on, and is removed when its stream ends. At most `capacity`
+    values are buffered for each listener. When one buffer is full, `send` waits or, with `overflow="drop_oldest"`, that
+    listener loses its oldest value, which its counter `skipped` counts. A value sent without listeners is lost. Times
+    must not go back.
     """
     return Broadcast(capacity, drops=overflow == "drop_oldest")

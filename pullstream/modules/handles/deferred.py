@@ -1,4 +1,4 @@
-"""`deferred`: a place in a pipeline for a module that is known later."""
+"""`deferred`: a placeholder in a pipeline for a module that is known later."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any, Generic, Literal, cast, overload
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class Later(Grip):
-    """The thing that a handle and its kernel share: the module, once it is known."""
+    """The state that a handle and its kernel share: the module, once it is known."""
 
     def __init__(self, kind: type[Blueprint], site: Site) -> None:
         super().__init__(f"deferred {kind.kind}", site)
@@ -34,13 +34,13 @@ class Later(Grip):
         self._waiting: list[trio.Event] = []
 
     def settle(self, known: object) -> None:
-        """Give what was waited for; the first counts."""
+        """Set the module or the failure; only one call is accepted."""
         if not isinstance(known, (self._kind, BaseException)):
             raise CompositionError(
-                f"{self.name}, made at {self.site}, is resolved with a {self._kind.kind}, and got {known!r}",
+                f"{self.name}, made at {self.site}, must be resolved with a {self._kind.kind}, but got {known!r}",
             )
         if self._known is not None:
-            raise PullstreamError(f"{self.name}, made at {self.site}, is settled already: {self._known!r}")
+            raise PullstreamError(f"{self.name}, made at {self.site}, is already resolved or failed: {self._known!r}")
         self._known = known
         self.steer(self._tell)
 
@@ -49,7 +49,7 @@ class Later(Grip):
             event.set()
 
     async def wait(self) -> Blueprint:
-        """Wait until it is known; raises what it was failed with."""
+        """Wait until the module is known; raise the failure if there is one."""
         if self._known is None:
             event = trio.Event()
             self._waiting.append(event)
@@ -64,7 +64,7 @@ class Later(Grip):
 
 
 class Deferred(Kernel[Any]):
-    """A source or transformer that opens inside itself what it is resolved with."""
+    """A source or transformer that opens the module it is resolved with inside itself."""
 
     traits = Traits(trusted=True, follows=True)
 
@@ -96,24 +96,24 @@ class Deferred(Kernel[Any]):
         if self._lane is None:
             await super().dismiss(reason)
         else:
-            # What was opened passes it on to what is above in this very step: an ask that goes through both is
-            # cancelled in the next, and would be taken for an abort there.
+            # Terminate the inner stream first, which passes it on upstream in this scheduler step: an ask through both
+            # is cancelled in the next one, and upstream would take that for an abort.
             await self._lane.terminate(reason)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """The times that the module which was opened may still bring."""
+        """Give the times that the inner stream may still bring."""
         return () if self._lane is None else inner_frontier(self._lane)
 
 
 class _LaterSink(Wiring):
-    """A sink that runs inside itself what it is resolved with."""
+    """A sink that runs the sink it is resolved with inside itself."""
 
     def __init__(self, later: Later) -> None:
         self._later = later
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
-        assert upstream is not None, "a sink has something above it"
+        assert upstream is not None, "a sink has an upstream"
         later = self._later
         later.attach(upstream)
 
@@ -130,34 +130,34 @@ class _Handle(Blueprint):
         return cast("Later", self.modules[-1].args[0])
 
     def fail(self, failure: BaseException) -> None:
-        """Fail the stream: there will be no module."""
+        """Fail the stream instead of resolving it."""
         self._later.settle(failure)
 
 
 @attrs.frozen(repr=False)
 class DeferredSource(_Handle, Source[B], Generic[B]):
-    """A source that is known later; made by `deferred`."""
+    """A placeholder for a source; made by `deferred`."""
 
     def resolve(self, source: Source[B]) -> None:
-        """Say which source it is."""
+        """Set the source."""
         self._later.settle(source)
 
 
 @attrs.frozen(repr=False)
 class DeferredTransformer(_Handle, Transformer[A, B], Generic[A, B]):
-    """A transformer that is known later; made by `deferred`."""
+    """A placeholder for a transformer; made by `deferred`."""
 
     def resolve(self, transformer: Transformer[A, B]) -> None:
-        """Say which transformer it is."""
+        """Set the transformer."""
         self._later.settle(transformer)
 
 
 @attrs.frozen(repr=False)
 class DeferredSink(_Handle, Sink[A, R], Generic[A, R]):
-    """A sink that is known later; made by `deferred`."""
+    """A placeholder for a sink; made by `deferred`."""
 
     def resolve(self, sink: Sink[A, R]) -> None:
-        """Say which sink it is."""
+        """Set the sink."""
         self._later.settle(sink)
 
 
@@ -168,7 +168,7 @@ def deferred(kind: Literal["transformer"]) -> DeferredTransformer[Any, Any]: ...
 @overload
 def deferred(kind: Literal["sink"]) -> DeferredSink[Any, Any]: ...
 def deferred(kind: str) -> Any:
-    """Hold a place for a module that is known later: a handle, with `resolve(module)` and `fail(exception)`.
+    """Make a placeholder for a module that is known later: a handle with `resolve(module)` and `fail(exception)`.
 
     >>> import trio, pullstream as ps
     >>> async def main():
@@ -180,15 +180,14 @@ def deferred(kind: str) -> Any:
     >>> trio.run(main)
     ['a', 'b', 'c']
 
-    `kind` is "source", "transformer" or "sink". An ask waits until the module is known, which is opened then; nothing
-    is asked of what is upstream before. An abort is confirmed without waiting, and a `resolve` after it opens nothing.
-    It can be resolved before the run is opened as well, and from whatever thread.
+    `kind` is "source", "transformer" or "sink". An ask waits until the module is known, which is then opened. Until
+    then, upstream is not asked. An abort is confirmed without waiting, and a later `resolve` opens nothing. `resolve`
+    may be called before the run is opened, and from any thread.
 
-    It belongs to one run at a time: another is refused with `ReuseError`, and so is pickling.
+    A placeholder belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling.
 
-    Raises:
-        CompositionError: the kind is none of these; or, by `resolve`, the module is not of the kind.
-        PullstreamError: by `resolve` and `fail`, if one of them was called before.
+    Raises: CompositionError: the kind is none of these; or, from `resolve`, the module is not of that kind.
+    PullstreamError: from `resolve` and `fail`, if one of them was called before.
     """
     site = Site.here()
     match kind:
@@ -199,4 +198,4 @@ def deferred(kind: str) -> Any:
         case "sink":
             return DeferredSink[Any, Any]((Module("deferred", _LaterSink, (Later(Sink, site),)),))
         case _:
-            raise CompositionError(f"deferred() at {site} takes 'source', 'transformer' or 'sink', and got {kind!r}")
+            raise CompositionError(f"deferred() at {site} needs 'source', 'transformer' or 'sink', but got {kind!r}")

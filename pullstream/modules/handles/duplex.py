@@ -1,4 +1,4 @@
-"""Duplexes: both directions of a conversation. `pair`, `duplex_pair`."""
+"""Duplexes: both directions of a conversation. `pair` and `duplex_pair`."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any, Generic, NoReturn, cast
@@ -32,9 +32,9 @@ S = TypeVar("S")
 
 @attrs.frozen
 class Duplex(Generic[T_co, A_contra, R_co]):
-    """A side of a conversation: the source of what the other side says, and the sink for what is said to it.
+    """One side of a conversation: a source of incoming values, and a sink for outgoing values.
 
-    The two are streams of their own: each ends when it does (half-open), unless whoever made them ties them together.
+    The two are separate streams: each ends on its own (half-open), unless their maker ties them together.
     """
 
     source: Source[T_co]
@@ -43,28 +43,28 @@ class Duplex(Generic[T_co, A_contra, R_co]):
     def __attrs_post_init__(self) -> None:
         halves: tuple[Any, Any] = (self.source, self.sink)
         if not isinstance(halves[0], Source) or not isinstance(halves[1], Sink):
-            raise CompositionError(f"Duplex at {Site.here()} is made of a source and a sink, not of {halves!r}")
+            raise CompositionError(f"Duplex at {Site.here()} needs a source and a sink, but got {halves!r}")
 
 
 # ---- pair
 
 
 class Joint(OfOneRun):
-    """The joint of the two ends of a pair."""
+    """The joint between the two ends of a pair."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.wanted = 0
-        """The number of values that the reading end waits for."""
+        """Number of values that the reading end waits for."""
         self.end = StreamEnd()
-        """The end of what is written."""
+        """The ending of the writing end."""
         self.left = False
-        """Whether the reading end has gone."""
+        """Whether the reading end has left."""
         self.reason: BaseException | None = None
         self.kernel: PairSource | None = None
         self.upstream: Kernel[Any] | None = None
         self.writes: Run | None = None
-        """The run that the writing end is open in."""
+        """The run of the writing end."""
         self.reader: Lane[Any] | None = None
         self.location: Location | None = None
         self.sidecar: Sidecar | None = None
@@ -76,29 +76,29 @@ class Joint(OfOneRun):
         return ""
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"pair, made at {self.site}, cannot be pickled: it is a handle, and belongs to one run")
+        raise TypeError(f"pair, made at {self.site}, cannot be pickled: it is a handle and belongs to one run")
 
     def reused(self, end: str) -> ReuseError:
-        """The refusal of a second opening."""
-        return ReuseError(f"the {end} of pair, made at {self.site}, was opened a second time: make another pair")
+        """Make the error for a second opening."""
+        return ReuseError(f"the {end} of pair, made at {self.site}, was opened a second time. Make another pair")
 
     @property
     def reads(self) -> Run | None:
-        """The run that the reading end is open in."""
+        """The run of the reading end."""
         return None if self.kernel is None else getattr(self.kernel, "run", None)
 
     def wake(self, *signals: Signal | None) -> None:
-        """Let an end look again."""
+        """Make an end check again."""
         for signal in signals:
             if signal is not None:
                 signal.set()
 
     def opened(self) -> None:
-        """Tell those who wait for an end to be opened whose run they wait for from now on."""
+        """Wake both ends, so that each waits for the other's run from now on."""
         self.wake(self._asked, self._answered)
 
     def link(self) -> None:
-        """Once both ends are open: what may come to the writing end may come out of the reading one."""
+        """Connect the times once both ends are open: times that may reach the writing end may leave the reading one."""
         if self.kernel is not None and self.sidecar is not None and self.kernel.acquired:
             self.kernel.location.steered = False
             self.kernel.scope.sidecar.nesting.enter(self.kernel.location, self.kernel.mirrored, self.sidecar.nesting)
@@ -106,7 +106,7 @@ class Joint(OfOneRun):
     # ---- the reading end
 
     async def ask(self, limit: int) -> Batch[Any] | Done:
-        """Wait for what is written, at most `limit` values of it."""
+        """Wait for written values, at most `limit`."""
         self.wanted = limit
         try:
             while self._batch is None and not self.end.known:
@@ -118,13 +118,13 @@ class Joint(OfOneRun):
         batch, self._batch = self._batch, None
         if batch is not None:
             if self.reader is not None:
-                # It is handed over: in flight where it is read, in this very step.
+                # Handed over: in flight at the reading end in this scheduler step.
                 self.reader.settle()
             return batch
         return self.end.reached() or DONE
 
     async def leave(self, reason: BaseException | None) -> None:
-        """Leave the reading end: the writing end is ended as well, and lets go first (R6)."""
+        """Leave the reading end: the writing end ends as well, and is released first (R6)."""
         self.left, self.reason = True, reason
         self.wake(self._asked)
         if self.reader is not None and not self.end.known:
@@ -147,10 +147,10 @@ class Joint(OfOneRun):
                 self._batch, self.wanted = batch, 0
                 self.wake(self._answered)
             if self.reason is not None:
-                raise self.reason  # noqa: TRY301 - one way to tell the other end
+                raise self.reason  # noqa: TRY301 - one place notifies the other end
         except BaseException as exc:
             rest = without_cancelled(exc)
-            self._end(rest or Abandoned(f"what writes into the pair made at {self.site} was aborted"))
+            self._end(rest or Abandoned(f"the writing end of the pair made at {self.site} was aborted"))
             raise
         self._end(DONE)
 
@@ -160,7 +160,7 @@ class Joint(OfOneRun):
 
 
 def signal_of(run: Run | None) -> Signal:
-    """An event that a task of a run sets; or whoever it may be."""
+    """Make a signal that a task of a run sets; without a run, one that anything may set."""
     return Signal(DeadlockDetector()) if run is None else run.signal()
 
 
@@ -180,9 +180,9 @@ class PairSource(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        # Its times follow from those that come to the writing end.
+        # Its times follow from those at the writing end.
         self.acquired = True
-        # Until the writing end is open, its times may come to their end by its being opened.
+        # Until the writing end is open, opening it may complete times here.
         self.location.steered = self._joint.writes is None
         self._joint.link()
 
@@ -191,7 +191,7 @@ class PairSource(Kernel[Any]):
         return await self._joint.ask(limit)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """The times that may still be written."""
+        """Give the times that may still be written."""
         location = self._joint.location
         return (BEGINNING,) if location is None else location.frontier
 
@@ -212,7 +212,7 @@ class PairSink(Wiring):
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
-        assert upstream is not None, "a sink has something above it"
+        assert upstream is not None, "a sink has an upstream"
         joint = self._joint
         if joint.upstream is not None:
             raise joint.reused("sink")
@@ -233,32 +233,32 @@ class PairSink(Wiring):
 
 
 def pair() -> tuple[Source[Any], Sink[Any, None]]:
-    """A source and a sink that are connected: what is written into the sink comes out of the source.
+    """Make a connected source and sink: values written to the sink come out of the source.
 
     >>> import pullstream as ps
-    >>> source, sink = ps.pair()
-    >>> ps.run(ps.connect(ps.Duplex(ps.values("abc"), ps.collect()), ps.Duplex(source, sink)))
+    >>> source, sink = ps.duplex.pair()
+    >>> ps.run(ps.duplex.connect(ps.duplex.Duplex(ps.values("abc"), ps.collect()), ps.duplex.Duplex(source, sink)))
     (None, ['a', 'b', 'c'])
 
-    The two ends may be in one run, or in two that are open at the same time in one trio program. The sink asks for as
-    much as the source is asked for, when it is asked, and nothing waits between them; times pass with the values.
-    The end and the failure of what is written come out of the source; an abort of the source ends the sink (with None),
-    and an error fails it. If the sink's run is aborted, the source fails with `Abandoned`.
+    The two ends may be in one run, or in two runs that are open at the same time in one trio program. The sink asks for
+    as many values as the source is asked for, and only then; nothing is buffered between them. Values keep their times.
+    The end or failure of the sink's stream comes out of the source. An abort of the source ends the sink (with None);
+    an error fails it. If the sink's run is aborted, the source fails with `Abandoned`.
 
-    Each end belongs to one run: a second is refused with `ReuseError`, and so is pickling.
+    Each end belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
     """
     joint = Joint(Site.here())
     return Source((Module("pair", PairSource, (joint,)),)), Sink((Module("pair", PairSink, (joint,)),))
 
 
 def duplex_pair() -> tuple[Duplex[Any, Any, None], Duplex[Any, Any, None]]:
-    """Two duplexes that are connected: what is written into one comes out of the other; see `pair`.
+    """Make two connected duplexes: values written to one come out of the other; see `pair`.
 
     >>> import trio, pullstream as ps
     >>> async def main():
-    ...     client, server = ps.duplex_pair()
+    ...     client, server = ps.duplex.duplex_pair()
     ...     echo = ps.pipe(server.source, ps.map(str), server.sink)
-    ...     talk = ps.connect(client, ps.Duplex(ps.values([1, 2]), ps.collect()))
+    ...     talk = ps.duplex.connect(client, ps.duplex.Duplex(ps.values([1, 2]), ps.collect()))
     ...     async with echo.open(), talk.open() as running:
     ...         return await running.result()
     >>> trio.run(main)

@@ -1,4 +1,4 @@
-"""`handshake`: a few words with the other side before the streams begin."""
+"""`handshake`: an exchange with the other side before the streams begin."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class Talk(OfOneRun):
-    """A talk of a handshake with the other side: reads what it says, value by value or cut, and says something."""
+    """The conversation of a handshake: reads from the other side, by value or by bytes, and writes to it."""
 
     def __init__(self, site: Site, talk: Callable[["Talk"], Awaitable[object]], timeout: float) -> None:
         self._site = site
@@ -35,35 +35,34 @@ class Talk(OfOneRun):
         self._rest: deque[Any] = deque()
         self._time: Hashable = 0
         self.over = StreamEnd()
-        """The ending of the talk."""
+        """The ending of the conversation."""
         self._moved = trio.Event()
 
     def __repr__(self) -> str:
         return getattr(self._talk, "__name__", repr(self._talk))
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"handshake, made at {self._site}, cannot be pickled: it is a handle, and belongs to one run")
+        raise TypeError(f"handshake, made at {self._site}, cannot be pickled: it is a handle and belongs to one run")
 
     # ---- for the one who talks
 
     async def read(self) -> Any:
-        """The next value that the other side says.
+        """Read the next value from the other side.
 
-        Raises:
-            Ended: it says nothing more.
+        Raises: Ended: the other side has ended.
         """
         if self._rest:
             return self._rest.popleft()
         listening = self._listening
-        assert listening is not None, "only what listens starts the talk"
+        assert listening is not None, "only the reading direction starts the talk"
         batch = await listening.upstream.ask(1)
         if batch is DONE:
-            raise Ended(f"the other side ended in the middle of the handshake made at {self._site}")
+            raise Ended(f"the other side ended during the handshake made at {self._site}")
         self._time = batch.time
         return batch.values[0]
 
     async def read_bytes(self, count: int) -> bytes:
-        """The next `count` bytes; what comes with them and is more stays to be read. Raises what `read` raises."""
+        """Read the next `count` bytes; further bytes of the same chunk stay to be read. Raises the errors of `read`."""
         data = bytearray()
         while len(data) < count:
             data += await self.read()
@@ -71,32 +70,30 @@ class Talk(OfOneRun):
         return bytes(data[:count])
 
     async def read_line(self, end: bytes = b"\n", most: int = 8192) -> bytes:
-        """The bytes before the next `end`, which is left out; raises what `read` raises.
+        """Read the bytes up to the next `end`, without it. Raises the errors of `read`.
 
-        Raises:
-            Ended: there is none in the next `most` bytes.
+        Raises: Ended: there is no `end` in the next `most` bytes.
         """
         data = b""
         while (length := data.find(end)) < 0 and len(data) <= most:
             data += await self.read()
-        # However it comes, also in one piece with its end.
+        # Applies even if the line arrives in one chunk with its end.
         if not 0 <= length <= most:
-            raise Ended(f"no line of at most {most} bytes came in the handshake made at {self._site}")
+            raise Ended(f"the handshake made at {self._site} got no line end within {most} bytes")
         self._put_back(data[length + len(end) :])
         return data[:length]
 
     async def write(self, value: Any) -> None:
-        """Say something; returns when it has been asked for.
+        """Write a value; return when the other side has asked for it.
 
-        Raises:
-            Ended: the other side does not listen any more.
+        Raises: Ended: the other side no longer reads.
         """
         self._said.append(value)
         self._move()
         while self._said and not self.over.known:
             await self._wait()
         if self._said:
-            raise Ended(f"the other side left in the middle of the handshake made at {self._site}")
+            raise Ended(f"the other side left during the handshake made at {self._site}")
 
     def _put_back(self, rest: bytes) -> None:
         if rest:
@@ -105,30 +102,30 @@ class Talk(OfOneRun):
     # ---- for the two directions
 
     def listen(self, listening: "Listening") -> None:
-        """The direction that is read is opened."""
+        """Set the reading direction, when it is opened."""
         if self._listening is not None:
             raise self._reused()
         self._listening = listening
 
     def speak(self, speaking: "Speaking") -> None:
-        """The direction that is written is opened."""
+        """Set the writing direction, when it is opened."""
         if self._speaking is not None:
             raise self._reused()
         self._speaking = speaking
 
     def _reused(self) -> ReuseError:
-        return ReuseError(f"handshake, made at {self._site}, was opened a second time: make another one for each run")
+        return ReuseError(f"handshake, made at {self._site}, was opened a second time. Make another one for each run")
 
     async def run(self) -> None:
-        """Run the talk, and end it for both directions."""
+        """Run the conversation, and end it for both directions."""
         try:
             with trio.move_on_after(self._timeout) as scope:
                 await self._talk(self)
             if scope.cancelled_caught:
                 self.end(
                     AskTimeout(
-                        f"the handshake made at {self._site} did not come to its end within {self._timeout} s: look at "
-                        f"what each side waits for, or give it longer with timeout=",
+                        f"the handshake made at {self._site} did not finish within {self._timeout} s. Check what each "
+                        f"side waits for, or allow more time with timeout=",
                     )
                 )
         except BaseException as exc:
@@ -140,7 +137,7 @@ class Talk(OfOneRun):
             self.end(DONE)
 
     def end(self, how: Done | BaseException) -> None:
-        """The talk is over; the first way counts."""
+        """End the conversation; the first call counts."""
         self.over.end(how)
         self._move()
         if self._listening is not None:
@@ -148,17 +145,17 @@ class Talk(OfOneRun):
 
     @property
     def left(self) -> bool:
-        """Whether anything that was read by the talk is left over."""
+        """Whether the conversation has read more than it used."""
         return bool(self._rest)
 
     def heard(self, limit: int) -> Batch[Any] | None:
-        """The values that the talk read and left over."""
+        """Give values that the conversation read and did not use."""
         if not self._rest:
             return None
         return Batch(self._time, [self._rest.popleft() for _ in range(min(limit, len(self._rest)))])
 
     async def said(self, limit: int) -> list[Any]:
-        """The values said to the other side; none, once the talk is over."""
+        """Wait for values to write; none once the conversation is over."""
         while not self._said and not self.over.known:
             await self._wait()
         values = [self._said.popleft() for _ in range(min(limit, len(self._said)))]
@@ -175,7 +172,7 @@ class Talk(OfOneRun):
 
 
 class Listening(TaskKernel[Any]):
-    """The source of what the other side says after the talk, which is had at the first ask."""
+    """The source of incoming values after the conversation, which starts at the first ask."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
@@ -187,7 +184,7 @@ class Listening(TaskKernel[Any]):
         self.start(self._talk.run)
 
     def wake(self) -> None:
-        """The talk is over."""
+        """Check again, because the conversation is over."""
         if hasattr(self, "_changed"):
             self.changed()
 
@@ -211,7 +208,7 @@ class Listening(TaskKernel[Any]):
 
 
 class Speaking(Kernel[Any]):
-    """The source of what is said in the talk, and then of what comes from upstream."""
+    """The source of outgoing values: those of the conversation first, then those from upstream."""
 
     traits = Traits(trusted=True)
 
@@ -223,7 +220,7 @@ class Speaking(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        # Until the talk is over it may speak before anything upstream does.
+        # Until the conversation is over, it may write values before any from upstream.
         self.location.hold(BEGINNING)
 
     @override
@@ -241,21 +238,22 @@ class Speaking(Kernel[Any]):
 
     @override
     async def release(self) -> None:
-        self._talk.end(Ended("the handshake was broken off: the other side does not listen any more"))
+        self._talk.end(Ended("the handshake was broken off: the other side no longer reads"))
 
 
 @checked
 def handshake(
-    peer: Annotated[Duplex[A, B, R], Instance(Duplex, "talks over a duplex")],
+    peer: Annotated[Duplex[A, B, R], Instance(Duplex, "needs a duplex")],
     talk: Annotated[Callable[[Talk], Awaitable[object]], checks.function],
     *,
     timeout: Seconds = 5.0,
     time: Hashable = 0,
 ) -> Duplex[A, B, R]:
-    r"""Talk with the other side first, then hand over what follows: a duplex of what it says after that.
+    r"""Exchange messages with the other side first; return a duplex of the values that follow.
 
-    `talk` is an async function of one argument, with which it reads and writes: `read()`, `read_bytes(n)`,
-    `read_line()`, `write(value)`. What it has read too much (the rest of a chunk) comes first in what follows.
+    `talk` is an async function with one argument, through which it reads and writes: `read()`, `read_bytes(n)`,
+    `read_line()`, `write(value)`. Data that it has read but not used (the rest of a chunk) comes first in the new
+    source.
 
     >>> import trio, pullstream as ps
     >>> async def ask_for_version(io):
@@ -265,23 +263,22 @@ def handshake(
     ...     assert await io.read_line() == b"version?"
     ...     await io.write(b"2\nand ")
     >>> async def main():
-    ...     client, server = ps.duplex_pair()
-    ...     client, server = ps.handshake(client, ask_for_version), ps.handshake(server, tell_version)
-    ...     here = ps.connect(client, ps.Duplex(ps.values([b"ping"]), ps.collect()))
-    ...     there = ps.connect(server, ps.Duplex(ps.values([b"pong"]), ps.collect()))
+    ...     client, server = ps.duplex.duplex_pair()
+    ...     client, server = ps.duplex.handshake(client, ask_for_version), ps.duplex.handshake(server, tell_version)
+    ...     here = ps.duplex.connect(client, ps.duplex.Duplex(ps.values([b"ping"]), ps.collect()))
+    ...     there = ps.duplex.connect(server, ps.duplex.Duplex(ps.values([b"pong"]), ps.collect()))
     ...     async with here.open() as one, there.open() as other:
     ...         return await one.result(), await other.result()
     >>> trio.run(main)
     (([b'and ', b'pong'], None), ([b'ping'], None))
 
-    The talk begins when what follows is first asked for. What it writes is at `time`. It may take `timeout` seconds;
-    if it takes longer, or raises, both directions fail, and the other side is told why. A side that ends during the
-    talk is `Ended` for the one who reads or writes.
+    The exchange begins when the new source is first asked. Its values are written at `time`. If it raises, or takes
+    longer than `timeout` seconds, both directions fail, and the other side is notified of the reason. If a side ends
+    during the exchange, reads and writes of the other raise `Ended`.
 
-    It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
+    It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
 
-    Raises:
-        AskTimeout: the talk took too long (as the streams' failure).
+    Raises: AskTimeout: the exchange took too long (raised by the streams).
     """
     shared = Talk(Site.here(), talk, timeout)
     listening = Module("handshake", Listening, (shared,))

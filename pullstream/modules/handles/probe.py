@@ -1,4 +1,4 @@
-"""`probe`: seeing what passes at one place of a pipeline."""
+"""`probe`: shows the requests and answers at one place in a pipeline."""
 
 import logging
 from collections.abc import Callable
@@ -27,9 +27,9 @@ _LOG: Final = logging.getLogger("pullstream.probe")
 class Probed:
     """A request that passed a probe, or its answer; as text, in the specification's notation (001).
 
-    Requests are numbered from 1, and an answer has the number of its request. `what` is `ask`, `abort` or `error` of a
-    request; `value`, `done`, `error` or `cancelled` of an answer. `about` is an ask's limit, a batch, at one time or
-    many as it passed, or an exception.
+    Requests are numbered from 1, and an answer has the number of its request. `what` is `ask`, `abort` or `error` for a
+    request, and `value`, `done`, `error` or `cancelled` for an answer. `about` is the limit of an ask, the batch of an
+    answer, or an exception.
 
     >>> print(Probed("ask", 1, 16), Probed("value", 1, Batch(0, ["a"]), answer=True))
     D: ask1(Ans1 16) U: Ans1=value('a')
@@ -56,12 +56,12 @@ _WHAT: Final = {
 
 
 def _label_or_function(call: Call, show: Any) -> Any:
-    return show if isinstance(show, str) else Sync("it is called in passing, and cannot wait")(call, show)
+    return show if isinstance(show, str) else Sync("show is called synchronously and cannot await")(call, show)
 
 
 @transformer
 def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Same[A]:
-    """Show every request and every answer that passes; change nothing.
+    """Show every request and answer that passes, without changing them; for values alone, use `tap`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("ab"), ps.probe(print), ps.take(1), ps.collect()))
@@ -71,9 +71,9 @@ def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function])
     U: Ans2=done
     ['a']
 
-    `show` is called with each: `print` prints it, a list's `append` keeps it for a test. Text is a label: the requests
-    and answers are then logged with it, for debugging, by the logger `pullstream.probe`. What `show` raises is
-    treated as what any function raises (R8).
+    `show` is called with each request and answer: `print` prints them, and a list's `append` collects them for a test.
+    If `show` is a string, it is a label: the logger `pullstream.probe` logs requests and answers with it, at debug
+    level. An error in `show` fails the stream, like an error in any other function (R8).
     """
     return opens(_Probe(partial(_LOG.debug, "%s  %s", show) if isinstance(show, str) else show))
 
@@ -105,7 +105,7 @@ class _Probe(Kernel[Any]):
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
         if self.upstream.over:
-            # It has ended by itself: nothing is sent up (R9).
+            # Upstream has already ended, so nothing is sent (R9).
             await super().dismiss(reason)
             return
         self._requests += 1
@@ -113,7 +113,7 @@ class _Probe(Kernel[Any]):
         try:
             self._show(Probed("abort" if reason is None else "error", number, reason))
         finally:
-            # What `show` raises must not keep upstream open.
+            # An error in `show` must not keep upstream open.
             try:
                 await super().dismiss(reason)
             except BaseException as exc:

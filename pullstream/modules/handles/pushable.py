@@ -1,8 +1,9 @@
-"""`pushable`: a source that is a handle, for programs that have values to give and can wait."""
+"""`pushable`: a source that is a handle, for programs that produce values and can wait."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 import attrs
 import trio
@@ -13,7 +14,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.traits import Traits
-from pullstream.errors import CapabilityError, Ended, PullstreamError
+from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from pullstream.timely import BEGINNING, less_equal
 
@@ -22,16 +23,18 @@ T = TypeVar("T")
 
 @attrs.frozen(repr=False)
 class Pushable(Source[T]):
-    """A source and the handle to push into it; made by `pushable`. For one task or several, of the run's own thread."""
+    """A source and the handle to push into it; made by `pushable`. Use it from tasks of the run's own thread."""
+
+    def __attrs_post_init__(self) -> None:
+        self._entries.handles[id(self)] = self
 
     async def push(self, value: T, time: Hashable = 0) -> None:
-        """Give a value, once there is room for it; whoever waits is served in order.
+        """Push a value, waiting for room; waiting tasks are served in order.
 
         A checkpoint. If it is cancelled, the value was not pushed.
 
-        Raises:
-            Ended: the stream has ended: its reader aborted it, or `end` or `fail` was called before.
-            CapabilityError: `time` goes back behind what was pushed before, or said with `advance`.
+        Raises: Ended: the stream has ended: its reader aborted it, or `end` or `fail` was called before.
+        CapabilityError: `time` is before an earlier value, or before a time announced with `advance`.
         """
         self._entries.in_its_thread()
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -39,9 +42,9 @@ class Pushable(Source[T]):
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     async def push_many(self, values: Iterable[T], time: Hashable = 0) -> None:
-        """Give several values at one time, waiting for room whenever there is none; raises what `push` raises.
+        """Push several values at one time, waiting for room when necessary. Raises the errors of `push`.
 
-        A checkpoint. Values taken before it was cancelled, or raised, stay pushed.
+        A checkpoint. Values pushed before a cancellation or an error stay pushed.
         """
         self._entries.in_its_thread()
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -50,28 +53,27 @@ class Pushable(Source[T]):
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def push_nowait(self, value: T, time: Hashable = 0) -> None:
-        """Give a value if there is room, also before any trio program runs; raises `trio.WouldBlock` if there is none.
+        """Push a value if there is room, or raise `trio.WouldBlock`. May be called before any trio program runs.
 
-        Raises what `push` raises, too.
+        Raises the errors of `push`, too.
         """
         self._entries.in_its_thread()
         if not self._entries.offer(time, value):
-            raise trio.WouldBlock("no room: what was pushed before has not been asked for yet; await push()")
+            raise trio.WouldBlock("no room: earlier values have not been asked for yet. Use await push()")
 
     def advance(self, time: Hashable) -> None:
-        """Say that nothing before `time` will come, so that what is earlier can complete.
+        """Announce that nothing before `time` will be pushed, so that earlier times can complete.
 
-        Raises:
-            CapabilityError: as `push`.
+        Raises: CapabilityError: as in `push`.
         """
         self._entries.advance(time)
 
     def end(self) -> None:
-        """End the stream, after everything pushed so far. Once it has ended, one way or another, nothing changes."""
+        """End the stream after the values pushed so far. Has no effect once the stream has ended."""
         self._entries.end(DONE)
 
     def fail(self, failure: BaseException) -> None:
-        """Fail the stream, after everything pushed so far; otherwise as `end`."""
+        """Fail the stream after the values pushed so far; otherwise the same as `end`."""
         self._entries.end(failure)
 
     async def aborted(self) -> bool:
@@ -85,11 +87,11 @@ class Pushable(Source[T]):
 
 @checked
 def pushable(capacity: Positive) -> Pushable[Any]:
-    """A source that gives what is pushed into it; at most `capacity` values wait in it to be asked for.
+    """Make a source into which the program pushes values; it buffers at most `capacity` of them.
 
     >>> import trio, pullstream as ps
     >>> async def main():
-    ...     orders: ps.Pushable[str] = ps.pushable(10)
+    ...     orders: ps.types.Pushable[str] = ps.pushable(10)
     ...     async with ps.pipe(orders, ps.map(str.upper), ps.collect()).open() as running:
     ...         await orders.push("tea")
     ...         await orders.push_many(["rice", "salt"])
@@ -98,11 +100,11 @@ def pushable(capacity: Positive) -> Pushable[Any]:
     >>> trio.run(main)
     ['TEA', 'RICE', 'SALT']
 
-    `push` waits while it is full, so a fast producer goes at the reader's pace; once the reader has aborted, it
-    raises `Ended`. A thread that trio started pushes with `trio.from_thread.run(orders.push, "tea")`; for any other
-    there is `from_callback`. What is pushed before the run opens waits in it. Times must not go back.
+    `push` waits while the buffer is full, so a fast producer goes at the reader's pace. After the reader has aborted,
+    it raises `Ended`. A thread started by trio pushes with `trio.from_thread.run(orders.push, "tea")`; for any other
+    thread, use `from_callback`. Values pushed before the run opens are buffered. Times must not go back.
 
-    It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
+    It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
     """
     return Pushable((Module("pushable", _Pushing, (Entries(capacity, Site.here()),)),))
 
@@ -121,6 +123,8 @@ class Entries(Grip):
 
     def __init__(self, capacity: int, site: Site) -> None:
         super().__init__("pushable", site, once=True)
+        self.handles: WeakValueDictionary[int, Pushable[Any]] = WeakValueDictionary()
+        """The handles that a program can push with: one, and what `named` makes of it."""
         self._capacity = capacity
         self._stored = Outbox()
         self._waiting: deque[_Pushed] = deque()
@@ -135,10 +139,10 @@ class Entries(Grip):
     def __repr__(self) -> str:
         return str(self._capacity)
 
-    # ---- for the one who pushes
+    # ---- for the producer
 
     async def push(self, time: Hashable, value: Any) -> None:
-        """Store a value, at once or when there is room."""
+        """Store a value, now or when there is room."""
         if self.offer(time, value):
             return
         entry = _Pushed(time, value)
@@ -146,7 +150,7 @@ class Entries(Grip):
         try:
             await entry.event.wait()
         except trio.Cancelled:
-            # If it was stored in the very step in which the cancellation struck, it was pushed.
+            # If it was stored in the same scheduler step as the cancellation, it was pushed.
             if entry in self._waiting:
                 self._waiting.remove(entry)
                 raise
@@ -154,7 +158,7 @@ class Entries(Grip):
             self._check()
 
     def offer(self, time: Hashable, value: Any) -> bool:
-        """Store a value if there is room; while there is any, nobody waits for it."""
+        """Store a value if there is room. While there is room, no other value waits."""
         self._check()
         self._may_follow(time)
         if self._stored.values >= self._capacity:
@@ -167,7 +171,7 @@ class Entries(Grip):
         return True
 
     def advance(self, time: Hashable) -> None:
-        """Say that nothing before `time` will come."""
+        """Announce that nothing before `time` will come."""
         self.in_its_thread()
         self._check()
         self._may_follow(time)
@@ -175,7 +179,7 @@ class Entries(Grip):
         self.lower()
 
     def end(self, ending: Done | BaseException) -> None:
-        """End, after everything that was stored or waits; the first ending counts (R3)."""
+        """End after all values that are stored or waiting; the first ending counts (R3)."""
         self.in_its_thread()
         if not self._over.is_set():
             self._stored.end(ending)
@@ -183,25 +187,25 @@ class Entries(Grip):
             self._changed.set()
 
     async def over(self) -> bool:
-        """Wait until the stream is over; whether its reader left before the end."""
+        """Wait until the stream is over; True if its reader left before the end."""
         await self._over.wait()
         return self._left
 
     def in_its_thread(self) -> None:
-        """Refuse a call that another thread makes, or another event loop."""
+        """Refuse a call from another thread or another event loop."""
         if self.elsewhere() is not None:
             raise PullstreamError(
-                f"pushable, made at {self.site}, is steered in the thread of its run, by trio's tasks: a thread that "
-                f"trio started calls it with trio.from_thread.run(pushable.push, value), or from_thread.run_sync; "
-                f"who calls back from another thread goes into from_callback(register)",
+                f"pushable, made at {self.site}, must be used from trio tasks in the thread of its run. From a thread "
+                f"that trio started, use trio.from_thread.run(pushable.push, value) or from_thread.run_sync. For "
+                f"callbacks from any other thread, use from_callback(register)",
             )
 
     def _check(self) -> None:
         if self._over.is_set():
             how = "aborted by its reader" if self._left else "read to its end"
-            raise Ended(f"pushable, made at {self.site}, takes nothing more: it was {how}") from self._reason
+            raise Ended(f"pushable, made at {self.site}, cannot take a value: it was {how}") from self._reason
         if self._stored.ending is not None:
-            raise Ended(f"pushable, made at {self.site}, takes nothing after end() or fail()")
+            raise Ended(f"pushable, made at {self.site}, cannot take a value after end() or fail()")
 
     def _may_follow(self, time: Hashable) -> None:
         last = self._waiting[-1].time if self._waiting else self._stored.last if self._stored else self._answered
@@ -209,15 +213,20 @@ class Entries(Grip):
             last = self._advanced
         if not less_equal(last, time):
             raise CapabilityError(
-                f"pushable, made at {self.site}, cannot take {time!r} after {last!r}: times must not go back. Sort "
-                f"what is pushed, or push it at one time",
+                f"pushable, made at {self.site}, cannot take {time!r} after {last!r}: times must not go back. Push "
+                f"values in order, or at one time",
             )
 
     # ---- for the run
 
     async def take(self, limit: int) -> Batch[Any] | Done:
-        """At most `limit` values, when there are any, or the end."""
+        """Give at most `limit` values, once there are any, or the end."""
         while (answer := self._stored.answer(limit)) is None:
+            if not self.handles:
+                raise StalledError(
+                    f"pushable, made at {self.site}, waits for values, and the program has no reference to it, so none "
+                    f"can come. Keep it in a variable, push into it from another task, and end() it"
+                )
             self._changed = trio.Event()
             await self._changed.wait()
         if answer is not DONE:
@@ -229,7 +238,7 @@ class Entries(Grip):
         return answer
 
     def lower(self) -> None:
-        """Lower the source's capability to the first time that may still be answered; at the end to none."""
+        """Lower the source's capability to the first time that may still be answered; at the end, drop it."""
         kernel = self.alive()
         if kernel is None:
             return
@@ -243,7 +252,7 @@ class Entries(Grip):
             kernel.location.advance(self._answered)
 
     def close(self, reason: BaseException | None) -> None:
-        """Take nothing more, as nobody reads any more."""
+        """Accept no more values, because nothing reads them any longer."""
         if not self._over.is_set():
             self._left = self._stored.ending is None or bool(self._stored) or reason is not self._failure
             self._reason = reason
@@ -267,13 +276,13 @@ class _Pushing(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        # Its clock follows what is pushed, and not what is answered.
+        # Its clock follows the values pushed, not the values answered.
         self._entries.lower()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         batch = await self._entries.take(limit)
-        # In the step in which it is in flight below: nothing before what comes next is left here.
+        # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
         self._entries.lower()
         return batch
 

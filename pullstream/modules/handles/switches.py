@@ -1,4 +1,4 @@
-"""`pausable`, `abortable`: handles that hold a stream up, or end it, from outside."""
+"""`pausable` and `abortable`: handles that pause or end a stream from outside."""
 
 from functools import partial
 from typing import Any, ClassVar, Generic, cast
@@ -49,11 +49,11 @@ class Pausable(Transformer[V, V], Generic[V]):
     """A transformer and the handle that pauses it; made by `pausable`."""
 
     def pause(self) -> None:
-        """Let nothing pass from now on; before the run opens, from its beginning on."""
+        """Let nothing pass from now on. If called before the run opens, the run begins paused."""
         self._grip.pause(paused=True)
 
     def resume(self) -> None:
-        """Let everything pass again."""
+        """Let values pass again."""
         self._grip.pause(paused=False)
 
     @property
@@ -67,13 +67,13 @@ class Pausable(Transformer[V, V], Generic[V]):
 
 
 def pausable() -> Pausable[V]:
-    """A handle to hold a stream up for a while: `pause()` and `resume()`.
+    """Make a handle that pauses a stream: `pause()` and `resume()`.
 
     >>> import trio, pullstream as ps
     >>> async def main():
-    ...     tap: ps.Pausable[int] = ps.pausable()
+    ...     tap: ps.types.Pausable[int] = ps.pausable()
     ...     tap.pause()
-    ...     async with ps.pipe(ps.count(), tap, ps.take(3), ps.collect()).open() as running:
+    ...     async with ps.pipe(ps.integers(), tap, ps.take(3), ps.collect()).open() as running:
     ...         print(running.counters()[0].values_out, "values")
     ...         tap.resume()
     ...         return await running.result()
@@ -81,11 +81,11 @@ def pausable() -> Pausable[V]:
     0 values
     [0, 1, 2]
 
-    While it is paused nothing is asked for, and a value that was asked for before waits here, in flight, so that its
-    time is not complete. Terminations pass in both directions: an abort is confirmed, the end and a failure arrive.
+    While it is paused, upstream is not asked, and a value that was already asked for waits here, in flight, so its time
+    is not complete. Terminations pass in both directions: an abort is confirmed, and the end or a failure arrives.
 
-    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used from whatever
-    thread.
+    It belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling. Any thread may use
+    it.
     """
     return Pausable((Module("pausable", _Pausing, (_Pause(Site.here()),)),))
 
@@ -110,10 +110,9 @@ class _Switch(Grip):
 
 
 class _Switched(Passing):
-    """Ends by itself when it is told to, whether anybody asks or not."""
+    """Ends the stream when `switch` is called, even without an ask."""
 
     outside: ClassVar[bool] = True
-    takes_many = True
 
     def __init__(self, grip: _Switch) -> None:
         grip.attach(self)
@@ -137,22 +136,23 @@ class Abortable(Transformer[V, V], Generic[V]):
     """A transformer and the handle that ends its stream; made by `abortable`."""
 
     def abort(self, reason: BaseException | None = None) -> None:
-        """End the stream, in both directions: what is above is aborted, and what is below gets the end.
+        """End the stream in both directions: upstream is aborted, and downstream gets the end.
 
-        With a reason, what is above is told, and what is below fails with it. The first call counts; before the run
-        opens, it ends at its first ask; once the stream has ended, nothing changes. Returns at once.
+        With a reason, upstream is notified of it, and downstream fails with it. The first call counts. Before the run
+        opens, it makes the stream end at its first ask; after the stream has ended, it has no effect. Returns
+        immediately.
         """
         if reason is not None and not isinstance(reason, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"the reason of an abort is an exception, and not {reason!r}")
+            raise TypeError(f"the reason of an abort must be an exception, but got {reason!r}")
         cast("_Switch", self.modules[-1].args[0]).abort(reason)
 
 
 def abortable() -> Abortable[V]:
-    """A handle to end a stream from outside: `abort(reason=None)`.
+    """Make a handle that ends a stream from outside: `abort(reason=None)`.
 
     >>> import trio, pullstream as ps
     >>> async def main():
-    ...     stop: ps.Abortable[int] = ps.abortable()
+    ...     stop: ps.types.Abortable[int] = ps.abortable()
     ...     ticks = ps.pipe(ps.interval(0.001), stop, ps.collect())
     ...     async with ticks.open() as running:
     ...         await trio.sleep(0.1)
@@ -161,11 +161,11 @@ def abortable() -> Abortable[V]:
     >>> trio.run(main)[:3]
     [0, 1, 2]
 
-    Below, the stream ends as below `take`: the sinks finish, and the run succeeds, where `running.abort()` abandons
-    them. What is above is let go at once, whether anybody asks or not, and before the end is answered (R7). A value
-    under way is dropped. An abort from below passes.
+    Downstream, the stream ends as with `take`: the sinks finish, and the run succeeds (`running.abort()` would abandon
+    them). Upstream is released immediately, even without an ask, and before the end is answered (R7). A value in flight
+    is dropped. An abort from downstream passes through.
 
-    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used from whatever
-    thread.
+    It belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling. Any thread may use
+    it.
     """
     return Abortable((Module("abortable", _Switched, (_Switch(Site.here()),)),))

@@ -1,6 +1,9 @@
-"""`flatten`: the values of streams that come as values."""
+"""`flatten`: the values of streams that arrive as values."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
 from math import inf
 from typing import Any, Final, cast, overload
 
@@ -13,13 +16,14 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
 from pullstream.engine.nested.inner_streams import open_inner
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
+from pullstream.engine.parts.pace import WaitingPace
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import Batch
 
 A = TypeVar("A")
 
 _WHOLE: Final = (str, bytes, bytearray, memoryview)
-"""Iterables that a program means as one value."""
+"""Iterables that count as one value."""
 
 
 def _flattens(value: object) -> bool:
@@ -29,19 +33,19 @@ def _flattens(value: object) -> bool:
 def _refusal(value: object) -> TypeError:
     if isinstance(value, _WHOLE):
         return TypeError(
-            f"flatten got {value!r}, which would fall into its characters or bytes: if that is meant, map(list) before "
-            f"it; if it is a value among streams, depth=None flattens what can be and passes the rest",
+            f"flatten got {value!r}, which it would split into characters or bytes. If you want that, put map(list) "
+            f"before it. If it is a value among streams, use depth=None, which passes such values on",
         )
     if hasattr(value, "__aiter__"):
-        return TypeError(f"flatten got {value!r}, which is asynchronous: map(from_async_iterable) makes a source of it")
+        return TypeError(f"flatten got the async iterable {value!r}. Put map(from_async_iterable) before it")
     return TypeError(
-        f"flatten got {value!r} ({type(value).__name__}), which is neither a source nor an iterable: map it to one, or "
-        f"say depth=None, which flattens what can be and passes the rest",
+        f"flatten got {value!r} ({type(value).__name__}), which is neither a source nor an iterable. Map it to one, or "
+        f"use depth=None, which passes such values on",
     )
 
 
 def _itself(value: Any) -> object:
-    """The stream that a value is."""
+    """Give the stream that a value is, or refuse the value."""
     if _flattens(value):
         return value
     raise _refusal(value)
@@ -52,7 +56,7 @@ def _itself_or_no_stream(value: Any) -> object:
 
 
 class _Merged(Inner):
-    """A stream and its outer time, which is held while it is open."""
+    """An open stream and its outer time, which is held meanwhile."""
 
     def __init__(self, lane: Lane[Any], outer: Hashable) -> None:
         super().__init__(lane)
@@ -60,30 +64,103 @@ class _Merged(Inner):
 
 
 class FlattenBeside(SideBySide[_Merged]):
-    """Reads up to `concurrency` streams at a time, as they answer."""
+    """Reads up to `concurrency` streams concurrently: sources as they answer, iterables in turn."""
 
     def __init__(self, concurrency: int, depth: int | None) -> None:
         super().__init__()
         self._concurrency = concurrency
         self._passes = depth is None
         self._further = () if depth == 1 else flatten(depth=None if depth is None else depth - 1).modules
+        self._time: Hashable = None
+        self._pending: deque[Any] = deque()
+        """Values of the last batch that are not open yet."""
+        self._read: deque[tuple[Iterator[Any], Hashable]] = deque()
+        """Open iterables, each with its outer time, which is held."""
+        self._pace = WaitingPace(concurrency)
 
     @override
-    def ask_outer(self, limit: int) -> None:
-        room = self._concurrency - len(self.inner)
-        if room and not self.outer.known:
-            self.ask_beside(self.upstream, min(room, limit))
+    def wanted(self, limit: int) -> int:
+        # Iterables always have more, so upstream is asked while they are open, as with sources.
+        if self._pending or self.owed.values > (limit if self._read else 0):
+            return 0
+        opened = self._concurrency - self._room()
+        if opened == self._concurrency:
+            return 0
+        # The pace exceeds the concurrency only while streams are short; the extra ones may be lists, or wait for room.
+        return min(limit, self._pace.next(opened) - opened)
 
     @override
     def came(self, batch: Batch[Any]) -> None:
+        self._time = batch.time
+        self._pending.extend(batch.values)
+        self._pace.took(len(batch.values))
+
+    @override
+    def deal(self, limit: int) -> None:
+        self._open()
+        while self._read and self.owed.values < limit and self._failed is None:
+            self._read_next(limit - self.owed.values)
+            self._open()
+
+    def _open(self) -> None:
+        """Open as many streams as there is room for. Iterables need no lane, and lists need no room."""
+        pending, time = self._pending, self._time
+        if not pending:
+            return
+        listed: list[Any] = []
         try:
-            for value in batch.values:
-                lane = open_inner(self, self._stream_of(value))
-                self.location.hold(batch.time)
-                self.add(_Merged(lane, batch.time))
+            while pending:
+                value = pending[0]
+                if self._further or not _flattens(value) or isinstance(value, Source):
+                    if not self._room():
+                        break
+                    lane = open_inner(self, self._stream_of(value))
+                    self.location.hold(time)
+                    self.add(_Merged(lane, time))
+                elif isinstance(value, (list, tuple)):
+                    listed += cast("Sequence[Any]", value)
+                elif self._room():
+                    self._read.append((iter(value), time))
+                    self.location.hold(time)
+                else:
+                    break
+                pending.popleft()
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
+            pending.clear()
             self.end(exc)
-        self.upstream.ack()
+        if listed:
+            self.owed.put(time, listed)
+        if not (pending or self.outer.known):
+            # What is left of a batch that failed stays in flight: its time is not complete.
+            self.upstream.ack()
+
+    def _room(self) -> int:
+        return self._concurrency - len(self.inner) - len(self._read)
+
+    def _read_next(self, limit: int) -> None:
+        """Read an iterable, in turn with the others."""
+        iterator, time = self._read[0]
+        values: list[Any] = []
+        try:
+            values.extend(islice(iterator, limit))
+        except BaseException as exc:  # noqa: BLE001 - raised after the values before it
+            self._failed = exc
+        if values:
+            self.owed.put(time, values)
+        if len(values) == limit:
+            self._read.rotate(-1)
+        elif self._failed is None:
+            self._read.popleft()
+            self.location.drop(time)
+
+    @override
+    async def release(self) -> None:
+        with ExitStack() as closing:
+            for iterator, _ in self._read:
+                close = getattr(iterator, "close", None)
+                if close is not None:
+                    closing.callback(close)
+        await super().release()
 
     @override
     def answer(self, stream: _Merged, values: Sequence[Any]) -> Batch[Any]:
@@ -109,13 +186,13 @@ def flatten(*, concurrency: int = 1) -> Flattened[A]: ...
 def flatten(*, depth: int | None, concurrency: int = 1) -> Transformer[Any, Any]: ...
 @transformer
 def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transformer[Any, Any]:
-    """Give the values of values that are streams themselves: sources, or iterables.
+    """Give the values of streams that arrive as values: of sources or iterables.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([ps.values("ab"), [], ["c"]]), ps.flatten(), ps.collect()))
     ['a', 'b', 'c']
 
-    One stream is read after another or, with `concurrency`, up to so many side by side, values as they come:
+    Streams are read one after another or, with `concurrency`, up to that many concurrently, with values as they arrive:
 
     >>> import trio
     >>> @ps.source
@@ -126,22 +203,21 @@ def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transfo
     >>> ps.run(ps.pipe(ps.values([0.05, 0.01]), ps.map(every), ps.flatten(concurrency=2), ps.collect()))
     [0.01, 0.01, 0.05, 0.05]
 
-    `depth` is how many levels of streams are opened. A value above it that is no stream is refused, and so is a text
-    (`str`, `bytes`), which would fall into characters; with `depth=None` whatever is a stream is opened, and the rest
-    passed:
+    `depth` is the number of levels of streams to open. At each level, a value that is not a stream is refused, and so
+    is text (`str`, `bytes`), which would be split into characters. With `depth=None`, all streams are opened at any
+    depth, and other values are passed on:
 
     >>> ps.run(ps.pipe(ps.values([1, [2, ["three", [4]]]]), ps.flatten(depth=None), ps.collect()))
     [1, 2, 'three', 4]
 
-    Upstream is asked for one stream at a time, and for more as long as they are read to their ends in a moment; with
-    `concurrency`, for as many as can be opened. An inner stream is opened when it is reached and released before the
-    next is; generators that are not read to their end are closed. Its values are answered at the time of the outer
-    value, which is held as long as the stream is open; what times it has inside stay inside. With `concurrency` one
-    answer of each open stream may wait.
+    Upstream is asked for one stream at a time, and for more while streams are read to their ends quickly; with
+    `concurrency`, for as many as can be opened. Iterables never wait: they are read in turn, and lists in one step. An
+    inner stream is opened when it is reached, and released before the next one is opened. Generators that are not read
+    to their end are closed. Inner values are at the time of the outer value, which is held while the stream is open;
+    times inside the stream are not visible outside. With `concurrency`, one answer of each open stream may wait.
 
-    Raises:
-        TypeError: a value is no stream, or a text (as the stream's failure).
-        BaseException: the failure of an inner stream; the outer one is told (R8).
+    Raises: TypeError: a value is not a stream, or is text (raised by the stream). BaseException: the failure of an
+    inner stream; the outer one is notified (R8).
     """
     if concurrency > 1:
         return opens(FlattenBeside(concurrency, depth))

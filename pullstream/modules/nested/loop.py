@@ -1,10 +1,10 @@
-"""`loop`: values that go round again, and leave when they are done.
+"""`loop`: sends values round again until they are done.
 
-Three places stand for a loop in the sidecar's graph, besides its body: the *ingress*, where what comes from outside
-enters at round 0 and what goes round comes in again; the *egress*, which sorts what the body answers; and the
-*feedback* between the two, which adds a round. So a time is complete behind the loop exactly when nothing at it can go
-round any more: convergence is a completion. And a round is complete inside when nothing at it, or before it, can still
-come in, while later ones go round: so what is outside is acknowledged when it enters, and asked for meanwhile.
+In the sidecar's graph, a loop has its body and three places. The *ingress* is where values enter, at round 0, and where
+values that go round come in again. The *egress* sorts the values that the body answers. The *feedback* between them
+adds a round. So a time is complete after the loop exactly when no value at it can go round any more: convergence is a
+completion. A round is complete inside when no value at it or before it can come in, even while later rounds continue.
+For this, a value outside is acknowledged when it enters, and the next ones are asked for meanwhile.
 """
 
 from collections.abc import Hashable, Sequence
@@ -23,12 +23,12 @@ from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import AtHand
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.parts.outbox import Outbox, of_runs
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.phases import Phase
-from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.sidecar.waiting import Requests, Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.protocol import DONE, Batch, Done
@@ -50,7 +50,7 @@ _AGAIN: Final[Any] = Again
 
 
 class _Feedback:
-    """The feedback: values on their way from the egress back to the ingress, held at the round they come in at."""
+    """Values on their way from the egress back to the ingress, held at the round at which they come in."""
 
     def __init__(self, location: Location, capacity: int, ingress: "_Ingress") -> None:
         self.location = location
@@ -63,15 +63,15 @@ class _Feedback:
         length = self.row.values + len(values)
         if length > self._capacity:
             raise Overflow(
-                f"{self._ingress.location} has {length} values on their way round, at {time!r}, and may have "
-                f"{self._capacity}: let the body send fewer of them round (does it converge?), or raise capacity=",
+                f"{self._ingress.location} has {length} values on their way round, at {time!r}, but its capacity is "
+                f"{self._capacity}. Check that the body converges, send fewer values round, or raise capacity=",
             )
         self.row.put(time, values)
         self._ingress.changed()
 
 
 class _Drained(Waiter):
-    """A waiter until nothing can come any more."""
+    """Waits until nothing can come round any more."""
 
     @override
     def settled(self, phase: Phase) -> bool:
@@ -83,18 +83,20 @@ class _Drained(Waiter):
 
 
 class _Ingress(TaskKernel[Any], AtHand):
-    """Answers what goes round first, and what is outside after it.
+    """Answers values that go round first, then values from outside.
 
-    So a loop is drained before it is fed. Outside batches at one time may all enter; the first at another time waits
-    until the loop is done with the earlier ones, as far as they can be done without it.
+    So the loop is drained before it takes more. Outside values at one time may all enter. The first value at another
+    time waits until the loop has finished the earlier times, as far as possible without it.
 
-    An ask outside is outstanding all the while, one batch ahead: who is never asked cannot say that nothing more comes
-    at a time, and with it the first rounds would stay open.
+    There is always an outstanding ask upstream, one batch ahead: a source that is not asked cannot report that a time
+    is complete, and then the first rounds would stay open.
     """
+
+    takes_many = True
 
     def __init__(self) -> None:
         self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
-        self._inside: dict[Hashable, Waiter] = {}
+        self._inside = Requests[Waiter]()
         self.feedback: _Feedback
         self.leaving: Location
 
@@ -132,43 +134,61 @@ class _Ingress(TaskKernel[Any], AtHand):
             return
         self.ask_beside(self.upstream, limit)
         for _ in range(2):
-            # Time for the task to run once: an answer that is there tells whether the round at hand is the last.
+            # Let the task run once: an answer that is ready tells whether the current round is the last.
             if self.asking(self.upstream) and self.feedback.row:
                 await trio.lowlevel.checkpoint()
 
     def _enter(self, outside: Input, limit: int) -> Batch[Any]:
-        values = outside.take(limit)
-        # What is left outside is in flight there; what enters is so below, in this very step.
-        if not outside.left:
-            self.upstream.ack()
-        if outside.time not in self._inside:
-            self._inside[outside.time] = Waiter([self.leaving.output], outside.time, None, self.location, self._changed)
-        return Batch(ENTER.results_in(outside.time), values)
+        """Let the next run enter, and further runs that may certainly enter as well.
+
+        Values left outside stay in flight there; values that enter are in flight in the body in the same scheduler
+        step.
+        """
+        values: list[Any] = []
+        runs: list[tuple[Hashable, int]] = []
+        while not runs or (len(values) < limit and outside.left and self._follows(outside)):
+            time = outside.time
+            entering = outside.part(min(limit - len(values), outside.run())).values
+            values += entering
+            runs.append((ENTER.results_in(time), len(entering)))
+            if time not in self._inside:
+                self._inside[time] = Waiter([self.leaving.output], time, None, self.location, self._changed)
+        return of_runs(runs, values)
+
+    def _follows(self, outside: Input) -> bool:
+        """Whether the next run may enter immediately: the values left outside keep the inner times open anyway."""
+        time, left = outside.time, outside.least()
+        return time in self._inside or all(
+            not less_equal(earlier, time) or any(less_equal(later, earlier) for later in left)
+            for earlier in self._inside.first
+        )
 
     def _may_enter(self, time: Hashable) -> bool:
         sidecar = self.scope.sidecar
         sidecar.propagate()
-        for earlier, waiter in list(self._inside.items()):
-            if sidecar.answered(waiter):
-                del self._inside[earlier]
-        if time in self._inside:
+        inside = self._inside
+        # A later time cannot be complete before an earlier one.
+        while done := [earlier for earlier in inside.first if sidecar.answered(inside[earlier])]:
+            for earlier in done:
+                del inside[earlier]
+        if time in inside:
             return True
-        # What may still come from outside cannot be waited for while this batch is in the way.
+        # Later batches from outside cannot arrive while this one is waiting, so do not wait for them.
         outer = sidecar.phase.frontier(self.location.ports[0].place)
-        return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in self._inside)
+        return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in inside.first)
 
     def _drained(self) -> Waiter:
         return _Drained([self.location.ports[1].place], None, None, self.location, self._changed)
 
     async def _wait(self) -> None:
-        """Wait until something comes, from outside or round, or the loop is done with a time."""
+        """Wait for a value from outside or round, or for the loop to finish a time."""
         self._changed = self.run.signal()
         await self.scope.sidecar.until(self._waiters(), self._changed)
 
     def _waiters(self) -> list[Waiter]:
         if self._outside.done:
             return [self._drained()]
-        return list(self._inside.values()) if self._outside.left else []
+        return [self._inside[time] for time in self._inside.first] if self._outside.left else []
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -176,7 +196,7 @@ class _Ingress(TaskKernel[Any], AtHand):
 
 
 class _Egress(PassOn):
-    """Sorts what the body answers: what goes round, and what leaves."""
+    """Sorts the values that the body answers: those that go round, and those that leave."""
 
     traits = Traits(waits=False, trusted=True, reorders=True, summaries=[LEAVE])
 
@@ -188,9 +208,8 @@ class _Egress(PassOn):
         again: list[Any] = [value.value for value in batch.values if type(value) is _AGAIN]
         if not again:
             return Batch(LEAVE.results_in(batch.time), batch.values)
-        # What goes round is held in its row.
+        # Values that go round are held in the feedback's row.
         self._feedback.put(FEEDBACK.results_in(batch.time), again)
-        self.upstream.settle()
         if len(again) == len(batch.values):
             return None
         leaving = [value for value in batch.values if type(value) is not _AGAIN]
@@ -214,7 +233,7 @@ class _Loop(Wiring):
         assert upstream is not None, "a loop is a transformer"
         scope, name, site = assembly.scope, named(module), module.site
         ingress = _Ingress()
-        # The second input is the feedback's, whose location is below the body: it takes this one's place in a moment.
+        # The second upstream is a stand-in for the feedback, whose location is made after the body.
         location = scope.sidecar.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
         install(ingress, scope, location, [upstream])
         body = assembly.stream(self._body.modules, ingress)
@@ -232,7 +251,7 @@ class _Loop(Wiring):
 
 
 def _last_round_of(number: int, time: Any) -> Sequence[Hashable]:
-    """The last round of what enters a loop: none, as it may go round any number of times."""
+    """Give the last round of a value that enters: infinite, because it may go round any number of times."""
     return [time] if number else _last_round(0, ENTER.results_in(time))
 
 
@@ -250,7 +269,7 @@ def loop(
     *,
     capacity: Positive = 1_000_000,
 ) -> Transformer[A, B]:
-    """Let values go round in `body`: an `Again(value)` that it answers comes in again, everything else leaves.
+    """Send values round in `body`: an `Again(value)` that it answers comes in again, and everything else leaves.
 
     >>> import pullstream as ps
     >>> def halve(n):
@@ -258,17 +277,15 @@ def loop(
     >>> sorted(ps.run(ps.pipe(ps.values([6, 8, 5]), ps.loop(ps.map(halve)), ps.collect())))
     [1, 3, 5]
 
-    Inside, the time t of a value is `LoopTime(t, (round,))`, from round 0 on; in a loop within a loop
-    `LoopTime(t, (outer round, round))`. So a body may keep state per time and round, and be told (`ctx.notify_at`) when
-    a round is complete: when nothing at it, or before it, can come in any more, though later rounds go on. Behind the
-    loop a time is complete when nothing at it can go round any more.
+    Inside, the time of a value at t is `LoopTime(t, (round,))`, from round 0 on; in a loop within a loop, `LoopTime(t,
+    (outer round, round))`. So a body may keep state per time and round, and be notified (`ctx.notify_at`) when a round
+    is complete: when no value at it or before it can come in any more, even while later rounds continue. After the
+    loop, a time is complete when no value at it can go round any more.
 
-    What goes round is drained before anything else enters, and values at a later time enter when the loop is done with
-    the earlier ones. One batch is asked for ahead, and waits outside, for only then it is known whether more will enter
-    at a time, and which rounds are over. In which order the values of one time leave depends on how they travelled, in
-    batches.
+    The loop is drained before more values enter, and values at a later time enter when the loop has finished the
+    earlier ones. One batch is asked for ahead and waits outside: this shows whether more values will enter at a time,
+    and which rounds are over. The order in which values of one time leave depends on their batches.
 
-    Raises:
-        Overflow: more than `capacity` values are on their way round.
+    Raises: Overflow: more than `capacity` values are on their way round.
     """
     return opens(_Loop(cast("Any", body), capacity))

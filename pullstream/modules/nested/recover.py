@@ -1,4 +1,4 @@
-"""`catch` and `retry`: what is done about a failure of what is upstream."""
+"""`catch` and `retry`: recover from a failure upstream."""
 
 from collections.abc import Callable, Hashable, Iterable
 from math import inf
@@ -35,21 +35,21 @@ Failures = type[BaseException] | tuple[type[BaseException], ...]
 
 
 class Recovering(Kernel[Any]):
-    """Reads a stream in place of one that failed, and keeps what that one froze until the new one passes it."""
+    """Reads a replacement for a failed stream; times that were open at the failure stay open until it passes them."""
 
     traits = Traits(trusted=True)
 
     frozen: Antichain[Any] | None = None
-    """The times that might still have come when a stream failed; None, as long as none has."""
+    """The times that were open when a stream failed; None if none has failed."""
     current: Lane[Any] | None = None
 
     def begin(self, source: Source[Any]) -> None:
-        """Open the stream that is read from now on."""
+        """Open the stream to read from now on."""
         self.current = open_inner(self, source)
         follow_inner(self, self.current, self.mirrored)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """The times that may still leave this module: never any earlier than what was frozen."""
+        """Give the times that may still leave this module, none earlier than the frozen ones."""
         if self.current is None:
             return () if self.frozen is None else self.frozen
         front = inner_frontier(self.current)
@@ -57,22 +57,22 @@ class Recovering(Kernel[Any]):
 
 
 def _cancelled() -> bool:
-    """Whether the ask is being cancelled: then a release has failed, and nobody wants anything in place of it."""
+    """Whether the ask is being cancelled. The failure is then that of a release and must not be replaced."""
     return trio.current_effective_deadline() == -inf
 
 
 def after(frozen: Antichain[Any], front: Antichain[Any]) -> Antichain[Any]:
-    """The part of `front` at or after `frozen`, and what of `frozen` it has not passed."""
+    """Give the part of `front` at or after `frozen`, and the part of `frozen` that it has not passed."""
     try:
         left = [time for time in frozen if any(not less_equal(time, other) for other in front)]
         return Antichain([*left, *(time for time in front if frozen.less_equal(time))])
     except TimeDomainError:
-        # The stream fails with this as soon as a batch comes; whoever only looks must not.
+        # The stream fails with this error at its next batch; reading the frontier must not.
         return frozen
 
 
 class Catch(Recovering):
-    """Passes everything until what is upstream fails."""
+    """Passes everything on until upstream fails."""
 
     traits = Traits(waits=False, trusted=True)
 
@@ -107,9 +107,9 @@ class Catch(Recovering):
             return Batch(self._at, batch.values)
         if self.frozen is not None and not self.frozen.less_equal(batch.time):
             raise CapabilityError(
-                f"{self.location}, goes on with a source that answered at {batch.time!r}, which is complete: what "
-                f"failed could still give {list(self.frozen)!r}. Begin there, or give a collection, whose values come "
-                f"there",
+                f"{self.location}, continues with a source that answered at {batch.time!r}, but that time is already "
+                f"complete. Answer at {list(self.frozen)!r} or later, or return a collection, whose values are "
+                f"delivered there",
             )
         self.current.settle()
         return batch
@@ -125,8 +125,8 @@ class Catch(Recovering):
         elif instead is not None:
             if not isinstance(instead, Iterable) or isinstance(instead, (str, bytes, Blueprint)):
                 raise TypeError(
-                    f"the handler of catch gives None (to end), a source or a collection of values to go on with, or "
-                    f"raises; it gave {instead!r}",
+                    f"the handler of catch returned {instead!r}. It must return None (to end the stream), a source or "
+                    f"a collection of values, or raise",
                 )
             self._at = self._time_of_failure()
             self.begin(Source((Module("instead", Values, (cast("Iterable[Any]", instead),)),)))
@@ -135,9 +135,7 @@ class Catch(Recovering):
         frozen = self.frozen
         assert frozen is not None
         if not frozen.elements:
-            raise CapabilityError(
-                f"{self.location}, cannot give values instead: every time was complete at the failure"
-            )
+            raise CapabilityError(f"{self.location}, cannot deliver values: every time was complete at the failure")
         if frozen.less_equal(self._last) and self._last is not BEGINNING:
             return self._last
         first = frozen.elements[0]
@@ -152,11 +150,11 @@ def _failures(call: Call, on: Any) -> Any:
     kinds: tuple[Any, ...] = cast("Any", on) if isinstance(on, tuple) else (on,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise call.refuse(f"needs exception types as its on, and got {kind!r}")
+            raise call.refuse(f"needs exception types as its on, but got {kind!r}")
         if issubclass(trio.Cancelled, kind):
             raise call.refuse(
-                f"cannot take {kind.__name__}, which covers trio's cancellations: name the failures that are meant, or "
-                f"Exception"
+                f"got {kind.__name__}, which would also catch trio's cancellations. Use Exception, or name the types "
+                f"to catch"
             )
     return cast("object", on)
 
@@ -165,12 +163,12 @@ def _failures(call: Call, on: Any) -> Any:
 def catch(
     handler: Annotated[
         Callable[[Any], Source[B] | Iterable[B] | None] | None,
-        Sync("give a source, which may wait for whatever it likes"),
+        Sync("return a source, which may await anything"),
     ] = None,
     *,
     on: Annotated[Failures, _failures] = Exception,
 ) -> Transformer[A, A | B]:
-    """Deal with a failure of what is upstream: end there, go on with something else, or pass it on.
+    """Handle a failure upstream: end the stream, continue with something else, or raise.
 
     >>> import pullstream as ps
     >>> broken = ps.concat(ps.values([1, 2]), ps.fail(OSError("line is dead")))
@@ -179,21 +177,20 @@ def catch(
     >>> ps.run(ps.pipe(broken, ps.catch(lambda failure: [str(failure)]), ps.collect()))
     [1, 2, 'line is dead']
 
-    The handler is called with the failure. It gives None, and the stream ends; a collection, whose values come at the
-    time at which it failed; or a source, which is opened and read on, at times of its own: none earlier than what
-    could still come. Or it raises, the failure itself or another, and that goes down. Failures that are not `on` (a
-    type, or a tuple of types) pass; so does what fails afterwards.
+    The handler is called with the failure. If it returns None, the stream ends. If it returns a collection, its values
+    are delivered at the time of the failure. If it returns a source, that is opened and read, at its own times, none of
+    them already complete. If it raises, that failure goes downstream. Failures of types other than `on` (a type, or a
+    tuple of types) pass, and so do later failures.
 
-    A time that was open at the failure stays open until what comes instead has passed it or ended.
+    A time that was open at the failure stays open until the replacement has passed it or ended.
 
-    Raises:
-        CapabilityError: the source that was given answered at a time that was complete (as the stream's failure).
+    Raises: CapabilityError: the replacement answered at a time that was complete (raised by the stream).
     """
     return opens(Catch(handler, on))
 
 
 class Retry(Recovering):
-    """Opens a source, and opens it anew when it fails."""
+    """Opens a source, and opens it again when it fails."""
 
     traits = Traits(trusted=True, follows=True)
 
@@ -244,7 +241,7 @@ class Retry(Recovering):
             await self.breathe()
 
     async def _again(self, lane: Lane[Any]) -> None:
-        """Keep what the failed stream froze, and wait for a while."""
+        """Freeze the open times of the failed stream, and wait for the delay."""
         if self._left is not None:
             self._left -= 1
         self.frozen = Antichain(self.mirrored())
@@ -260,11 +257,11 @@ class Retry(Recovering):
             return self._source
         source = self._resume(self._last)
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's function
-            raise TypeError(f"resume, given to retry, gives a source to go on with, and gave {source!r}")
+            raise TypeError(f"the resume= of retry must return a source, but returned {source!r}")
         return source
 
     def _new(self, batch: Batch[Any]) -> Batch[Any]:
-        """The values that are to be given: neither those to skip, nor any at a time that is complete."""
+        """Leave out the values to skip, and those at times that are complete."""
         skipped = min(self._skip, len(batch.values))
         self._skip -= skipped
         new = batch.part(skipped) if skipped else batch
@@ -279,8 +276,8 @@ class Retry(Recovering):
 def _source(call: Call, given: Any) -> Any:
     if not isinstance(given, Source):
         raise call.refuse(
-            f"opens a source, and got {given!r}: retry(pipe(source, transformer, ...)) opens all of it anew; a single "
-            f"call is tried again by its own function"
+            f"needs a source, but got {given!r}. Use retry(pipe(source, transformer, ...)) to open all of it again. To "
+            f"repeat a single call, do it in the function"
         )
     return cast("Source[Any]", given)
 
@@ -291,14 +288,14 @@ def _delay(call: Call, delay: Any) -> Any:
 
 def _backoff(call: Call, backoff: Any) -> Any:
     if not (isinstance(backoff, (int, float)) and backoff > 0):
-        raise call.refuse(f"needs a positive number as its backoff, and got {backoff!r}")
+        raise call.refuse(f"needs a positive number as its backoff, but got {backoff!r}")
     return backoff
 
 
 def _resume(call: Call, resume: Any) -> Any:
     if call["skip_delivered"]:
-        raise call.refuse("skips what was delivered, or resumes after it: not both")
-    return Sync("it makes a source, which may wait for whatever it likes")(call, resume)
+        raise call.refuse("got both resume= and skip_delivered=: pass only one of them")
+    return Sync("return a source, which may await anything")(call, resume)
 
 
 @source
@@ -312,7 +309,7 @@ def retry(
     resume: Annotated[Function[A, Source[A]] | None, _resume] = None,
     skip_delivered: bool = False,
 ) -> Source[A]:
-    """Read a source, and open it anew when it fails: at most `times` times (None: for ever), then its failure passes.
+    """Read a source, and reopen it when it fails: at most `times` times (None: no limit), then pass the failure on.
 
     >>> import pullstream as ps
     >>> calls = []
@@ -329,13 +326,14 @@ def retry(
     >>> ps.run(ps.pipe(ps.retry(flaky(), skip_delivered=True), ps.collect()))
     [1, 2]
 
-    Between two attempts it waits for `delay` seconds, and `backoff` times as long each time after. Only failures `on`
-    (a type, or a tuple of types) are retried.
+    Before the first new attempt it waits `delay` seconds, and before each later one `backoff` times as long. Only
+    failures of type `on` (a type, or a tuple of types) are retried.
 
-    A new attempt begins from the start. What was delivered before comes again, except at times that were complete:
-    there nothing comes twice. With `skip_delivered` it leaves out as many values as were delivered, so the source has
-    to give the same values again. Or `resume(last)`, called with the last value that was delivered, makes a source
-    that goes on from there (an offset, a cursor); if none was, the source itself is opened.
+    A new attempt starts from the beginning. Values delivered before are delivered again, except at times that were
+    already complete: nothing is repeated there. With `skip_delivered`, as many values are left out as were delivered,
+    so the source must give the same values again. With `resume`, `resume(last)` gets the last delivered value and
+    returns a source that continues from there (an offset, a cursor); if nothing was delivered, the source itself is
+    opened again.
 
     A time that was open at the failure stays open until the new attempt has passed it or ended.
     """

@@ -1,1 +1,1 @@
-"""Sinks: modules that end streams."""
+"""Sinks: the modules at the end of a stream."""

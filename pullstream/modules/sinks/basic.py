@@ -1,9 +1,9 @@
-"""Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`."""
+"""`collect`, `concat_values`, `drain` and `reduce`: basic sinks."""
 
 import functools
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
-from typing import Annotated, Any, Literal, TextIO, get_origin, overload
+from typing import Annotated, Any, Final, Literal, cast, get_origin, overload
 
 from typing_extensions import TypeVar
 
@@ -13,6 +13,7 @@ from pullstream.decorators import sink
 from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import countable, fails_in
+from pullstream.engine.parts.fold import Fold
 from pullstream.engine.parts.fused import Kind, Stage, tried
 from pullstream.protocol import DONE, Reader
 from pullstream.timely.order import is_total
@@ -28,7 +29,7 @@ def collect(*, timed: Literal[False] = False) -> Collected[V]: ...
 def collect(*, timed: Literal[True]) -> CollectedTimed[V]: ...
 @sink
 async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> list[Any]:
-    """Keep every value in a list; with `timed`, every (time, value) pair. In a run with a journal, time by time.
+    """Collect every value in a list; with `timed`, `(time, value)` pairs. In a run with a journal, time by time.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.collect()))
@@ -46,7 +47,7 @@ async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -
 
 
 async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> Iterable[list[Any]]:
-    """With a journal: everything that came, in earlier runs as well, time by time."""
+    """Collect everything, including values of earlier runs, by time. Needs a journal."""
     memory = ctx.memory
     while (batch := await upstream.ask(ctx.limit)) is not DONE:
         kept = memory.at(batch.time, ordered=False).get(batch.time, [])
@@ -54,7 +55,7 @@ async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = Fa
         memory[batch.time] = kept
         await ctx.breathe()
     if all(map(is_total, memory)):
-        # In which order times out of order came is not known any more, if some of them came in an earlier run.
+        # The order in which times arrived is lost if some of them arrived in an earlier run.
         return [memory[time] for time in sorted(memory)]
     return memory.values()
 
@@ -65,20 +66,18 @@ def drain() -> Emptied[V]: ...
 def drain(function: Function[A, object] | None, *, on_error: OnError[A] = "fail") -> Sink[A, None]: ...
 @checked
 def drain(
-    function: Annotated[
-        Callable[[Any], object] | None, Sync("map_async the values first, and drain the results")
-    ] = None,
+    function: Annotated[Callable[[Any], object] | None, Sync("use map_async first, then drain its results")] = None,
     *,
     on_error: OnError[Any] = "fail",
 ) -> Sink[Any, None]:
-    """Take every value and do nothing with it, or call a function for its effect.
+    """Consume every value and discard it, or call a function for its effect.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("ab"), ps.drain(print)))
     a
     b
 
-    With an `on_error`, see `map`: a value whose call raises is left out, and counted.
+    With an `on_error` (see `map`), a value whose call raises is left out and counted.
     """
     if function is None:
         return Sink((Module("drain", _drain),))
@@ -110,7 +109,26 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
     return body
 
 
-# Written out because not every type checker keeps the variables of a function that is decorated.
+_NOTHING: Final = object()
+
+
+def _step_or_fold(call: Call, function: Any) -> Any:
+    given = call["initial"] is not _NOTHING
+    if not isinstance(function, Fold):
+        step = Sync("a fold cannot await; use map_async first")(call, function)
+        if not given:
+            raise call.refuse("needs an initial value: reduce(function, initial). Or pass a Fold, such as agg.sum()")
+        return step
+    if given:
+        raise call.refuse("got a Fold and an initial state. A Fold has its own initial state: leave the other one out")
+    return cast("Fold[Any, Any]", function)
+
+
+# Overloads, because not every type checker keeps the type variables of a decorated function.
+@overload
+def reduce(function: Fold[A, R]) -> Sink[A, R]: ...
+@overload
+def reduce(function: Fold[A, R], *, on_error: Literal["fail", "skip"]) -> Sink[A, R]: ...
 @overload
 def reduce(function: Function2[R, A, R], initial: R) -> Sink[A, R]: ...
 @overload
@@ -119,26 +137,37 @@ def reduce(function: Function2[R, A, R], initial: R, *, on_error: Literal["fail"
 async def reduce(
     upstream: Reader[Any],
     ctx: Context,
-    function: Annotated[Callable[[Any, Any], Any], Sync("a fold answers at once; map_async the values first")],
-    initial: Any,
+    function: Annotated[Any, _step_or_fold],
+    initial: Any = _NOTHING,
     *,
     on_error: Skips = "fail",
 ) -> Any:
-    """Fold all values into one, from `initial` on.
+    """Fold all values of the stream into one result, with `function(state, value)` and `initial`, or with a `Fold`.
 
     >>> import operator, pullstream as ps
     >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.reduce(operator.add, 0)))
     6
+    >>> ps.run(ps.pipe(ps.values("abc"), ps.reduce(ps.agg.count())))
+    3
 
-    `initial` is used by every run of the blueprint, so it must not be changed in place. With `on_error="skip"` a value
-    whose call raises is left out, and counted; `map` or `filter` in front, with its `on_error`, can give it to a sink.
+    `ps.agg` has ready-made folds: `count`, `sum`, `mean`, `min_by` and others. `reduce_by_time` and `reduce_by_key`
+    give a result for each time.
+
+    Every run of the blueprint uses the same `initial` object, so it must not be changed in place; a `Fold` makes a new
+    state for each run. With `on_error="skip"`, a value whose call raises is left out and counted. To send such values
+    to a sink, use `map` or `filter` with its `on_error` before `reduce`.
     """
     memory = ctx.memory
-    result = memory.get("result", initial)
-    # What a journal saves is saved time by time.
+    fold = cast("Fold[Any, Any]", function) if initial is _NOTHING else Fold(lambda: initial, function)
+    result = memory["result"] if "result" in memory else fold.initial()
+    function = fold.step
+    # A journal saves time by time.
     ask = upstream.ask if memory.saves else upstream.ask_many
     while (batch := await ask(ctx.limit)) is not DONE:
         values = countable(batch)
+        if memory.saves:
+            # Before the state is changed in place: it was saved as of the earlier times.
+            memory.at(batch.time)
         try:
             if on_error == "fail":
                 result = functools.reduce(function, values, result)
@@ -148,18 +177,18 @@ async def reduce(
             fails_in(upstream, batch, values)
             raise
         if memory.saves:
-            memory.at(batch.time)["result"] = result
-        # Freed before the next batch is made, whose values then take its place in the processor's cache.
+            memory["result"] = result
+        # Free it before the next batch is made, whose values can then reuse its place in the processor's cache.
         del batch, values
         await ctx.breathe()
-    return result
+    return fold.finish(result)
 
 
 def _reduced(function: Callable[[Any, Any], Any], values: Iterable[Any], result: Any, ctx: Context) -> Any:
     for value in values:
         try:
             result = function(result, value)
-        except Exception:  # noqa: BLE001 - the policy's business
+        except Exception:  # noqa: BLE001 - handled by the policy
             ctx.skipped()
     return result
 
@@ -174,7 +203,7 @@ _JOIN: dict[type[Any], Callable[[Iterable[Any]], Any]] = {str: "".join, bytes: b
 def _kind(call: Call, kind: Any) -> Any:
     kind = get_origin(kind) or kind
     if kind not in _JOIN:
-        raise call.refuse(f"joins str, bytes or list, and got {kind!r}")
+        raise call.refuse(f"needs str, bytes or list, but got {kind!r}")
     return kind
 
 
@@ -198,10 +227,9 @@ async def concat_values(upstream: Reader[Any], ctx: Context, kind: Annotated[typ
     >>> ps.run(ps.pipe(ps.values([[1, 2], [], [3]]), ps.concat_values(list)))
     [1, 2, 3]
 
-    The cost grows with the length of the result, and no faster. The result of an empty stream is an empty `kind`.
+    The cost is linear in the length of the result. An empty stream gives an empty `kind`.
 
-    Raises:
-        TypeError: a value is not of that kind.
+    Raises: TypeError: a value is not of that kind.
     """
     join = _JOIN[kind]
     if ctx.memory.saves:
@@ -218,15 +246,3 @@ async def concat_values(upstream: Reader[Any], ctx: Context, kind: Annotated[typ
             raise
         await ctx.breathe()
     return join(parts)
-
-
-@sink
-async def log(upstream: Reader[Any], ctx: Context, prefix: str = "", *, file: TextIO | None = None) -> None:
-    """Print every value on a line of its own, after `prefix`; to standard output, or to `file`.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values([1, 2]), ps.log("got ")))
-    got 1
-    got 2
-    """
-    await _drain(lambda value: print(f"{prefix}{value}", file=file))(upstream, ctx)

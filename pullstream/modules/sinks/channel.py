@@ -1,4 +1,4 @@
-"""`to_channel`: from a stream into a trio channel."""
+"""`to_channel`: sends a stream into a trio channel."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Instance
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.pace import WaitingPace
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")
@@ -26,18 +26,18 @@ async def to_channel(
     >>> import trio, pullstream as ps
     >>> async def main():
     ...     send, receive = trio.open_memory_channel(0)
-    ...     async with ps.pipe(ps.count(), ps.to_channel(send)).open(), receive:
+    ...     async with ps.pipe(ps.integers(), ps.to_channel(send)).open(), receive:
     ...         return [await receive.receive(), await receive.receive()]
     >>> trio.run(main)
     [0, 1]
 
-    When the receiver has closed its end, which the next value tells, the stream is aborted and the run ends quietly;
-    times whose values were not all sent are `Abandoned`. The channel is closed however the stream ends, so a receiver
-    that must know of a failure looks at the run. A value counts as handled when the channel has taken it; one is asked
-    for at a time, and more as long as the channel takes them in a moment. The channel can be used by one run: a second
-    is refused with `ReuseError`.
+    If the receiver closes its end, the next value detects it: the stream is aborted, and the run ends without an error.
+    Times whose values were not all sent are `Abandoned`. The channel is closed however the stream ends, so a receiver
+    that must know of a failure checks the run. A value counts as handled when the channel has taken it. Values are
+    asked for one at a time, and more at a time while the channel takes them quickly. The channel can be used by one
+    run; a second one is refused with `ReuseError`.
     """
-    pace = Pace()
+    pace = WaitingPace()
     async with channel:
         while (batch := await upstream.ask(min(ctx.limit, pace.next()))) is not DONE:
             pace.took(len(batch.values))
@@ -52,7 +52,7 @@ async def to_channel(
 async def _send(channel: trio.abc.SendChannel[Any], values: Sequence[Any]) -> None:
     nowait = channel.send_nowait if isinstance(channel, trio.MemorySendChannel) else None
     for value in values:
-        # Where there is room it costs no turn of the scheduler.
+        # If there is room, this saves a turn of the scheduler.
         if nowait is not None:
             try:
                 nowait(value)

@@ -1,4 +1,4 @@
-"""`on_end`: a sink that waits for the end, however it comes."""
+"""`on_end`: a sink that calls a function at the end, however the stream ends."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -16,17 +16,18 @@ from pullstream.protocol import DONE, Reader
 async def on_end(
     upstream: Reader[Any],
     ctx: Context,
-    function: Annotated[Callable[[BaseException | None], object], Sync("await after the run instead")],
+    function: Annotated[Callable[[BaseException | None], object], Sync("await it after the run instead")],
 ) -> None:
-    """Take every value, and call a function once at the end: with None, or with the exception that ended it.
+    """Consume every value, and call a function once at the end: with None, or with the exception that ended the stream.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("ab"), ps.on_end(lambda exc: print("ended with", exc))))
     ended with None
 
-    It is called exactly once for each run, after everything upstream has let go: with None at the end of the stream,
-    with its failure if it fails, and with an `Abandoned` when the run is aborted or cancelled. What ended the stream
-    goes on to whoever runs it; if the function raises, what it raised goes on instead, with the first as its context.
+    The function is called exactly once for each run, after everything upstream has released its resources. It gets None
+    at the end of the stream, the failure if the stream fails, and an `Abandoned` if the run is aborted or cancelled.
+    The exception is then raised from the run as usual. If the function raises, its exception is raised instead, with
+    the first one as its context.
     """
     try:
         while await upstream.ask_many(ctx.limit) is not DONE:

@@ -1,4 +1,4 @@
-"""Sinks that look for one value: `find`, `first`, `last`."""
+"""`find`, `first` and `last`: sinks that return one value."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, overload
@@ -28,23 +28,23 @@ def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Ski
 async def find(
     upstream: Reader[Any],
     ctx: Context,
-    test: Annotated[Callable[[Any], object], Sync("a test answers at once; map_async the values first")],
+    test: Annotated[Callable[[Any], object], Sync("a test cannot await; use map_async first")],
     default: Any = None,
     *,
     limit: Positive = 1,
     on_error: Skips = "fail",
 ) -> Any:
-    """Give the first value for which `test` is true, and abort what is upstream; `default` if there is none.
+    """Return the first value for which `test` is true, and abort upstream; `default` if there is none.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.count(), ps.find(lambda n: n * n > 50)))
+    >>> ps.run(ps.pipe(ps.integers(), ps.find(lambda n: n * n > 50)))
     8
     >>> ps.run(ps.pipe(ps.values("abc"), ps.find(str.isdigit, default="0")))
     '0'
 
-    It asks for one value at a time, so that nothing past the match is produced. Where that does not matter, a larger
-    `limit` is faster: what is upstream may then be up to so many values ahead. With `on_error="skip"` a value whose
-    test raises is left out, and counted; `filter` in front, with its `on_error`, can give it to a sink.
+    `find` asks for one value at a time, so nothing past the match is produced. If that does not matter, a larger
+    `limit` is faster: upstream may then be that many values ahead. With `on_error="skip"`, a value whose test raises is
+    left out and counted. To send such values to a sink, use `filter` with its `on_error` before `find`.
     """
     while (batch := await upstream.ask_many(min(limit, ctx.limit) if limit > 1 else 1)) is not DONE:
         values = countable(batch)
@@ -67,10 +67,10 @@ def first() -> OneOr[V, V | None, None]: ...
 def first(default: D) -> OneOr[V, V | D, D]: ...
 @sink
 async def first(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any:
-    """Give the first value, and abort what is upstream; `default` if there is none.
+    """Return the first value, and abort upstream; `default` if there is none.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.count(7), ps.first()))
+    >>> ps.run(ps.pipe(ps.integers(7), ps.first()))
     7
     """
     del ctx
@@ -81,7 +81,7 @@ async def first(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any
 @alike(first)
 @sink
 async def last(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any:
-    """Give the last value; `default` if there is none.
+    """Return the last value; `default` if there is none.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.last()))

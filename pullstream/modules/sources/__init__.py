@@ -1,1 +1,1 @@
-"""Sources: modules that begin streams."""
+"""Sources: the modules at the beginning of a stream."""

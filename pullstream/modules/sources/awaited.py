@@ -1,4 +1,4 @@
-"""`from_awaitable`, `from_async_iterable`: what trio code gives when it is awaited."""
+"""`from_awaitable` and `from_async_iterable`: results of trio code."""
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Hashable
@@ -13,7 +13,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.batcher import stamped
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
-from pullstream.engine.traits import Carries, Traits
+from pullstream.engine.traits import Traits
 from pullstream.errors import raised_by_closing, without_cancelled
 from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
@@ -38,21 +38,21 @@ class _FromAwaitable(Kernel[Any]):
         self._begun = True
         awaitable: Any = self._given() if callable(self._given) else self._given
         if not hasattr(awaitable, "__await__"):
-            raise TypeError(f"from_awaitable awaits what its function returns, and got {awaitable!r}")
+            raise TypeError(f"from_awaitable needs an async function, but its function returned {awaitable!r}")
         value = await awaitable
         return Batch(stamped(value, self._time), [value])
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        # A coroutine that nobody asked for would complain, when it is collected, that it was never awaited.
+        # Close the coroutine, or Python warns that it was never awaited.
         if not self._begun and isinstance(self._given, Coroutine):
             cast("Coroutine[Any, Any, Any]", self._given).close()
 
 
 def _awaitable(call: Call, awaitable: Any) -> Any:
     if not (callable(awaitable) or inspect.isawaitable(awaitable)) or _is_future(awaitable):
-        hint = "; asyncio's go into from_asyncio()" if _is_future(awaitable) else ""
-        raise call.refuse(f"needs an async function or an awaitable, and got {awaitable!r}{hint}")
+        hint = ". Use from_asyncio() for asyncio's futures" if _is_future(awaitable) else ""
+        raise call.refuse(f"needs an async function or an awaitable, but got {awaitable!r}{hint}")
     return awaitable if callable(awaitable) else OneShot(awaitable)
 
 
@@ -60,7 +60,7 @@ def _awaitable(call: Call, awaitable: Any) -> Any:
 def from_awaitable(
     awaitable: Annotated[Callable[[], Awaitable[T]] | Awaitable[T], _awaitable], *, time: TimeOf[T] = None
 ) -> Source[T]:
-    """Give one value: what an async function returns, which is called at the first ask of every run.
+    """Give one value: the result of an async function, which is called at the first ask of every run.
 
     >>> import trio, pullstream as ps
     >>> async def answer():
@@ -69,25 +69,24 @@ def from_awaitable(
     >>> ps.run(ps.pipe(ps.from_awaitable(answer), ps.collect()))
     [42]
 
-    A coroutine, or another awaitable, will do as well, but can be awaited by one run: a second is refused with
-    `ReuseError`. The value is at time 0, or at the time that `time` gives it. An abort cancels what is awaited.
-    asyncio's coroutines go into `from_asyncio`.
+    A coroutine or another awaitable also works, but only for one run: a second one is refused with `ReuseError`. The
+    value is at time 0, or at the time that `time` gives it. An abort cancels the call. For asyncio's coroutines, use
+    `from_asyncio`.
     """
     return opens(_FromAwaitable(awaitable, time))
 
 
 def _is_future(value: object) -> bool:
-    # asyncio's own mark of its futures and tasks; to ask asyncio itself, it would have to be imported.
+    # The attribute that marks asyncio's futures and tasks; checking it needs no import of asyncio.
     return hasattr(value, "_asyncio_future_blocking")
 
 
 class _Iterated(GeneratorKernel):
     """Reads an async iterable in a task of its own, where a generator's cancel scopes are safe."""
 
-    traits = Traits(trusted=True, carries=Carries.MAYBE)
-
     def __init__(self, iterable: AsyncIterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         super().__init__(self._read, (time,), {})
+        self.bare = time is None
         self._iterable = iterable
         self._iterator: AsyncIterator[Any] | None = iterable if isinstance(iterable, AsyncIterator) else None
         self._driven = False
@@ -97,18 +96,19 @@ class _Iterated(GeneratorKernel):
         self._driven = True
         await super().acquire()
 
-    async def _read(self, _: Context, time: Callable[[Any], Hashable] | None) -> AsyncGenerator[Batch[Any], None]:
+    async def _read(self, _: Context, time: Callable[[Any], Hashable] | None) -> AsyncGenerator[Any, None]:
         self._iterator = aiter(self._iterable)
         try:
             async for value in self._iterator:
                 try:
-                    yield Batch(stamped(value, time), [value])
+                    yield value if time is None else Batch(stamped(value, time), [value])
                 except trio.Cancelled:
-                    # A scope that it has opened around its yield is cancelled, by a nursery of its own.
+                    # The iterable's own nursery has cancelled the scope around its yield.
                     await self._let_go()
                     raise
         except GeneratorExit:
-            # Inside the scopes that it may have opened; after a cancellation there are none, and `closed` does it.
+            # Close it inside the scopes that it may have opened. After a cancellation there are none, and `closed`
+            # closes it.
             await self._let_go()
             raise
 
@@ -135,10 +135,10 @@ class _Iterated(GeneratorKernel):
 
 def _readable(call: Call, iterable: Any) -> Any:
     if not isinstance(iterable, AsyncIterable):
-        hint = "; values() reads what is iterated without await" if hasattr(iterable, "__iter__") else ""
+        hint = ". Use values() for ordinary iterables" if hasattr(iterable, "__iter__") else ""
         if inspect.isasyncgenfunction(iterable):
-            hint = "; call it, or decorate it with @ps.source"
-        raise call.refuse(f"needs an async iterable, and got {iterable!r}{hint}")
+            hint = ". Call it, or decorate it with @ps.source"
+        raise call.refuse(f"needs an async iterable, but got {iterable!r}{hint}")
     return OneShot(cast("object", iterable)) if isinstance(iterable, AsyncIterator) else cast("object", iterable)
 
 
@@ -154,12 +154,12 @@ def from_async_iterable(iterable: Annotated[AsyncIterable[T], _readable], *, tim
     >>> ps.run(ps.pipe(ps.from_async_iterable(ticks()), ps.collect()))
     [0, 1, 2]
 
-    Something that gives a new iterator every time can be read by any number of runs. An async iterator or generator
-    can be read by one, which closes it (its `aclose`) when the stream ends, however it ends; a second is refused with
-    `ReuseError`. A generator function of your own is better decorated with `@ps.source`: then it is called by
-    every run. Values are at time 0, or at the time that `time` gives each, which must not go back.
+    An iterable that makes a new iterator each time can be read by any number of runs. An async iterator or generator
+    can be read by one run, which closes it (`aclose`) however the stream ends; a second run is refused with
+    `ReuseError`. For a generator function of your own, `@ps.source` is better, as every run calls it anew. Values are
+    at time 0, or at the times that `time` gives them, which must not go back.
 
-    It is advanced in a task of its own, so it may open cancel scopes around its `yield`s. It is trio's to run:
-    asyncio's iterators go into `from_asyncio`.
+    The iterable is advanced in a task of its own, so it may open cancel scopes around its `yield`s. It must be written
+    for trio; for asyncio's iterators, use `from_asyncio`.
     """
     return opens(_Iterated(iterable, time))

@@ -1,4 +1,4 @@
-"""`from_callback`: a source of what somebody calls back with, who cannot wait."""
+"""`from_callback`: a source for producers that call back and cannot wait."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
@@ -21,7 +21,7 @@ _POLICIES = ("fail", "drop_oldest", "drop_newest")
 
 
 class Emit(Generic[T]):
-    """The function that a callback-style producer calls with each value. All of it may be called from any thread."""
+    """The function that a callback-style producer calls with each value. All of its methods are thread-safe."""
 
     def __init__(self, capacity: int, overflow: Policy, wake: Callable[[], None]) -> None:
         self._capacity = capacity
@@ -31,10 +31,10 @@ class Emit(Generic[T]):
         self._lock = RLock()
         self.ending = StreamEnd()
         self.dropped = 0
-        """The number of values that were dropped for want of room."""
+        """The number of values dropped because the buffer was full."""
 
     def __call__(self, value: T) -> bool:
-        """Give a value; whether it was taken. After the end nothing is, and nothing is raised."""
+        """Add a value, and return whether it was accepted. After the end, no value is, and nothing is raised."""
         with self._lock:
             if self.ending.known:
                 return False
@@ -48,9 +48,9 @@ class Emit(Generic[T]):
                     else:
                         self.fail(
                             Overflow(
-                                f"from_callback: {self._capacity} values wait already to be asked for, and a callback "
-                                f"cannot wait: read faster, give it a larger capacity=, or say with "
-                                f"overflow='drop_oldest' or 'drop_newest' what may be lost",
+                                f"from_callback: its buffer of {self._capacity} values is full, and a callback cannot "
+                                f"wait. Read faster, set a larger capacity=, or choose which values to lose with "
+                                f"overflow='drop_oldest' or 'drop_newest'",
                             ),
                         )
                     return False
@@ -59,11 +59,11 @@ class Emit(Generic[T]):
         return True
 
     def end(self) -> None:
-        """End the stream, after everything given so far; the first ending counts."""
+        """End the stream after the values so far. The first `end` or `fail` counts."""
         self._end(DONE)
 
     def fail(self, failure: BaseException) -> None:
-        """Fail the stream, after everything given so far; the first ending counts."""
+        """Fail the stream after the values so far. The first `end` or `fail` counts."""
         self._end(failure)
 
     def _end(self, ending: Done | BaseException) -> None:
@@ -72,13 +72,13 @@ class Emit(Generic[T]):
         self._wake()
 
     def close(self) -> None:
-        """Take nothing and keep nothing, as nobody reads any more."""
+        """Drop the buffered values and accept no more, because nothing reads them any longer."""
         with self._lock:
             self.ending.end()
             self._values.clear()
 
     def take(self) -> Iterator[T]:
-        """Take the values that wait, one after another."""
+        """Take the buffered values, one after another."""
         while True:
             with self._lock:
                 if not self._values:
@@ -112,7 +112,9 @@ class _Called(ThreadedSource):
     def asked(self, limit: int) -> StreamEnd:
         if self._unregister is not None and not callable(self._unregister):
             unregister, self._unregister = self._unregister, None
-            raise TypeError(f"from_callback: register returned {unregister!r}, which cannot be called to unregister")
+            raise TypeError(
+                f"from_callback: register returned {unregister!r}. It must return a function that unregisters, or None"
+            )
         return self._emit.ending
 
     @override
@@ -130,18 +132,18 @@ class _Called(ThreadedSource):
 def from_callback(
     register: Annotated[
         Callable[[Emit[T]], Callable[[], object] | None],
-        Sync("a producer that can wait is an async generator: @ps.source"),
+        Sync("write a producer that can wait as an async generator, with @ps.source"),
     ],
     *,
     capacity: Positive = 1024,
     overflow: Annotated[Policy, OneOf(*_POLICIES)] = "fail",
     time: TimeOf[T] = None,
 ) -> Source[T]:
-    """Give what a callback-style producer calls back with.
+    """Give the values that a callback-style producer emits.
 
-    `register(emit)` is called at the first ask; what it returns, a function or None, is called once to unregister.
-    In between, `emit(value)` gives a value, `emit.end()` ends the stream and `emit.fail(exc)` fails it, from whatever
-    thread: a driver's, an observer's, a signal's.
+    `register(emit)` is called at the first ask. It returns a function that unregisters, which is called once, or None.
+    In between, `emit(value)` adds a value, `emit.end()` ends the stream and `emit.fail(exc)` fails it. All three may be
+    called from any thread: a driver's, an observer's, a signal handler's.
 
     >>> import threading, pullstream as ps
     >>> def register(emit):
@@ -155,12 +157,12 @@ def from_callback(
     >>> ps.run(ps.pipe(ps.from_callback(register), ps.collect()))
     ['a', 'b']
 
-    A callback cannot be made to wait, so at most `capacity` values wait to be asked for. When one more comes, the
-    stream fails with `Overflow`, after those that wait; with `overflow="drop_oldest"` the one that has waited longest
-    is dropped for it, with `"drop_newest"` the new one is, and `emit.dropped` counts them. A producer that can wait
-    belongs to a `pushable`, a channel or an async generator.
+    A callback cannot wait, so at most `capacity` values are buffered. When one more arrives, the stream fails with
+    `Overflow` after the buffered values. With `overflow="drop_oldest"`, the oldest value is dropped instead; with
+    `"drop_newest"`, the new one; `emit.dropped` counts them. For a producer that can wait, use `pushable`, a channel or
+    an async generator.
 
-    Values are at time 0, or at the time that `time` gives each. `register` and what it returns are called in the
-    run's own thread, which they should not keep waiting.
+    Values are at time 0, or at the times that `time` gives them. `register` and the function that it returns run in the
+    run's own thread and must not block it.
     """
     return opens(_Called(register, capacity, overflow, time))

@@ -1,4 +1,4 @@
-"""`from_channel`: what a trio channel receives."""
+"""`from_channel`: the values that a trio channel receives."""
 
 from collections.abc import Callable, Hashable, Iterator
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class _Received(Kernel[Any]):
-    """Receives in the asker's task; what a memory channel has waiting comes along."""
+    """Receives in the asker's task, together with everything that a memory channel has waiting."""
 
     traits = Traits(trusted=True)
 
@@ -68,7 +68,7 @@ def from_channel(
     *,
     time: TimeOf[T] = None,
 ) -> Source[T]:
-    """Give what a trio channel receives, until its senders are closed; then, or at any other end, close it.
+    """Give the values that a trio channel receives, until its senders are closed. The channel is closed at any end.
 
     >>> import trio, pullstream as ps
     >>> async def main():
@@ -81,8 +81,8 @@ def from_channel(
     >>> trio.run(main)
     ['a', 'b']
 
-    It receives only what is asked for, so senders wait for the reader. Values are at time 0, or at the time that
-    `time` gives each, which must not go back. The channel can be read by one run: a second is refused with
-    `ReuseError` (`channel.clone()` gives another one).
+    The channel is read only as far as values are asked for, so senders wait for the reader. Values are at time 0, or at
+    the times that `time` gives them, which must not go back. The channel can be read by one run; a second one is
+    refused with `ReuseError` (`channel.clone()` makes another channel).
     """
     return opens(_Received(channel, time))

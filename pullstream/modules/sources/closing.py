@@ -1,4 +1,4 @@
-"""Closing what a source was given, when nobody ever asked for it."""
+"""Close a source's input that was never read."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from pullstream.errors import ReleaseTimeout
 
 
 async def close_unread(kernel: Kernel[Any], source: object) -> None:
-    """Close a channel or iterator that was given and never read: whoever feeds it would wait for ever."""
+    """Close a channel or iterator that was never read; otherwise its producer would wait forever."""
     aclose: Any = getattr(source, "aclose", None)
     if aclose is None:
         return

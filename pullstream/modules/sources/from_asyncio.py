@@ -1,4 +1,4 @@
-"""`from_asyncio`: what asyncio code gives when it is awaited."""
+"""`from_asyncio`: results of asyncio code."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class _Bridged(ThreadedSource):
-    """An asyncio task makes the values, no more than were asked for; trio takes whatever is there."""
+    """An asyncio task makes the values, no more than were asked for; trio takes them as they are ready."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _Bridged(ThreadedSource):
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        # A coroutine that nobody asked for would complain, when it is collected, that it was never awaited.
+        # Close the coroutine, or Python warns that it was never awaited.
         if inspect.iscoroutine(self._given) and inspect.getcoroutinestate(self._given) == inspect.CORO_CREATED:
             self._given.close()
 
@@ -108,7 +108,7 @@ class _Bridged(ThreadedSource):
                 self.wake()
         except StopAsyncIteration:
             self._end.end()
-        except BaseException as exc:  # noqa: BLE001 - raised in the asker's task or, when nobody asks any more, by release
+        except BaseException as exc:  # noqa: BLE001 - raised in the asker's task or, after the last ask, by release
             if not self._stopping:
                 self._end.end(exc)
             elif came_of_cancelling(exc):
@@ -135,7 +135,9 @@ async def _values(given: Any) -> AsyncGenerator[Any, None]:
     elif inspect.isawaitable(source):
         yield await source
     else:
-        raise TypeError(f"from_asyncio needs an awaitable or an async iterable of its function, and got {source!r}")
+        raise TypeError(
+            f"from_asyncio needs a function that returns an awaitable or an async iterable, but it returned {source!r}"
+        )
 
 
 def _given(call: Call, given: Any) -> Any:
@@ -143,14 +145,14 @@ def _given(call: Call, given: Any) -> Any:
         return given
     if hasattr(given, "_asyncio_future_blocking") and call["loop"] is None:
         raise call.refuse(
-            f"got {given!r}, which belongs to an asyncio loop already: say which with loop=, or give it an async "
+            f"got {given!r}, which already belongs to an asyncio loop. Pass that loop as loop=, or pass an async "
             f"function"
         )
     if isinstance(given, AsyncIterable) and not isinstance(given, AsyncIterator):
         return cast("object", given)
     if isinstance(given, AsyncIterator) or inspect.isawaitable(given):
         return OneShot(cast("object", given))
-    raise call.refuse(f"needs an async function, an awaitable or an async iterable, and got {given!r}")
+    raise call.refuse(f"needs an async function, an awaitable or an async iterable, but got {given!r}")
 
 
 @source
@@ -160,7 +162,7 @@ def from_asyncio(
     time: TimeOf[T] = None,
     loop: Loop = None,
 ) -> Source[T]:
-    """Give the values of an async iterable of asyncio's, or the one value of an awaitable of asyncio's.
+    """Give the values of an asyncio async iterable, or the one value of an asyncio awaitable.
 
     >>> import asyncio, pullstream as ps
     >>> async def lines():
@@ -170,12 +172,12 @@ def from_asyncio(
     >>> ps.run(ps.pipe(ps.from_asyncio(lines), ps.collect()))
     ['a', 'b']
 
-    Best given as a function, async or not, which is called in asyncio's thread by every run: what it makes (a queue,
-    a connection) then belongs to the right loop. A coroutine or an async iterator can be read by one run. It is all
-    done in one task of asyncio's, which makes no more than was asked for and is cancelled by an abort; an async
-    iterator is closed (its `aclose`) at the end, whatever the end. See `asyncio_call` for the loop, for `loop=`, and
-    for how exceptions and cancellations travel.
+    Prefer to pass a function, async or not: every run calls it in asyncio's thread, so the objects it creates (a queue,
+    a connection) belong to the right loop. A coroutine or an async iterator can be read by one run. Everything runs in
+    one asyncio task, which makes no more values than were asked for and is cancelled by an abort. An async iterator is
+    closed (`aclose`) at any end. See `asyncio_call` for the loop, for `loop=`, and for how exceptions and cancellations
+    cross.
 
-    Values are at time 0, or at the time that `time` gives each, which must not go back.
+    Values are at time 0, or at the times that `time` gives them, which must not go back.
     """
     return opens(_Bridged(source, time, loop))

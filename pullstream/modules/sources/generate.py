@@ -1,7 +1,7 @@
-"""Sources that make their values: `count`, `repeat`, `unfold`."""
+"""`integers`, `repeat` and `unfold`: sources that make their values."""
 
 from collections.abc import Callable, Iterator
-from itertools import count as counting
+from itertools import count
 from itertools import repeat as repeating
 from typing import Annotated, Any
 
@@ -17,25 +17,25 @@ T = TypeVar("T")
 
 
 @source
-def count(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Source[int]:
-    """Count from `start`, for ever; `time` is that of `values`.
+def integers(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Source[int]:
+    """Give the integers from `start` on, in steps of `step`, forever; `time` is as in `values`.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.count(1), ps.take(3), ps.collect()))
+    >>> ps.run(ps.pipe(ps.integers(1), ps.take(3), ps.collect()))
     [1, 2, 3]
     """
-    return opens(Values(counting(start, step), time))
+    return opens(Values(count(start, step), time))
 
 
 @source
 def repeat(value: T, times: Natural | None = None) -> Source[T]:
-    """Give one value again and again: `times` times, or for ever.
+    """Give one value repeatedly: `times` times, or forever.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.repeat("ab", 2), ps.collect()))
     ['ab', 'ab']
 
-    A collection is repeated value by value when it is flattened:
+    To repeat the values of a collection, flatten it:
 
     >>> ps.run(ps.pipe(ps.repeat("ab"), ps.flat_map(list), ps.take(5), ps.collect()))
     ['a', 'b', 'a', 'b', 'a']
@@ -46,22 +46,20 @@ def repeat(value: T, times: Natural | None = None) -> Source[T]:
 @source
 def unfold(
     state: S,
-    function: Annotated[
-        Function[S, tuple[T, S] | None], Sync("an async generator decorated with @ps.source may await")
-    ],
+    function: Annotated[Function[S, tuple[T, S] | None], Sync("write an async generator with @ps.source instead")],
     *,
     time: TimeOf[T] = None,
 ) -> Source[T]:
-    """Make each value of a state: `function(state)` gives `(value, next_state)`, or None to end.
+    """Make each value from a state: `function(state)` returns `(value, next_state)`, or None to end.
 
     >>> import pullstream as ps
     >>> digits = ps.unfold(1234, lambda n: (n % 10, n // 10) if n else None)
     >>> ps.run(ps.pipe(digits, ps.collect()))
     [4, 3, 2, 1]
 
-    `state` is where every run begins, so the function gives a new one instead of changing it. Values are at time 0,
-    or at the time that `time` gives each, which must not go back. If the function raises, the values before are
-    delivered first (R8), and there is no `on_error`, for there is no state to go on from.
+    Every run begins with `state`, so the function must return a new state instead of changing it. Values are at time 0,
+    or at the times that `time` gives them, which must not go back. If the function raises, the values before are
+    delivered first (R8). There is no `on_error`, because there is no next state to continue from.
     """
     return opens(Values(_Unfolded(state, function), time))
 

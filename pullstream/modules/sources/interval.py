@@ -30,7 +30,7 @@ class _Interval(Kernel[int]):
 
     @override
     async def produce(self, limit: int) -> Batch[int] | Done:
-        # The next multiple, or a later one if that has gone by while nobody asked.
+        # The next multiple, or a later one if there was no ask for a while.
         passed = (trio.current_time() - self._began) / self._seconds
         self._multiple = max(self._multiple + 1, math.ceil(passed))
         await trio.sleep_until(self._began + self._multiple * self._seconds)
@@ -41,14 +41,14 @@ class _Interval(Kernel[int]):
 
 @source
 def interval(seconds: Seconds, *, time: TimeOf[int] = None) -> Source[int]:
-    """Tick 0, 1, 2, ... every so many seconds of trio's clock, from the first ask on, for ever.
+    """Tick 0, 1, 2, ... every `seconds` of trio's clock, from the first ask on, forever.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.interval(0.001), ps.take(3), ps.collect()))
     [0, 1, 2]
 
-    The first tick comes after `seconds`, and all at multiples of it, so they do not drift. A slow consumer gets no
-    burst: while nobody asks there is no tick, and the next one comes at the next multiple, with the next number.
-    Ticks are at time 0, or at the time that `time` gives each.
+    The first tick comes after `seconds`, and all ticks are at multiples of it, so they do not drift. A slow consumer
+    gets no burst: without an ask there is no tick, and the next ask gets the next number at the next multiple. Ticks
+    are at time 0, or at the times that `time` gives them.
     """
     return opens(_Interval(seconds, time))

@@ -1,4 +1,4 @@
-"""The kernel of sources whose values another thread hands over."""
+"""The base of sources whose values come from another thread."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator
@@ -16,7 +16,7 @@ from pullstream.protocol import DONE, Batch, Done
 
 
 class ThreadedSource(Kernel[Any]):
-    """Answers what is there, and waits for more; what another thread does is followed by its call of `wake`."""
+    """Answers with the values that are ready, and waits for more. The other thread calls `wake` after every change."""
 
     traits = Traits(trusted=True)
 
@@ -26,11 +26,11 @@ class ThreadedSource(Kernel[Any]):
 
     @abstractmethod
     def asked(self, limit: int) -> StreamEnd:
-        """An ask has come; gives the ending, which the other thread will set after the last value."""
+        """Note an ask, and give the ending, which the other thread sets after the last value."""
 
     @abstractmethod
     def taken(self) -> Iterator[Any]:
-        """Take the values that wait, one after another."""
+        """Take the waiting values, one after another."""
 
     @override
     async def acquire(self) -> None:
@@ -40,7 +40,7 @@ class ThreadedSource(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         end = self.asked(limit)
         while True:
-            # Looked at first: what is there now is all that came before it.
+            # Read the ending first: every value before it is then already visible.
             known = end.known
             self._changed = trio.Event()
             batch = self.batcher.batch(self.taken(), limit)
@@ -51,8 +51,8 @@ class ThreadedSource(Kernel[Any]):
             await self._changed.wait()
 
     def wake(self) -> None:
-        """Let it look again; to be called by any thread."""
-        # When the trio program is over, nobody is there to be woken.
+        """Make it check for values again. May be called from any thread."""
+        # After the trio program has ended, there is nothing to wake.
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._set, idempotent=True)
 

@@ -1,4 +1,4 @@
-"""Sources of what there is: `values`, `fail`."""
+"""`values` and `fail`: sources of given values, and of a failure."""
 
 import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Values(Kernel[Any]):
-    """Reads an iterable, as much of it as is asked for."""
+    """Reads an iterable as far as values are asked for."""
 
     traits = PROMPT
 
     def __init__(self, iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         self._iterable = iterable
         self._batcher = Batcher(time)
-        # A slice costs a tenth of an iterator's steps.
+        # A slice costs a tenth of iterating.
         self._sequence = iterable if time is None and isinstance(iterable, (list, tuple, range)) else None
         self._next = 0
         self._begun = False
@@ -47,13 +47,13 @@ class Values(Kernel[Any]):
 
     @override
     async def release(self) -> None:
-        # Generators hold resources, those that a collection's own `__iter__` makes, too.
+        # Generators hold resources, including one made by a collection's own `__iter__`.
         if isinstance(self._iterable, Iterator) or isinstance(cast("object", self._iterator), Generator):
             _close(self._iterator)
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        # What was given to be read once is closed, even if nobody has asked for it.
+        # An iterator is closed even if it was never read.
         if not self._begun and isinstance(self._iterable, Iterator):
             _close(self._iterable)
 
@@ -65,31 +65,32 @@ def _close(iterator: object) -> None:
 
 
 def _readable(call: Call, iterable: Any) -> Any:
-    if table := table_advice(iterable):  # most can be iterated, though not by rows
-        raise call.refuse(f"takes a {type(iterable).__name__} apart by columns, if at all: {table}")
+    if table := table_advice(iterable):  # most tables are iterable, but not by rows
+        raise call.refuse(f"would not iterate a {type(iterable).__name__} by rows: {table}")
     if not isinstance(iterable, Iterable):
         hint = ""
         if inspect.isgeneratorfunction(iterable):
-            hint = f": call it, values({iterable.__name__}())"
+            hint = f". Call it: values({iterable.__name__}())"
         elif hasattr(iterable, "__aiter__"):
-            hint = "; from_async_iterable() awaits its values, and so does a function decorated with @ps.source"
-        raise call.refuse(f"needs an iterable, and got {iterable!r}{hint}")
+            hint = ". Use from_async_iterable(), or a function decorated with @ps.source, for async iterables"
+        raise call.refuse(f"needs an iterable, but got {iterable!r}{hint}")
     return OneShot(cast("object", iterable)) if isinstance(iterable, Iterator) else cast("object", iterable)
 
 
 @source
 def values(iterable: Annotated[Iterable[T], _readable], *, time: TimeOf[T] = None) -> Source[T]:
-    """Give the values of an iterable, in order; of a mapping, its values.
+    """Give the values of an iterable, in order; for a mapping, its values.
 
-    All are at time 0, unless `time` gives each its own, which must not go back. What `time` raises fails the stream,
-    here and in every source, which have no `on_error`: `stamp(time, on_error=...)` below one deals with it by value.
+    All values are at time 0, unless `time` gives each its own; times must not go back. If `time` raises, the stream
+    fails. Sources have no `on_error`: to handle errors value by value, use `stamp(time, on_error=...)` after the
+    source.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values({"a": 1, "b": 2}), ps.collect()))
     [1, 2]
 
-    A collection can be read by any number of runs. An iterator can be read by one: a second run is refused with
-    `ReuseError`. A generator is closed when the stream ends, however it ends.
+    A collection can be read by any number of runs. An iterator can be read by one run; a second one is refused with
+    `ReuseError`. A generator is closed however the stream ends.
     """
     if isinstance(iterable, Mapping):
         return opens(Values(cast("Mapping[Any, T]", iterable).values(), time))

@@ -1,1 +1,1 @@
-"""Modules that give times, change them, or keep something until a time is complete."""
+"""Modules that assign times, change them, or keep values until a time is complete."""

@@ -1,4 +1,4 @@
-"""`at_completion`: an effect for every time, when it is complete."""
+"""`at_completion`: an effect for each time, when it is complete."""
 
 from collections.abc import Awaitable, Callable, Hashable
 from inspect import isawaitable
@@ -18,7 +18,7 @@ async def at_completion(
     ctx: Context,
     function: Annotated[Callable[[Any, list[A]], object | Awaitable[object]], checks.function],
 ) -> None:
-    """Call a function with every time, when it is complete, and the list of its values; it may be async.
+    """Call a function with each time and the list of its values when the time is complete; it may be async.
 
     >>> import pullstream as ps
     >>> def store(day, sales):
@@ -27,10 +27,10 @@ async def at_completion(
     day 1: [11, 12]
     day 2: [20]
 
-    The time is complete at the output (`progress.completed`) when the call has returned: it is the time's effect. The
-    least time comes first, and one call at a time; a time without values has none. Values are kept until then. A call
-    that raises ends the stream, and its time is never complete (R8): it is the time's failure, and no value's, so there
-    is no `on_error`.
+    A time counts as complete at the output (`progress.completed`) once the call has returned. Calls are made one at a
+    time, earliest time first. A time without values gets no call. Values are kept until their time is complete. A call
+    that raises fails the stream, and its time is never complete (R8). There is no `on_error`, because the call concerns
+    a time, not a single value.
     """
     kept: dict[Hashable, list[A]] = {}
     async for event in ctx.events(upstream, many=True):

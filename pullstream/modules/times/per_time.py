@@ -1,4 +1,4 @@
-"""`distinct`, `sort_by_time`, `accumulate`: values of a time told apart, in order, or added to what was before."""
+"""`unique_by_time`, `sort_by_time` and `accumulate`: the values of each time deduplicated, sorted, or folded."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import itemgetter
@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Key, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.interfaces import Resumable
+from pullstream.engine.interfaces import Inline, Resumable
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.countable import before_last, countable, seldom
@@ -29,8 +29,8 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 
-class _Distinct(Notified):
-    takes_many = True
+class _UniqueByTime(Notified, Inline):
+    own_pace = False
 
     def __init__(self, key: Callable[[Any], Hashable], on_error: object) -> None:
         super().__init__()
@@ -97,24 +97,23 @@ class _Distinct(Notified):
 
 
 @transformer
-def distinct(key: Key[V, Hashable] | None = None, *, on_error: OnError[V] = "fail") -> Same[V]:
-    """Keep the values whose key comes for the first time at their time; without `key`, a value is its own.
+def unique_by_time(key: Key[V, Hashable] | None = None, *, on_error: OnError[V] = "fail") -> Same[V]:
+    """Keep the first value with each key at each time; without `key`, a value is its own key.
 
     >>> import pullstream as ps
     >>> visits = ps.values([(1, "ann"), (1, "bob"), (1, "ann"), (2, "ann")], time=lambda visit: visit[0])
-    >>> ps.run(ps.pipe(visits, ps.distinct(lambda visit: visit[1]), ps.collect()))
+    >>> ps.run(ps.pipe(visits, ps.unique_by_time(lambda visit: visit[1]), ps.collect()))
     [(1, 'ann'), (1, 'bob'), (2, 'ann')]
 
-    They come at once. The keys of a time are kept until it is complete; `unique` keeps them for the whole run. If `key`
-    raises, or gives what has no hash, see `map`; there is no "result" here.
+    Values are delivered immediately. The keys of a time are kept until that time is complete; `unique` keeps the keys
+    of the whole stream. Errors in `key`, and keys that cannot be hashed, are handled as in `map`, except that there is
+    no `on_error="result"`.
     """
-    return opens(_Distinct(key or itself, on_error))
+    return opens(_UniqueByTime(key or itself, on_error))
 
 
 class _ValuesByTime(PerTime[list[Any]]):
     """Keeps the values of a time until it is complete."""
-
-    takes_many = True
 
     @override
     def new(self) -> list[Any]:
@@ -151,19 +150,20 @@ class _Sorting(_ValuesByTime):
 
 @transformer
 def sort_by_time(
-    key: Annotated[Function[V, Any] | None, Sync("a key is computed at once; map_async the values first")] = None,
+    key: Annotated[Function[V, Any] | None, Sync("a key cannot be awaited; use map_async first")] = None,
     *,
     on_error: OnError[V] = "fail",
 ) -> Same[V]:
-    """Answer times in order, and the values of each by a key: all of a time when it is complete.
+    """Sort the values of each time by a key; deliver times in order, each when it is complete.
 
     >>> import pullstream as ps
     >>> late = ps.stamp(lambda n: n // 10, lateness=1)
     >>> ps.run(ps.pipe(ps.values([12, 21, 11, 35]), late, ps.sort_by_time(lambda n: n), ps.collect(timed=True)))
     [(1, 11), (1, 12), (2, 21), (3, 35)]
 
-    Without a key, and where keys are equal, the values of a time stay as they came. They are kept until it is complete.
-    If `key` raises, see `map`; there is no "result" here.
+    Without a key, and among equal keys, the values of a time keep their order. They are kept until the time is
+    complete. Without times, all values are at one time, so `sort_by_time` sorts the whole stream. Errors in `key` are
+    handled as in `map`, except that there is no `on_error="result"`.
     """
     return opens(_Sorting(key, on_error))
 
@@ -185,8 +185,8 @@ class _Accumulating(_ValuesByTime, Resumable):
     def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
         if not less_equal(self._last, time):
             raise CapabilityError(
-                f"{self.location} carries a state from each time to the next, and {self._last!r} and {time!r} are in "
-                f"no order: restamp(f) to times that are, or keep states apart, per time: reduce_by_time(fold)"
+                f"{self.location} carries a state from each time to the next, but {self._last!r} and {time!r} have no "
+                f"order. Use map_time(f) to make ordered times, or reduce_by_time(fold) for a separate state per time"
             )
         self._last = time
         answers: Told = []
@@ -216,19 +216,21 @@ def accumulate(
     eager: bool = False,
     on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Any]:
-    """Fold on from time to time, in the order of the times; what it has come to follows each time's completion.
+    """Fold across all times, in their order, and emit the result so far when each time is complete.
 
     >>> import pullstream as ps
     >>> sales = ps.pipe(ps.values([(1, 3), (3, 5), (2, 4)]), ps.stamp(lambda sale: sale[0], lateness=2))
     >>> ps.run(ps.pipe(sales, ps.accumulate(ps.agg.sum(lambda sale: sale[1])), ps.collect(timed=True)))
     [(1, 3), (2, 7), (3, 12)]
 
-    With a `key` each has a state of its own, and `(key, result)` pairs come for the keys of the time; states are kept
-    for as long as the run lasts. `finish` is called with states that go on: it must not give away one that `step`
-    changes in place. The values of a time are kept until it is complete, and folded then; `eager` and `on_error` are
-    those of `reduce_by_key`. `scan` folds values as they come.
+    `reduce_by_time` starts a new fold at each time. `scan` folds in order of arrival and emits a result for every
+    value.
 
-    Raises:
-        CapabilityError: times are in no order.
+    With a `key`, each key has a state of its own, and a complete time emits `(key, result)` pairs for the keys that
+    arrived at it. States are kept for the whole run. `finish` is called while the fold continues, so it must not return
+    an object that `step` changes in place. The values of a time are kept until it is complete, and folded then. `eager`
+    and `on_error` are as in `reduce_by_key`.
+
+    Raises: CapabilityError: the times have no order.
     """
     return opens(_Accumulating(fold, key=key, eager=eager, on_error=on_error))

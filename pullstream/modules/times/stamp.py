@@ -1,7 +1,7 @@
-"""`stamp`: times for values, from the values; and the kernel of what gives times.
+"""`stamp`: assigns times computed from the values. Also the base of other modules that assign times.
 
-Nothing follows from the times above about those below: in the sidecar's graph no path leads through such a module. It
-holds what it may still answer at, from the start of the run, and lets go of it as its clock moves on.
+The times below such a module do not follow from the times above it: in the sidecar's graph, no path leads through it.
+It holds the times that it may still assign, from the start of the run, and releases them as its clock advances.
 """
 
 from abc import ABC, abstractmethod
@@ -36,33 +36,32 @@ A = TypeVar("A", default=Any)
 
 @attrs.frozen
 class _Late:
-    """The private mark of a value that goes to the sink for what is late."""
+    """The private mark of a late value on its way to the sink for late values."""
 
     value: Any
 
 
 class Clock(ABC):
-    """Gives times to values, one after another."""
+    """Assigns times to values, one after another."""
 
     hold: Any = BEGINNING
-    """The time before which nothing will come any more."""
+    """The least time that may still be assigned."""
 
     ascends: bool = False
-    """Whether no time that it gives is before, or beside, the one before."""
+    """Whether every assigned time is at or after the one before it."""
 
     @abstractmethod
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
-        """Add the values that are answered, and the time of each.
+        """Append the values to answer, and the time of each.
 
-        Raises:
-            BaseException: what a user's function raised, once the values before it have been added.
+        Raises: BaseException: an error in a user's function, after the values before it have been appended.
         """
 
 
 class _InOrder(Clock):
-    """A clock that goes by what a function says of each value; with an `on_error` it marks those it fails for.
+    """A clock that follows a function of the values; with an `on_error`, it marks values for which the function fails.
 
-    A mark is at the least time that may still come.
+    A mark is at the least time that may still be assigned.
     """
 
     ascends = True
@@ -82,7 +81,7 @@ class _InOrder(Clock):
                 time = self._time_of(value)
                 if time is None:
                     raise _no_time(value)  # noqa: TRY301 - a failure like what the function raises
-            except Exception as exc:  # noqa: BLE001 - the policy's business
+            except Exception as exc:  # noqa: BLE001 - handled by the policy
                 times.append(self.hold)
                 out.append(caught(value, exc))
                 continue
@@ -96,7 +95,7 @@ class _InOrder(Clock):
         failure: BaseException | None = None
         try:
             found += map(self._time_of, values)
-        except BaseException as exc:  # noqa: BLE001 - raised when the values before it have been given
+        except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been given
             failure = exc
         in_order = in_one_order(found) and all(map(le, found, islice(found, 1, None)))
         if in_order and less_equal(self.hold, found[0]):
@@ -112,18 +111,18 @@ class _InOrder(Clock):
                 times.append(time)
                 out.append(value)
         if failure is not None:
-            # Where it is no function of Python's, an error shows what has this name here.
+            # For a function not written in Python, the error report shows the local with this name.
             value = values[len(found)]
             raise failure
 
     def go_on(self, value: Any, time: Hashable) -> None:
-        """Take another time than the one before."""
+        """Advance to another time."""
         if not less_equal(self.hold, time):
             raise CapabilityError(
-                f"{self.location}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. "
+                f"{self.location}, went back in time: {value!r} is at {time!r}, but {self.hold!r} came before. "
                 + (
                     no_place_in_an_order(self.hold, time)
-                    or "Sort the values, or say by how much they may be out of order: stamp(..., lateness=...)"
+                    or "Sort the values, or allow them to be out of order with stamp(..., lateness=...)"
                 )
             )
         self.hold = time
@@ -168,24 +167,21 @@ class _WithLateness(Clock):
             out.append(value)
 
     def _before(self, time: Any) -> Any:
-        """The time before which nothing comes any more when `time` has come."""
+        """Compute the least time that may still be assigned after `time` has arrived."""
         try:
             return time - self._lateness
         except TypeError as exc:
             raise TypeError(
                 f"{self._location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
-                f"{exc}. Give numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
+                f"{exc}. Use numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
             ) from None
 
     def _too_late(self, value: Any, time: Hashable, out: list[Any], times: list[Hashable]) -> None:
         if self._late == "error":
             raise CapabilityError(
-                f"{self._location}, got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
-                f"come, and may be at most {self._lateness!r} behind. "
-                + (
-                    no_place_in_an_order(time)
-                    or 'Allow for more lateness, or say where such values go: late="drop", or late= a sink'
-                )
+                f"{self._location}, got a value that is too late: {value!r} is at {time!r}, but {self._latest!r} has "
+                f"already arrived, and lateness={self._lateness!r}. "
+                + (no_place_in_an_order(time) or 'Allow more lateness, or pass late="drop" or a sink as late=')
             )
         if self._late == "drop":
             self._location.meter.skipped += 1
@@ -195,11 +191,11 @@ class _WithLateness(Clock):
 
 
 def _no_time(value: Any) -> TypeError:
-    return TypeError(f"{value!r} has no time: the function that gives times returned None")
+    return TypeError(f"{value!r} has no time: the function that computes times returned None")
 
 
 class Stamping(PassOn):
-    """Answers the values at the times of a clock; with `nest`, of one clock for each time above."""
+    """Delivers values at the times of a clock; with `nest`, of one clock for each time above."""
 
     traits = attrs.evolve(PROMPT, summaries=((),))
 
@@ -208,7 +204,7 @@ class Stamping(PassOn):
     ) -> None:
         self._new = clock
         self._nest = nest
-        # A clock is kept for as long as its time is open above, and looked at whenever another one comes.
+        # With `nest`, there is a clock per open outer time, and clocks are checked whenever the time changes.
         self.takes_many = not nest
         self.traits = attrs.evolve(self.traits, prompt=not drops, counts=counts, lasting=_within if nest else None)
         self._clocks: dict[Hashable, Clock] = {}
@@ -242,7 +238,7 @@ class Stamping(PassOn):
             self.failed = exc
             if not out:
                 raise
-        # In the step in which the values are counted below, of which some may be before it.
+        # In the same scheduler step in which the values, some of them earlier, are counted downstream.
         if not self._nest and clock.hold != self._held:
             self.location.hold(clock.hold)
             self.location.drop(self._held)
@@ -255,7 +251,7 @@ class Stamping(PassOn):
 
     def _enter(self, outer: Hashable) -> None:
         if self._nest:
-            # For what is over above there is a clock no longer.
+            # Drop the clocks of outer times that are complete.
             self.scope.sidecar.propagate()
         elif self._clocks:
             raise several_times(self.location, self._outer, outer)
@@ -264,11 +260,11 @@ class Stamping(PassOn):
         self._outer = outer
 
     def mirrored(self) -> list[Hashable]:
-        """The times that may still be answered: from every time above, what its clock has not yet left behind."""
+        """Give the times that may still be assigned: for every outer time, those that its clock has not passed."""
         try:
             frontier = self.scope.sidecar.phase.frontier(self.location.ports[0].place)
         except TimelyError:
-            # What is wrong above will be said there.
+            # The module above reports the error.
             return [BEGINNING]
         for outer in [outer for outer in self._clocks if not frontier.less_equal(outer)]:
             del self._clocks[outer]
@@ -278,78 +274,78 @@ class Stamping(PassOn):
 
 
 def _within(number: int, outer: Hashable) -> list[Hashable]:
-    """The last time that what comes at an outer time matters at: the last inner one."""
+    """Give the last time at which values of an outer time can matter: the last inner one."""
     del number
     return [outer if outer is BEGINNING else (outer, LAST)]
 
 
 def several_times(location: Location, first: Hashable, second: Hashable) -> CapabilityError:
-    """The error for an input that has times already."""
+    """Make the error for an input that already has several times."""
     return CapabilityError(
-        f"{location} gives times, and its input has several already: {first!r} and {second!r}. Times within times are "
-        f"nest=True, which makes each a pair (outer, inner); a function of the times there are is restamp(f); to give "
-        f"them up for new ones, have restamp(lambda _: 0) in front"
+        f"{location} assigns times, but its input already has several: {first!r} and {second!r}. To nest the new times "
+        f"in them, pass nest=True: times become pairs (outer, inner). To compute times from them, use map_time(f). To "
+        f"discard them, put map_time(lambda _: 0) in front"
     )
 
 
 class _LateOption:
-    """The check of `late=`; a sink stands right below, and is given what is late."""
+    """The check of `late=`. A sink for late values is added right below the module."""
 
     def __call__(self, call: Call, late: Any) -> Any:
         if call["lateness"] is None:
             raise call.refuse(
-                f"got late={late!r}, and no lateness= to judge it by: lateness=0 (of dates, timedelta(0)) has all that "
-                f"is behind the latest time be late"
+                f"got late={late!r} without lateness=. With lateness=0 (for dates, timedelta(0)), every value behind "
+                f"the latest time is late"
             )
         if late not in ("error", "drop") and not isinstance(late, Sink):
-            raise call.refuse(f"got late={late!r}: it is 'error', 'drop' or a sink")
+            raise call.refuse(f"got late={late!r}: it must be 'error', 'drop' or a sink")
         return cast("Any", late)
 
     def below(self, module: Module, late: Any) -> tuple[Module, ...]:
-        """The module that gives the sink its values."""
+        """Give the module that passes late values to the sink."""
         return () if late == "drop" else (Module("late", _aside, (late,), site=module.site, follows=True),)
 
 
 @transformer
 def stamp(
-    time: Annotated[Function[A, Hashable], Sync("a value's time is known at once, from the value")],
+    time: Annotated[Function[A, Hashable], Sync("a time cannot be awaited; use map_async first")],
     *,
     lateness: Annotated[Any, not_negative] = None,
     late: Annotated[Literal["error", "drop"] | Sink[A, Any], _LateOption()] = "error",
     nest: bool = False,
     on_error: OnError[A] = "fail",
 ) -> Same[A]:
-    """Give every value the time that a function says, of the value: event time.
+    """Assign each value the time that a function computes from it: event time.
 
     >>> import pullstream as ps
     >>> readings = ps.pipe(ps.values([10, 12, 21]), ps.stamp(lambda n: n // 10))
     >>> ps.run(ps.pipe(readings, ps.collect(timed=True)))
     [(1, 10), (1, 12), (2, 21)]
 
-    Datetimes of one time zone are in the order of its wall clock, as Python compares them, which goes back once a year
-    where clocks change: make them times of UTC, `time.astimezone(UTC)`.
+    Python compares datetimes of one time zone by wall-clock time, which goes back once a year where clocks change.
+    Convert them to UTC first: `time.astimezone(UTC)`.
 
-    Times must not go back, unless `lateness` says by how much they may: a time is then complete when one has come that
-    is more than `lateness` later (times are numbers, or dates, from which it is subtracted). A value that comes later
-    still is an error, is left out and counted (`late="drop"`), or goes to a sink of its own:
+    Times must not go back, unless `lateness` allows it: then a time is complete once a value has arrived that is more
+    than `lateness` later. Times are then numbers or dates, from which `lateness` is subtracted. A later value is an
+    error, is dropped and counted (`late="drop"`), or goes to a sink of its own:
 
     >>> late = []
     >>> stamped = ps.stamp(lambda n: n, lateness=2, late=ps.drain(late.append))
     >>> ps.run(ps.pipe(ps.values([1, 5, 3, 2, 6]), stamped, ps.collect())), late
     ([1, 5, 3, 6], [2])
 
-    Values travel on together, whatever their times; a module below that works per time has its work once for each.
-    `lateness` makes hardly a difference to what that costs. A sink for what is late does, though nothing may be: every
-    value is looked at once more, and the way to two sinks costs about as much again as the times do; a value that is
-    late costs several times as much as one that is not. To drop it costs nothing.
+    Values stay in one batch even if their times differ; a per-time module downstream does its work once for each time.
+    `lateness` adds almost no cost. A sink for late values does, even if none is late: every value is checked once more,
+    and the route to two sinks costs about as much again as the times. A late value costs several times as much as one
+    in time; dropping it costs nothing.
 
-    The input's own times are given up; it may have one only, such as the 0 of a source that says nothing, or what
-    `ps.restamp(lambda _: 0)` makes of any. With `nest=True` it may have several: times are then pairs (outer, inner),
-    values are in order within each outer time, and what is complete above is complete below. If `time` raises, or gives
-    None, see `map`; there is no "result" here, and a sink has the value at the least time that may still come.
+    The times of the input are replaced, so it may have only one, such as the 0 of a source without times, or the result
+    of `ps.map_time(lambda _: 0)`. With `nest=True`, it may have several: times become pairs (outer, inner), values are
+    in order within each outer time, and a time that is complete above is complete below. If `time` raises or returns
+    None, the error is handled as in `map`, except that there is no `on_error="result"`; a sink gets the value at the
+    least time that may still be assigned.
 
-    Raises:
-        CapabilityError: a value goes back in time, is too late, or is at a second time of the input.
+    Raises: CapabilityError: a value goes back in time or is too late, or the input has a second time.
     """
     marks = catches(on_error)
     if lateness is None:

@@ -1,4 +1,4 @@
-"""`timed`: the times as values."""
+"""`timed`: makes times part of the values."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import repeat
@@ -41,7 +41,7 @@ class _Timed(PerBatch):
         return at_times(batch.times[: len(out)], out)
 
     def _work(self, out: list[Any], times: Iterable[Hashable], values: Sequence[Any]) -> None:
-        # The times of one batch are as many as are wanted.
+        # For a batch at one time, `times` is endless.
         for value, time in zip(values, times, strict=False):
             try:
                 out.append(self._function(time, value))
@@ -60,14 +60,14 @@ def timed(function: Callable[[Any, A], B], *, on_error: Literal["result"]) -> Tr
 @transformer
 def timed(
     function: Annotated[
-        Callable[[Any, Any], Any], Sync("map_async(function, concurrency) awaits it, of pairs from timed()")
+        Callable[[Any, Any], Any], Sync("use timed() without a function, then map_async(function, concurrency)")
     ] = _pair,
     *,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Make of every value, and the time that it is at, what `function(time, value)` gives; by default both, as a pair.
+    """Replace every value by `function(time, value)`; by default, by the pair `(time, value)`.
 
-    So that the day stands in a report's lines, and not only in the names of files:
+    Use it, for example, to write the day into each line of a report:
 
     >>> import pullstream as ps
     >>> sold = ps.values([(1, "tea"), (1, "rice"), (1, "tea"), (2, "tea")], time=lambda sale: sale[0])
@@ -78,7 +78,7 @@ def timed(
     {'day': 1, 'item': 'rice', 'sold': 1}
     {'day': 2, 'item': 'tea', 'sold': 1}
 
-    Values stay at their times, which `restamp` changes. What has no times is all at 0. If the function raises, see
-    `map`.
+    Values stay at their times; to change those, use `map_time`. In a stream without times, the time is 0. Errors in the
+    function are handled as in `map`.
     """
     return opens(_Timed(function, on_error))

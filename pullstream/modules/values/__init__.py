@@ -1,1 +1,1 @@
-"""A function for every value, or for every batch."""
+"""Modules that apply a function to every value or batch."""

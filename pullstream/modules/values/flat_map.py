@@ -1,4 +1,4 @@
-"""Transformers that give several values for one, or for a batch: `flat_map`, `map_batches`."""
+"""`flat_map` and `map_batches`: several results per value or batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal, overload
@@ -17,7 +17,7 @@ B = TypeVar("B")
 
 
 class _MapBatches(Expand):
-    """Takes the values of a batch, as a list, for one value."""
+    """Treats each batch, as a list, as one value."""
 
     @override
     def wanted(self, limit: int) -> int:
@@ -40,15 +40,16 @@ def map_batches(
 def map_batches(
     function: Annotated[Callable[[list[Any]], Iterable[Any]], checks.function], *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
-    """Apply a function to whole batches: lists of values at one time, at most as long as what was asked for.
+    """Apply a function to whole batches: lists of values at one time, at most as long as the ask.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_batches(sorted), ps.collect()))
     [1, 2, 3]
 
-    How long the lists are depends on who asks: this is for speed (a vectorised function), not for grouping. The
-    result may have any length; what exceeds the ask is kept for the next one. If the function raises, it is its whole
-    list that failed; with an `on_error` (see `map`) that is the value of a `Failed`, and all its values are left out.
+    The length of the lists depends on the consumer's asks. Use this for speed (a vectorised function), not for
+    grouping. The result may have any length; results beyond the ask are kept for the next one. If the function raises,
+    its whole list has failed: with `on_error` (see `map`), the list is the value of the `Failed`, and none of its
+    values is delivered.
     """
     return opens(_MapBatches(guarded_iterable(function, whole=True) if catches(on_error) else function))
 
@@ -63,24 +64,24 @@ def flat_map(
 def flat_map(
     function: Annotated[Callable[[Any], Iterable[Any] | Source[Any]], checks.function], *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
-    """Apply a function that gives any number of values for each, and give them one after another.
+    """Apply a function that returns any number of values for each value, and deliver them one after another.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(["a b", "", "c"]), ps.flat_map(str.split), ps.collect()))
     ['a', 'b', 'c']
 
-    The iterables are read only as far as is asked for, so they may be endless; one that is a generator is closed if
-    the stream ends in its middle. If the function raises, or an iterable does, see `map`; what came of the value
-    before has come.
+    Iterables are read only as far as the consumer asks, so they may be endless. A generator is closed if the stream
+    ends before the generator does. Errors in the function or in an iterable are handled as in `map`; results that the
+    iterable gave before the error are delivered.
 
-    Upstream is asked for one value at a time, and for more as long as what comes of them is given in a moment.
+    Upstream is asked for one value at a time, or for more while the results of each are delivered quickly.
 
-    The function may give a source instead, which is opened, and read to its end, before the next value is taken:
+    The function may return a source instead. It is opened and read to its end before the next value is taken:
 
     >>> ps.run(ps.pipe(ps.values("ab"), ps.flat_map(lambda value: ps.repeat(value, 2)), ps.collect()))
     ['a', 'a', 'b', 'b']
 
-    Its values are at the time of the value it was given for, and its failure is the stream's. Several side by side,
-    or nested ones, are for `flatten` after `map`.
+    Its values are at the time of the value that it was made for, and its failure fails the stream. To read several
+    sources concurrently, or sources of sources, use `map` and `flatten`.
     """
     return opens(Expand(guarded_iterable(function) if catches(on_error) else function))

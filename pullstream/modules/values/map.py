@@ -1,4 +1,4 @@
-"""Stateless stages: `map`, `filter`."""
+"""`map` and `filter`: stateless stages."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias, overload
@@ -16,7 +16,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 Test: TypeAlias = Annotated[
-    Callable[[Any], object], Sync("a test answers at once; map_async the values first, and filter the results")
+    Callable[[Any], object], Sync("a test cannot await; use map_async first, then filter its results")
 ]
 
 
@@ -26,7 +26,7 @@ def map(function: Function[A, B], *, on_error: OnError[A] = "fail") -> Transform
 def map(function: Function[A, B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def map(
-    function: Annotated[Callable[[Any], Any], Sync("map_async(function, concurrency) awaits its results")],
+    function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency)")],
     *,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
@@ -36,21 +36,22 @@ def map(
     >>> ps.run(ps.pipe(ps.values("ab"), ps.map(str.upper), ps.collect()))
     ['A', 'B']
 
-    Times are kept. If the function raises, the values before are delivered, the source is told, and the exception
-    arrives at the sink (R8). With `on_error="skip"` the value is left out instead, and counted; with "result" it
-    comes as `Failed(value, error)`; and with a sink, that is given the `Failed`, at its time and with back-pressure.
+    Values keep their times. If the function raises, the values before are delivered, the source is notified, and the
+    exception is raised at the sink (R8). With `on_error="skip"`, the value is left out and counted. With "result",
+    `Failed(value, error)` takes its place. With a sink as `on_error`, the sink receives the `Failed`, at its time and
+    with back-pressure.
 
     >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error="skip"), ps.collect()))
     [1, 3]
-    >>> told = ps.drain(lambda failed: print(f"{failed.value}: {type(failed.error).__name__}"))
-    >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error=told), ps.collect()))
+    >>> report = ps.drain(lambda failed: print(f"{failed.value}: {type(failed.error).__name__}"))
+    >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error=report), ps.collect()))
     x: ValueError
     [1, 3]
 
-    Such a sink runs beside: when it fails, the run does; when it ends early, what fails afterwards is left out. If it
-    acts when a time is complete, as a file does that grows, it acts at the very end where all is at one time, and not
-    at all if the run is aborted before: with `ps.pipe(ps.epochs(1), sink)` each failure is at a time of its own, and is
-    dealt with as it happens.
+    The sink runs alongside the pipeline. If the sink fails, the run fails. If it ends early, later failures are left
+    out. A sink that acts when a time is complete, such as a growing file, acts only at the very end if all values are
+    at one time, and never if the run is aborted first. Use `ps.pipe(ps.stamp_epochs(1), sink)` to give each failure a
+    time of its own, so that it is handled immediately.
     """
     return opens(Stage(Kind.MAP, function, catches(on_error)))
 
@@ -67,6 +68,6 @@ def filter(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     >>> ps.run(ps.pipe(ps.values(range(6)), ps.filter(lambda n: n % 2), ps.collect()))
     [1, 3, 5]
 
-    Times are kept. If the test raises, see `map`.
+    Values keep their times. Errors in `test` are handled as in `map`.
     """
     return opens(Stage(Kind.FILTER, test, catches(on_error)))

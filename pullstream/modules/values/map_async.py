@@ -1,4 +1,4 @@
-"""`map_async`: an async function over several values at a time."""
+"""`map_async`: an async function applied to several values concurrently."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable
@@ -17,7 +17,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.engine.parts.outbox import StreamEnd
-from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
@@ -29,22 +29,22 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 PENDING: Final = object()
-CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - to see what it yields
-"""The checkpoint that lets other tasks have a turn, and waits for nothing."""
+CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - we need what it yields
+"""The trap of a bare checkpoint, which yields to other tasks without waiting for anything."""
 
 MOMENT: Final = 0.001
-"""The seconds for which calls may pass checkpoints before what is there is answered."""
+"""Seconds for which calls may pass bare checkpoints before the results so far are answered."""
 UNSEEN: Final = 15
-"""The checkpoints that are passed, while calls are quick, before it is looked how long they took."""
+"""Checkpoints passed between two readings of the clock while calls are quick."""
 
 LONG: Final = 0.05
-"""Seconds for which a call may keep everything else waiting before anybody would notice."""
+"""Seconds for which one call may block the event loop before it counts as blocking."""
 TOO_LONG: Final = 0.5
-"""Seconds after which, all such calls together, it is remarked."""
+"""Total seconds of blocking calls after which a warning is logged."""
 
 
 class Calls:
-    """The values of one batch at one time, from their arrival until the last of their results is answered."""
+    """The values of one batch at one time, from their arrival until the last result is answered."""
 
     __slots__ = ("count", "failures", "given", "left", "results", "time", "to_begin")
 
@@ -53,16 +53,16 @@ class Calls:
         self.time: Hashable = batch.time
         self.count = len(values)
         self.left = iter(values)
-        """The values that no call has begun with; of a list's iterator it is known how many are left."""
+        """The values whose call has not begun. A list iterator's `length_hint` is exact."""
         self.to_begin = enumerate(self.left)
-        """The same, each with its place, for all workers to go through together."""
+        """The same values, numbered. All workers draw from it."""
         self.results: list[Any] = [PENDING] * len(values) if ordered else []
         self.failures: dict[int, BaseException] = {}
         self.given = 0
 
     @property
     def unbegun(self) -> int:
-        """The number of values that no call has begun with."""
+        """Number of values whose call has not begun."""
         return length_hint(self.left)
 
     @property
@@ -71,7 +71,7 @@ class Calls:
         return self.given < len(self.results) and self.results[self.given] is not PENDING
 
     def take(self, limit: int) -> list[Any]:
-        """The results to answer now."""
+        """Remove the results to answer now, at most `limit`."""
         end, stop = self.given, min(len(self.results), self.given + limit)
         while end < stop and self.results[end] is not PENDING:
             end += 1
@@ -81,10 +81,11 @@ class Calls:
 
 
 class MapAsync(TaskKernel[Any]):
-    """Workers make one call after another; an ask is answered as soon as one result is there.
+    """Runs calls in workers, and answers an ask as soon as one result is ready.
 
-    What came is held, in the sidecar, until it is answered. Upstream is asked for what the workers that are free can
-    start, and for more only while calls turn out cheap; never for more than was asked for here and is not here already.
+    Values are held in the sidecar until their results are answered. Upstream is asked for as many values as idle
+    workers can start on, and for more only while calls prove cheap. It is never asked for more than the open asks still
+    need.
     """
 
     takes_many = True
@@ -92,7 +93,7 @@ class MapAsync(TaskKernel[Any]):
     def __init__(self, function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool) -> None:
         self._function = function
         self._concurrency = concurrency
-        self._pace = Pace(concurrency)
+        self._pace = WaitingPace(concurrency)
         self._ordered = ordered
         self.traits = attrs.evolve(self.traits, reorders=not ordered)
         self._groups: deque[Calls] = deque()
@@ -100,7 +101,7 @@ class MapAsync(TaskKernel[Any]):
         self._unanswered = 0
         self._stopped = False
         self._calling = False
-        """Whether calls may begin: an ask is being served, and nothing has ended."""
+        """Whether calls may begin: an ask is being served, and the stream has not ended."""
         self._failure: BaseException | None = None
         self._outer = StreamEnd()
         self._workers = 0
@@ -115,7 +116,7 @@ class MapAsync(TaskKernel[Any]):
         self._calling = not self._stopped
         while True:
             if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
-                # With nothing under way there is nothing to ask beside.
+                # No call is in progress, so this task can await the answer itself.
                 self.arrived(self.upstream, await self.upstream.ask_many(min(limit, self._pace.next())))
             self._begin(limit)
             batch = self._ready(limit)
@@ -127,7 +128,7 @@ class MapAsync(TaskKernel[Any]):
             await self.change()
 
     async def _one(self) -> Batch[Any] | Done:
-        """The answer to an ask for one value: with nothing beside, its call needs no worker."""
+        """Answer an ask for one value. With no other call in progress, no worker is needed."""
         batch = await self.upstream.ask(1)
         if batch is DONE:
             return DONE
@@ -145,14 +146,14 @@ class MapAsync(TaskKernel[Any]):
 
     @override
     def halt(self) -> None:
-        # A worker that was woken in this very step still runs once more, and must call nothing.
+        # A worker woken in this scheduler step still runs once more and must not call the function.
         self._stopped, self._calling = True, False
         super().halt()
 
     def _begin(self, limit: int) -> None:
-        """Start what may start, and ask upstream for what was asked for and is not here."""
+        """Start the calls that may start, and ask upstream for values that are still needed."""
         if self._stopped or self.ended:
-            # An answer that came in the very step in which the stream ended is not worked on.
+            # Drop an answer that arrived in the same scheduler step in which the stream ended.
             return
         unbegun = 0
         for group in self._waiting:
@@ -170,15 +171,15 @@ class MapAsync(TaskKernel[Any]):
         busy = self._workers - self._idle
         room = limit - self._unanswered
         if room > 0 and busy < self._concurrency and self._outer.ending is None and not self.asking(self.upstream):
-            # What the pace allows beyond the concurrency may wait for a worker: calls are cheap then.
-            self.ask_beside(self.upstream, min(room, self._pace.next() - busy))
+            # The pace exceeds the concurrency only while calls are cheap; those values wait for a worker.
+            self.ask_beside(self.upstream, min(room, self._pace.next(busy) - busy))
 
     def _ready(self, limit: int) -> Batch[Any] | None:
-        """The results to answer now: the head of the row or, out of order, whatever is there."""
+        """Give the results to answer now: in order, those at the head of the row; out of order, all that are ready."""
         results: list[Any] = []
         time: Hashable = None
         times: list[Hashable] = []
-        """The times of the results, but for the last ones, all at one time."""
+        """The times of the results, except those of the last run, which are all `time`."""
         failure = self._failure
         for group in list(self._groups):
             if group.unbegun == group.count:
@@ -210,7 +211,7 @@ class MapAsync(TaskKernel[Any]):
         waiting = self._waiting
         while True:
             while waiting and self._calling:
-                # No name is given to it here: a worker that waits for the next would keep its results.
+                # Not bound to a name: an idle worker would keep the results alive.
                 await self._calls(waiting[0])
                 if waiting and not waiting[0].unbegun:
                     waiting.popleft()
@@ -221,7 +222,7 @@ class MapAsync(TaskKernel[Any]):
             await parked.wait()
 
     async def _calls(self, group: Calls) -> None:
-        """Make calls with the values of a group, while there are any that no call has begun with."""
+        """Call the function with the values of a group while some have not begun."""
         function, ordered, results = self._function, self._ordered, group.results
         for number, value in group.to_begin:
             awaitable: Any = PENDING
@@ -248,10 +249,11 @@ class MapAsync(TaskKernel[Any]):
 
     @coroutine
     def _attentive(self, task: Any) -> Generator[Any, Any, None]:
-        """Run a worker, and have what is there answered as soon as a call waits for anything.
+        """Run a worker, and have results answered as soon as a call really waits.
 
-        While calls only pass checkpoints, results gather for a moment: answering each by itself would cost more than
-        such calls do. So does looking at the clock: it is done now and then, unless that has found a call too long.
+        While calls only pass checkpoints, results accumulate for a moment: answering each one would cost more than such
+        calls do. Reading the clock would, too, so it is read every few checkpoints, or at each one after a call took
+        too long.
         """
         step = send = task.send
         value: Any = None
@@ -259,7 +261,7 @@ class MapAsync(TaskKernel[Any]):
         since = went_on = perf_counter()
         while True:
             trap = step(value)
-            # A cancellation that was sent in has a traceback, whose frames keep what the call had.
+            # Drop a cancellation that was thrown in: its traceback keeps the call's frames alive.
             step, value = send, None
             if unseen and trap is CHECKPOINT:
                 unseen -= 1
@@ -268,7 +270,7 @@ class MapAsync(TaskKernel[Any]):
                 spent = now - went_on
                 if spent > LONG and unseen == most:
                     self._remark(spent)
-                # Else others had their turns meanwhile: whose it was is to be seen from now on.
+                # If checkpoints were skipped, other tasks ran in between; measure each step from now on.
                 unseen = most = UNSEEN if spent <= LONG else 0
                 if trap is not CHECKPOINT or now - since > MOMENT:
                     since = now
@@ -276,19 +278,19 @@ class MapAsync(TaskKernel[Any]):
                         self.changed()
             try:
                 value = yield trap
-            except BaseException as exc:  # noqa: BLE001 - trio's complaint about what was awaited: the call's to raise
+            except BaseException as exc:  # noqa: BLE001 - trio reports what was awaited wrongly; the call raises it
                 value, step = exc, task.throw
             if unseen == most:
                 went_on = perf_counter()
 
     def _remark(self, seconds: float) -> None:
-        """Say once, of calls that never wait, that nothing else goes on meanwhile."""
+        """Warn once if calls block the event loop."""
         before, self._blocked = self._blocked, self._blocked + seconds
         if before <= TOO_LONG < self._blocked:
             LOG.warning(
-                "%s, has kept everything else waiting for %.1f s: its function computes, or waits in a way that is not "
-                "trio's, such as time.sleep, so no two calls go on at once. In threads, map_thread(f, concurrency) "
-                "makes calls that wait; in processes, map_process(f, concurrency) those that compute",
+                "%s, has blocked the event loop for %.1f s. Its function computes or blocks (as time.sleep does), so "
+                "its calls cannot overlap. Use map_thread(f, concurrency) if it blocks, or map_process(f, concurrency) "
+                "if it computes",
                 self.location,
                 self._blocked,
             )
@@ -310,7 +312,7 @@ class MapAsync(TaskKernel[Any]):
 
 def _explained(exc: BaseException, awaitable: object) -> BaseException:
     if isinstance(exc, TypeError) and awaitable is not PENDING and not hasattr(awaitable, "__await__"):
-        return TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")
+        return TypeError(f"map_async needs an async function, but its function returned {awaitable!r}. Use map")
     return exc
 
 
@@ -330,9 +332,9 @@ def map_async(
     ordered: bool = True,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Apply an async function, to at most `concurrency` values at a time.
+    """Apply an async function to up to `concurrency` values at the same time.
 
-    Results come in the order of the values or, with `ordered=False`, as they are ready.
+    Results are in the order of the values or, with `ordered=False`, in the order in which they are ready.
 
     >>> import trio, pullstream as ps
     >>> async def slowly(n):
@@ -341,12 +343,12 @@ def map_async(
     >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_async(slowly, concurrency=3), ps.collect()))
     [3, 1, 2]
 
-    No more than what was asked for is under way: `take(2)` below lets two calls start, and `run(..., limit=1)` one.
-    What is taken from upstream is what can be started, `concurrency` values at most; more only while calls turn out so
-    cheap that all of it is done in a few milliseconds.
+    At most as many calls are in progress as values were asked for: `take(2)` below starts two calls, `run(...,
+    limit=1)` one. Upstream is asked for as many values as can be started, at most `concurrency`. It is asked for more
+    only while calls are so cheap that all of them finish in a few milliseconds.
 
-    If a call raises, no other is started; the results before it (in order) or already there (as ready) are
-    delivered, the other calls are cancelled, and the exception arrives at the sink (R8). An abort cancels the calls.
-    With another `on_error` (see `map`) a call that raises stops nothing.
+    If a call raises, no other call starts. The results before it (in order), or those that are ready (out of order),
+    are delivered, the other calls are cancelled, and the exception is raised at the sink (R8). An abort cancels the
+    calls. With any other `on_error` (see `map`), a call that raises stops nothing.
     """
     return opens(MapAsync(guarded_async(function) if catches(on_error) else function, concurrency, ordered=ordered))

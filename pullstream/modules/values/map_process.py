@@ -1,4 +1,4 @@
-"""`map_process`: functions that compute, in processes."""
+"""`map_process`: CPU-bound functions, in worker processes."""
 
 import os
 import pickle
@@ -21,7 +21,7 @@ from pullstream.modules.values.process_worker import HEADER, IMPORTING, RAISED, 
 
 SCRIPT: Final = Path(__file__).with_name("process_worker.py")
 
-# Apart from the terminal's group, for whose Ctrl-C a worker that is just starting would not be ready.
+# Outside the terminal's process group: Ctrl-C would reach a worker that is still starting and cannot handle it.
 APART: Final[dict[str, Any]] = (
     {"start_new_session": True}
     if os.name == "posix"
@@ -36,7 +36,7 @@ class Worker:
         self.process: trio.Process | None = None
 
     async def start(self) -> None:
-        """Begin the process; it is not told yet what to call."""
+        """Start the process, without a function to call yet."""
         command = [sys.executable, "-P", os.fspath(SCRIPT)]
         with trio.CancelScope(shield=True):
             self.process = await trio.lowlevel.open_process(
@@ -55,7 +55,7 @@ class Worker:
         await self._pipes[0].send_all(frame(data))
 
     async def receive(self) -> bytes:
-        """Receive a frame; raises `EOFError` when the process is gone."""
+        """Receive a frame. Raises `EOFError` if the process has ended."""
         (length,) = HEADER.unpack(await self._read(HEADER.size))
         return await self._read(length)
 
@@ -71,14 +71,14 @@ class Worker:
         return b"".join(parts)
 
     async def leave(self) -> None:
-        """Let an idle process go, which takes it a moment."""
+        """Close an idle process's input, and give it a moment to exit."""
         await self._pipes[0].aclose()
         assert self.process is not None
         with trio.move_on_after(1):
             await self.process.wait()
 
     async def kill(self) -> int | None:
-        """End it, whatever it does; what it left with."""
+        """Kill the process, whatever it is doing, and return its exit code."""
         if self.process is None:
             return None
         with trio.CancelScope(shield=True):
@@ -90,13 +90,13 @@ class Worker:
 
 
 class MapProcess(MapAsync):
-    """Calls wait for processes, which are started as they are needed, and used again."""
+    """Calls await processes, which are started as needed and reused."""
 
     def __init__(
         self, function: Callable[[Any], Any], concurrency: int, *, ordered: bool, on_error: object = "fail"
     ) -> None:
         super().__init__(guarded_async(self._call) if catches(on_error) else self._call, concurrency, ordered=ordered)
-        # By the name that the script has in the workers, its classes come back.
+        # In the workers, the script's classes are pickled under this module name.
         sys.modules.setdefault("__mp_main__", sys.modules["__main__"])
         self._hello = dumps((sys.path, _script() if dumps is pickle.dumps else None, dumps(function)))
         self._all: set[Worker] = set()
@@ -106,8 +106,8 @@ class MapProcess(MapAsync):
     async def acquire(self) -> None:
         if IMPORTING in os.environ:
             raise CompositionError(
-                f"{self.location}, is run while a worker process of it imports the script: what runs the pipeline goes "
-                f'behind `if __name__ == "__main__":`'
+                f"{self.location}, is run again while a worker process imports the script. Put the code that runs the "
+                f'pipeline under `if __name__ == "__main__":`'
             )
         await super().acquire()
 
@@ -135,7 +135,7 @@ class MapProcess(MapAsync):
         try:
             kind, result, text = pickle.loads(reply)  # noqa: S301 - from a process of our own
         except Exception as exc:
-            raise Unpicklable(f"{self.location}: what came back for {value!r} cannot be unpickled: {exc}") from exc
+            raise Unpicklable(f"{self.location}: the worker's reply for {value!r} cannot be unpickled: {exc}") from exc
         if kind == RESULT:
             return result
         failure = result if kind == RAISED else Unpicklable(f"{self.location}, called with {value!r}: {result}")
@@ -145,8 +145,8 @@ class MapProcess(MapAsync):
     def _died(self, value: Any, code: int | None) -> str:
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
         return (
-            f"{self.location}: a worker process {how} while it worked on {value!r}. Look whether the function, or a "
-            f"library that it calls, exits or crashes, and whether memory was short"
+            f"{self.location}: a worker process {how} while it worked on {value!r}. Check whether the function, or a "
+            f"library that it calls, exits or crashes, and whether the machine ran out of memory"
         )
 
     @override
@@ -162,16 +162,16 @@ class MapProcess(MapAsync):
 
 
 def _sendable(call: Call, function: Any) -> Any:
-    """Refuse what another process could not load."""
-    shown, hint = shown_callable(function), "install cloudpickle, or use a function that is defined in a module"
+    """Refuse a function that another process could not load."""
+    shown, hint = shown_callable(function), "install cloudpickle, or define the function in a module"
     try:
         data = dumps(function)
     except Exception as exc:
         raise call.refuse(f"cannot send {shown} to another process: {exc}; {hint}") from exc
     if dumps is pickle.dumps and b"__main__" in data and _script() is None:
         raise call.refuse(
-            f"cannot send {shown} to another process: it is defined in what was typed in, which another process does "
-            f"not have; {hint}"
+            f"cannot send {shown} to another process: it was defined interactively, so no other process can import it; "
+            f"{hint}"
         )
     return function
 
@@ -179,43 +179,40 @@ def _sendable(call: Call, function: Any) -> Any:
 @alike(map_thread)
 @transformer
 def map_process(
-    function: Annotated[
-        Callable[[Any], Any], Sync("map_async(function, concurrency) awaits it, in this process"), _sendable
-    ],
+    function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency), in this process"), _sendable],
     concurrency: Positive,
     *,
     ordered: bool = True,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Apply a function that computes, in `concurrency` processes at most, to a value each at a time.
+    """Apply a CPU-bound function in up to `concurrency` processes, each working on one value at a time.
 
     >>> import math, pullstream as ps
     >>> ps.run(ps.pipe(ps.values([3, 4, 5]), ps.map_process(math.factorial, concurrency=2), ps.collect()))
     [6, 24, 120]
 
-    Order, demand, failures and `on_error` are those of `map_async`. The function, values and results are pickled: with
-    `cloudpickle`, if that is installed, and then the function may be anything, as a lambda; otherwise it must have a
-    name in a module, or in the script that runs, which every worker then imports: as with `multiprocessing`, what the
-    script runs goes behind `if __name__ == "__main__":`. What cannot be pickled is refused when composing. A call costs
-    some 0.2 ms and the pickling: give it work in pieces worth that (`batch`).
+    Order, demand, failures and `on_error` are as in `map_async`. The function, values and results are pickled. With
+    `cloudpickle` installed, the function may be anything, including a lambda. Otherwise it must be defined in a module,
+    or in the running script, which every worker then imports: as with `multiprocessing`, put the code that runs the
+    pipeline under `if __name__ == "__main__":`. A function that cannot be pickled is refused when the pipeline is
+    composed. A call costs about 0.2 ms plus the pickling, so give it chunks of work that are worth that (`batch`).
 
-    Processes are started when they are first needed (each anew, by `sys.executable`), used again, and gone when the
-    stream has ended, in whatever way: an abort, Ctrl-C or a failure kills those that work. What is raised in one
-    arrives as itself, with the traceback there as a note. What a function prints goes to stderr.
+    Processes are started fresh by `sys.executable` when first needed, reused, and gone once the stream has ended. An
+    abort, Ctrl-C or a failure kills the busy ones. An exception raised in a worker is raised here as itself, with the
+    worker's traceback as a note. Output that the function prints goes to stderr.
 
-    Raises:
-        WorkerDied: a process exited, crashed or was killed at a call; nothing is called twice.
-        Unpicklable: a value, a result or an exception cannot be pickled.
+    Raises: WorkerDied: a process exited, crashed or was killed during a call. No call is repeated. Unpicklable: a
+    value, a result or an exception cannot be pickled.
     """
     return opens(MapProcess(function, concurrency, ordered=ordered, on_error=on_error))
 
 
 def _script() -> tuple[str, str] | None:
-    """The script that runs, as a module by its name or as a file; None if it is neither."""
+    """Find the running script: a module by name, or a file. None if it is neither."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
         return "module", spec.name
     file = getattr(main, "__file__", None)
-    # What is piped in or typed in has no file, whatever it is called.
-    return None if file is None or not Path(file).exists() else ("file", os.path.abspath(file))  # noqa: PTH100 - the folder may change, the text not
+    # Code from a pipe or a prompt has no file, whatever `__file__` says.
+    return None if file is None or not Path(file).exists() else ("file", os.path.abspath(file))  # noqa: PTH100 - fixed even if the folder changes

@@ -1,4 +1,4 @@
-"""`map_thread`: functions that block, in threads."""
+"""`map_thread`: blocking functions, in threads."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, overload
@@ -18,7 +18,7 @@ B = TypeVar("B")
 
 
 class MapThread(MapAsync):
-    """Calls wait for threads of their own, each of which has one of the limiter's tokens until it is done."""
+    """Calls await threads. Each thread holds one of the limiter's tokens until it has finished."""
 
     def __init__(
         self, function: Callable[[Any], Any], concurrency: int, *, ordered: bool, on_error: object = "fail"
@@ -35,7 +35,7 @@ class MapThread(MapAsync):
         try:
             await super().release()
         finally:
-            # Nobody waits for the threads under way any more; what they use is free when they have all ended.
+            # Running threads were abandoned. Their resources are released once all of them have finished.
             for _ in range(self._concurrency if self._tokens.borrowed_tokens else 0):
                 await self._tokens.acquire_on_behalf_of(object())
 
@@ -50,13 +50,13 @@ def map_thread(
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def map_thread(
-    function: Annotated[Callable[[Any], Any], Sync("map_async(function, concurrency) awaits it, in no thread")],
+    function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency), which needs no thread")],
     concurrency: Positive,
     *,
     ordered: bool = True,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Apply a function that blocks (a driver, a disk) in threads, to at most `concurrency` values at a time.
+    """Apply a blocking function (a driver, a disk) to up to `concurrency` values at the same time, in threads.
 
     >>> import time, pullstream as ps
     >>> def slowly(n):
@@ -65,12 +65,12 @@ def map_thread(
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map_thread(slowly, concurrency=4), ps.collect()))
     [0, 2, 4, 6]
 
-    Order, demand, failures and `on_error` are those of `map_async`. A call costs some 0.1 ms. The threads share one
-    interpreter: what computes in Python goes into `map_process`.
+    Order, demand, failures and `on_error` are as in `map_async`. A call costs about 0.1 ms. The threads share one
+    interpreter: use `map_process` for functions that compute in Python.
 
-    Python cannot cancel a thread. When the stream ends, calls that have not begun do not begin, and the end waits for
-    those under way, up to the run's `release_timeout`; then it fails with `ReleaseTimeout`, and they are left behind
-    (they do not keep the program from exiting). A function that takes long can look itself, with
+    Python cannot cancel a thread. When the stream ends, no further calls start, and the end waits for running calls, up
+    to the run's `release_timeout`. Then it fails with `ReleaseTimeout` and leaves the threads behind; they do not keep
+    the program from exiting. A long-running function can check for cancellation itself with
     `trio.from_thread.check_cancelled()`.
     """
     return opens(MapThread(function, concurrency, ordered=ordered, on_error=on_error))

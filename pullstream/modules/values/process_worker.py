@@ -1,8 +1,8 @@
-"""A worker process of `map_process`: reads calls, makes them, writes what they give. Imports the standard library only.
+"""The worker process of `map_process`: reads calls, makes them and writes the results. Needs only the standard library.
 
-It is run as a script, so that it starts fast and is nobody's copy. A frame is a length of 8 bytes and a pickle: first
-comes (sys.path, the script to import or nothing, the pickled function), then a value at a time; each is answered by
-(kind, result, traceback).
+It runs as a script, so that it starts fast and inherits nothing. A frame is an 8-byte length followed by a pickle. The
+first frame is (sys.path, the script to import or None, the pickled function); every later one is a value. Each value is
+answered by (kind, result, traceback).
 """
 
 import functools
@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Final
 HEADER = struct.Struct(">Q")
 
 IMPORTING: Final = "PULLSTREAM_IMPORTING_MAIN"
-"""Set in the environment while a worker imports the program's script, which must then start no workers of its own."""
+"""Environment variable that is set while a worker imports the program's script, which must not start workers then."""
 
 RESULT, RAISED, UNPICKLABLE = "result", "raised", "unpicklable"
 
@@ -39,12 +39,12 @@ dumps: Final = _dumps()
 
 
 def frame(data: bytes) -> bytes:
-    """The data with its length before it."""
+    """Prefix data with its length."""
     return HEADER.pack(len(data)) + data
 
 
 def read_frames(source: BinaryIO, frames: "queue.SimpleQueue[bytes | None]", idle: threading.Event) -> None:
-    """Read until nobody is there any more; then nothing that is still computed is of use."""
+    """Read until the program is gone; a computation that is still running is then useless, so exit."""
     while len(header := source.read(HEADER.size)) == HEADER.size:
         frames.put(source.read(HEADER.unpack(header)[0]))
     if not idle.is_set():
@@ -54,7 +54,7 @@ def read_frames(source: BinaryIO, frames: "queue.SimpleQueue[bytes | None]", idl
 
 @functools.cache
 def import_main(kind: str, name: str) -> None:
-    """Import the script that the program runs, as `multiprocessing` does: not as `__main__`, which would run it."""
+    """Import the program's script as `multiprocessing` does: not as `__main__`, which would run it."""
     os.environ[IMPORTING] = "1"
     try:
         run = runpy.run_module if kind == "module" else runpy.run_path
@@ -66,7 +66,7 @@ def import_main(kind: str, name: str) -> None:
 
 
 def loads(script: tuple[str, str] | None, data: bytes) -> Any:
-    """Load what was pickled; of a script, what is in it is there once it is imported."""
+    """Unpickle data. Objects defined in the script need it to be imported first."""
     if script is not None and b"__main__" in data:
         import_main(*script)
     return pickle.loads(data)  # noqa: S301 - from the process that started this one
@@ -74,35 +74,35 @@ def loads(script: tuple[str, str] | None, data: bytes) -> Any:
 
 @functools.cache
 def load(script: tuple[str, str] | None, pickled: bytes) -> Callable[[Any], Any]:
-    """The function to call."""
+    """Load the function to call."""
     return loads(script, pickled)
 
 
 def called(script: tuple[str, str] | None, pickled: bytes, data: bytes) -> bytes:
-    """The reply to one call."""
+    """Make one call, and give the reply."""
     try:
-        # The function is loaded by the first call, so that what goes wrong is raised by it.
+        # The first call loads the function, so that a failure to load it is reported by that call.
         result = load(script, pickled)(loads(script, data))
-    except BaseException as exc:  # noqa: BLE001 - raised where the call came from
+    except BaseException as exc:  # noqa: BLE001 - raised in the calling process
         text = traceback.format_exc()
         try:
             reply = dumps((RAISED, exc, text))
-            pickle.loads(reply)  # noqa: S301 - some exceptions are pickled, but not back
-        except Exception:  # noqa: BLE001 - said in the reply
+            pickle.loads(reply)  # noqa: S301 - some exceptions can be pickled but not unpickled
+        except Exception:  # noqa: BLE001 - reported in the reply
             return dumps((UNPICKLABLE, f"it raised {exc!r}, which cannot be pickled", text))
         return reply
     try:
         return dumps((RESULT, result, ""))
-    except Exception:  # noqa: BLE001 - said in the reply
+    except Exception:  # noqa: BLE001 - reported in the reply
         return dumps((UNPICKLABLE, f"its result, a {type(result).__name__}, cannot be pickled", traceback.format_exc()))
 
 
 def main() -> None:
-    """Serve until the other end closes."""
-    # Ctrl-C is for the program, which ends its workers in order.
+    """Serve calls until the program closes its end."""
+    # Ctrl-C is handled by the program, which stops its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What a function prints goes where errors go, and what it reads is empty.
+    # A function's output goes to stderr, and its input is empty.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 

@@ -1,4 +1,4 @@
-"""`scan`: a fold that answers every state on its way."""
+"""`scan`: a running fold that emits every intermediate state."""
 
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Annotated, Any, Final, Literal, cast, overload
@@ -21,9 +21,9 @@ _NOTHING: Final = object()
 
 def _step_or_fold(call: Call, function: Any) -> Any:
     if not isinstance(function, Fold):
-        return Sync("a state is computed at once; map_async the values first")(call, function)
+        return Sync("a fold cannot await; use map_async first")(call, function)
     if call["initial"] is not _NOTHING:
-        raise call.refuse("got a Fold, which has an initial state, and another one")
+        raise call.refuse("got a Fold and an initial state. A Fold has its own initial state: leave the other one out")
     return cast("Fold[Any, Any]", function)
 
 
@@ -45,7 +45,7 @@ def scan(
 def scan(
     function: Annotated[Any, _step_or_fold], initial: Any = _NOTHING, /, *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
-    """Fold the values, and give the state after each: one for one.
+    """Fold the values, and emit the state after each one: one output per input.
 
     >>> import operator, pullstream as ps
     >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.scan(operator.add), ps.collect()))
@@ -53,16 +53,16 @@ def scan(
     >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.scan(operator.add, 10), ps.collect()))
     [11, 13, 16]
 
-    Without `initial` the first value is the first state. `initial` is used by every run of the blueprint, so it must
-    not be changed in place: for a state that is, give a `Fold`, which makes a new one for each run, and whose `finish`
-    makes what comes out.
+    Without `initial`, the first value is the first state. Every run of the blueprint uses the same `initial` object, so
+    it must not be changed in place. For a mutable state, pass a `Fold`: it makes a new state for each run, and its
+    `finish` turns the state into the output.
 
     >>> seen = ps.Fold(set, lambda names, name: names | {name}, len)
     >>> ps.run(ps.pipe(ps.values(["tea", "rice", "tea"]), ps.scan(seen), ps.collect()))
     [1, 2, 2]
 
-    Each state comes at its value's time; the fold runs on over all times. If a function raises, the state stays as
-    it was, and for the rest see `map`.
+    Each state is at the time of its value; the fold continues across times. If a function raises, the state stays as it
+    was, and the error is handled as in `map`.
     """
     folds = isinstance(cast("object", function), Fold)
     step, memory = _folding(function) if folds else _stepping(function, initial)
@@ -86,7 +86,7 @@ def _folding(fold: Fold[Any, Any]) -> tuple[Callable[[Any], Any], StageMemory]:
 def _keeping(
     begin: Callable[[Any], Any], function: Callable[[Any, Any], Any], finish: Callable[[Any], Any] | None
 ) -> tuple[Callable[[Any], Any], StageMemory]:
-    """A step that keeps its state, and how that is saved."""
+    """Make a step that keeps its state, and the memory that saves it."""
     state = _NOTHING
 
     def step(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`tap`: looking at what passes."""
+"""`tap`: calls a function with every value that passes."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, overload
@@ -20,13 +20,13 @@ OnEnd = Callable[[BaseException | None], object]
 
 
 class _Sees:
-    """A check whose argument brings a module of its own: what `tap` calls at the end."""
+    """A check for the `on_end` of `tap`, which adds a module of its own."""
 
     def __call__(self, call: Call, on_end: Any) -> Any:
-        return Sync("it is called when the stream has ended, and cannot wait")(call, on_end)
+        return Sync("on_end is called after the stream has ended and cannot await")(call, on_end)
 
     def below(self, module: Module, on_end: OnEnd) -> tuple[Module, ...]:
-        """The module that calls it."""
+        """Give the module that calls `on_end`."""
         return (Module("on_end", _OnEnd, (on_end,), site=module.site, follows=True),)
 
 
@@ -38,14 +38,12 @@ def tap(
 ) -> SameOrFailed[A, A | Failed[A]]: ...
 @transformer
 def tap(
-    function: Annotated[
-        Callable[[Any], object], Sync("map_async(function, concurrency) awaits it; let it return its value")
-    ],
+    function: Annotated[Callable[[Any], object], Sync("use map_async(function, concurrency), and return the value")],
     on_end: Annotated[OnEnd | None, _Sees()] = None,  # noqa: ARG001 - the module below calls it
     *,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Call a function with every value, for its effect; the values pass as they are.
+    """Call a function with every value, for its effect; the values pass unchanged.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("ab"), ps.tap(print, on_end=print), ps.collect()))
@@ -54,9 +52,12 @@ def tap(
     None
     ['a', 'b']
 
-    `on_end` is called once, however the stream ends, when everything upstream has let go: with the exception, if it
-    failed or an error was sent up; with None if it came to its end or was aborted. Times are kept. If `function`
-    raises, see `map`; if `on_end` does, that is a release that failed (R8).
+    `on_end` is called once, however the stream ends, after everything upstream has released its resources. It gets the
+    exception if the stream failed or an error was sent upstream, and None if the stream ended or was aborted. To see
+    requests and answers as well, use `probe`.
+
+    Values keep their times. Errors in `function` are handled as in `map`; an error in `on_end` counts as a failed
+    release (R8).
     """
     return opens(Stage(Kind.TAP, function, catches(on_error)))
 
@@ -75,7 +76,7 @@ class _OnEnd(PassOn):
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        # The one place that every ending passes through, even of a stream that was never asked.
+        # Every ending passes through here, even if the stream was never asked.
         try:
             await super().dismiss(reason)
         except BaseException as exc:

@@ -1,4 +1,4 @@
-"""`unique`: values that come for the first time, told from those that come again."""
+"""`unique`: drops values whose key was seen before. Its test also serves `duplicates`."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, MutableMapping
@@ -32,20 +32,22 @@ def unique(
     capacity: Positive | None = None,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Keep the values whose key comes for the first time; without `key`, a value is its own.
+    """Keep the first value with each key in the stream; without `key`, a value is its own key.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([1, "1", 1, 2, 1]), ps.unique(), ps.collect()))
     [1, '1', 2]
 
-    Keys are hashable, and equal or not as Python has it. All are kept for as long as the run lasts, over all times;
-    with a `capacity`, only that many: those that came last, so that a key which comes again after `capacity` others is
-    new.
+    `unique_by_time` keeps the first value with each key at each time. `duplicates` keeps the values that `unique`
+    drops.
+
+    Keys must be hashable. All keys are kept for the whole run, across all times. With a `capacity`, only the latest
+    `capacity` keys are kept, so a key that returns after that many others counts as new.
 
     >>> ps.run(ps.pipe(ps.values([1, 2, 1, 3, 4, 1]), ps.unique(capacity=2), ps.collect()))
     [1, 2, 3, 4, 1]
 
-    Times are kept. If `key` raises, or gives what has no hash, see `map`.
+    Values keep their times. Errors in `key`, and keys that cannot be hashed, are handled as in `map`.
     """
     test, memory = seen_before(key, capacity)
     return opens(Stage(Kind.FILTER_NOT, test, catches(on_error), memory))
@@ -55,7 +57,7 @@ Seen = tuple[Callable[[Any], bool], StageMemory]
 
 
 def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> Seen:
-    """A test that remembers what it was given; one for each run."""
+    """Make a test that remembers the keys it has seen. Each run needs its own."""
     if capacity is not None:
         return _seen_lately(key, capacity)
     seen: dict[Hashable, None] = {}

@@ -1,4 +1,4 @@
-"""A grid of windows over times that durations are added to: which windows a time is in, and which ends first."""
+"""A grid of windows over times to which durations can be added: which windows contain a time, and which ends first."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +13,7 @@ NUMBERS: Final = (int, float, Fraction, Decimal)
 
 
 class Grid:
-    """Windows of one size that start at equal steps from an origin; the origin of numbers is 0, of dates 1970."""
+    """Windows of one size that start at equal steps from an origin: 0 for numbers, 1970 for dates."""
 
     def __init__(self, module: str, size: Any, every: Any, origin: Any) -> None:
         self._module = module
@@ -22,11 +22,11 @@ class Grid:
         self._origin = origin
 
     def first_end(self, time: Any) -> Any:
-        """The least end of a window after a time."""
+        """Find the least end of a window after a time."""
         return self._end(self._first(time))
 
     def around(self, time: Any) -> list[tuple[Any, Any]]:
-        """The start and end of every window that a time is in, the first one first."""
+        """Give the start and end of every window that contains a time, earliest first."""
         number = self._first(time)
         windows: list[tuple[Any, Any]] = []
         while (start := self._start(number)) <= time:
@@ -35,7 +35,7 @@ class Grid:
         return windows
 
     def cell(self, time: Any) -> tuple[Any, Any, list[tuple[Any, Any]]]:
-        """The times around one that are in the same windows as it, from the first on and before the last, and these."""
+        """Give the range of times (end excluded) in the same windows as `time`, and those windows."""
         number = self._first(time)
         windows = self.around(time)
         low, high = self._end(number - 1), self._start(number + len(windows))
@@ -47,16 +47,16 @@ class Grid:
         return self._origin + number * self._every
 
     def _end(self, number: Any) -> Any:
-        # Of windows side by side one's end is the next one's start, to the last bit.
+        # Adjacent windows: the end must equal the next start exactly, to the last bit.
         return self._start(number + 1) if self._every == self._size else self._start(number) + self._size
 
     def _first(self, time: Any) -> Any:
-        """The number of the first window that ends after a time."""
+        """Find the number of the first window that ends after a time."""
         try:
             if self._origin is None:
                 self._origin = _origin(time)
             number = (time - self._origin - self._size) // self._every + 1
-            # Division rounds, towards zero or to the next float.
+            # Division rounds, so correct the result by one.
             if self._end(number - 1) > time:
                 number -= 1
             elif self._end(number) <= time:
@@ -68,29 +68,29 @@ class Grid:
         raise self.refusal(time)
 
     def refusal(self, time: Any) -> TimeDomainError:
-        """The error for a time that has no place on the grid."""
+        """Make the error for a time that has no place on the grid."""
         return refusal(self._module, time, self._size)
 
 
 def refusal(module: str, time: object, size: object) -> TimeDomainError:
-    """The error for a time to which a duration cannot be added."""
+    """Make the error for a time to which a duration cannot be added."""
     return TimeDomainError(
-        f"{module} cannot tell how much later {size!r} is than the time {time!r} ({type(time).__name__}): it needs "
-        f"times in one order that durations are added to, numbers for numbers, a timedelta for datetimes, or one of "
-        f"whole days for dates; restamp(...) above it makes such times of others{in_microseconds(size, time)}"
+        f"{module} cannot add {size!r} to the time {time!r} ({type(time).__name__}). It needs ordered times to which "
+        f"the duration can be added: numbers with a number, datetimes with a timedelta, or dates with a timedelta of "
+        f"whole days. Put map_time(...) above it to make such times{in_microseconds(size, time)}"
     )
 
 
 def in_microseconds(duration: object, time: object) -> str:
-    """A hint for whoever gave a timedelta where times are whole numbers, whose unit nobody but him knows."""
+    """Give a hint for a timedelta with integer times, whose unit is unknown here."""
     if isinstance(duration, timedelta) and isinstance(time, int):
         if time == 0:
             return (
-                "; 0 is the time of a source that says nothing of time: give the values times, with time= in the "
-                "source or stamp(...) below it"
+                ". Values without an assigned time are at 0: assign times with time= in the source or with stamp(...), "
+                "or correct the function that gave 0"
             )
         number = duration // timedelta(microseconds=1)
-        return f"; the times of a TIMESTAMP column are microseconds, of which it is {number:_}"
+        return f". If these are the microseconds of a TIMESTAMP column, the duration is {number:_}"
     return ""
 
 
@@ -105,26 +105,26 @@ def _origin(time: object) -> Any:
 
 
 def not_negative(call: Call, value: Any) -> Any:
-    """A number or a timedelta that is not negative, or whatever else may be subtracted from times."""
+    """Check for a number or timedelta that is not negative; anything else that may be subtracted from times passes."""
     zero: Any = timedelta() if isinstance(value, timedelta) else 0
     if isinstance(value, (timedelta, *NUMBERS)) and not zero <= value:
-        raise call.refuse(f"needs a {call.name} that is not negative, and got {value!r}")
+        raise call.refuse(f"needs a {call.name} that is not negative, but got {value!r}")
     return value
 
 
 def of_one_kind(call: Call) -> None:
-    """Refuse a number beside a timedelta."""
+    """Refuse a number together with a timedelta."""
     size, every = call["size"], call["every"]
     if isinstance(size, timedelta) != isinstance(every, timedelta):
-        raise call.refuse(f"needs two numbers, or two timedeltas, and got size={size!r} and every={every!r}")
+        raise call.refuse(f"needs two numbers or two timedeltas, but got size={size!r} and every={every!r}")
 
 
 def duration(call: Call, value: Any) -> Any:
-    """A positive number, or a positive timedelta."""
+    """Check for a positive number or a positive timedelta."""
     if isinstance(value, timedelta):
         positive = value > timedelta()
     else:
         positive = isinstance(value, NUMBERS) and not isinstance(value, bool) and isfinite(value) and value > 0
     if not positive:
-        raise call.refuse(f"needs a positive number, or a positive timedelta, as its {call.name}, and got {value!r}")
+        raise call.refuse(f"needs a positive number or a positive timedelta as its {call.name}, but got {value!r}")
     return value

@@ -1,4 +1,4 @@
-"""Types of modules that give values in windows; why they are shown so is in `pullstream.blueprint.structural`."""
+"""Types of modules that deliver values in windows; `pullstream.blueprint.structural` explains their form."""
 
 # pyright: reportIncompatibleMethodOverride=false
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ) -> Callable[[Source[X]], Source[Window[list[X]]]]: ...
 
     class WindowLists(Transformer[A, Window[list[A]]]):
-        """A transformer that gives values in windows."""
+        """A transformer that delivers values in windows."""
 
         _takes: Takes[A]
         _gives: _OfWindowLists
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ) -> Callable[[Source[X]], Source[Window[tuple[K_co, list[X]]]]]: ...
 
     class WindowListsByKey(Transformer[A, Window[tuple[K, list[A]]]], Generic[A, K]):
-        """A transformer that gives values in windows of their keys."""
+        """A transformer that delivers values in windows per key."""
 
         _takes: Takes[A]
         _gives: _OfWindowListsByKey[K]

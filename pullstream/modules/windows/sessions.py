@@ -1,8 +1,8 @@
-"""`sessions`: windows in event time that last as long as values come close together.
+"""`sessions`: windows in event time that last as long as values follow each other closely.
 
-Values go into sessions in the order of their times: those that come before everything earlier is complete wait until
-it is. So sessions are only ever prolonged, never joined, and a fold sees values in order. What has a session, or waits
-to have one, is held at the end that the session will have at least; while it goes on the hold goes with it.
+Values enter sessions in the order of their times: a value waits until everything before its time is complete. So
+sessions are only extended, never merged, and a fold sees its values in order. A session, and a waiting value, is held
+at the earliest end that the session can have; the hold moves along as the session is extended.
 """
 
 from collections import OrderedDict
@@ -59,12 +59,13 @@ class _Sessions(Windowed, Resumable):
         self._gap = gap
         self._key = key
         self._sessions: OrderedDict[Hashable, _Session] = OrderedDict()
-        """The open ones, in the order of their ends: since values come in the order of times, who gets one is last."""
+        """The open sessions by end. Values arrive in the order of times, so a session that gets one moves to the end.
+                """
         self._early: dict[Any, list[Any]] = {}
         self._now: Any = None
         self._number = 0
         self._held: Any = None
-        """The least of the ends of all sessions, those of what waits included; the others are later."""
+        """The least end of all sessions, including those of waiting values."""
         self.traits = attrs.evolve(self.traits, summaries=[Delay(gap)])
 
     @override
@@ -95,7 +96,8 @@ class _Sessions(Windowed, Resumable):
     @override
     def receive_many(self, batch: TimedBatch[Any]) -> None:
         times: Sequence[Any] = batch.times
-        if not self._usual(times):
+        if self.accumulator.eager or not self._usual(times):
+            # An eager result must follow the results of the sessions that are over by then.
             super().receive_many(batch)
             return
         self.met_all(times)
@@ -110,7 +112,7 @@ class _Sessions(Windowed, Resumable):
         self.listen()
 
     def _usual(self, times: Sequence[Any]) -> bool:
-        """Whether times are in one order, and the gap can be added to all of them."""
+        """Whether the times are in one order and the gap can be added to all of them."""
         if not in_one_order(times):
             return False
         try:
@@ -119,7 +121,7 @@ class _Sessions(Windowed, Resumable):
             return False
 
     def _wait(self, time: Any) -> list[Any]:
-        """The values of a time that wait until everything before it is complete."""
+        """Give the list of a time's values, which wait until everything before that time is complete."""
         if time not in self._early:
             self._early[time] = []
             self.expect(time)
@@ -131,14 +133,14 @@ class _Sessions(Windowed, Resumable):
         self.reach(time)
         if self._plain:
             values: list[Any] = []
-            # Each value is read after its session was found, which puts it there.
+            # `_tables` appends each value before it yields the table of its session.
             self.accumulator.add_each(self._tables(values), values, [])
         while not self.full and (first := self.first()) is not None and self.events.knows(first, before=True):
             self.reach(first)
         self.listen()
 
     def _tables(self, values: list[Any]) -> Iterator[Table]:
-        """The tables of the sessions of what waits and has its turn, as of the last look; each value is added first."""
+        """Give the table of the session of each waiting value whose turn has come; append the value first."""
         sessions, moments, early = self._sessions, self.moments, self._early
         key_of, new = self._key, self.accumulator.new
         fronts = self.events.fronts()
@@ -148,7 +150,7 @@ class _Sessions(Windowed, Resumable):
         while moments and (last is None or moments[0] <= last):
             time = moments[0]
             if soonest <= time:
-                # While nothing of a session comes its end is the first, and no other's is before what that was.
+                # Close the sessions that end at or before `time`, the first ones first.
                 while sessions and (soonest := next(iter(sessions.values())).end) <= time and not self.full:
                     self._close_until(soonest)
                 if self.full:
@@ -177,7 +179,7 @@ class _Sessions(Windowed, Resumable):
             self._feed(moment, self._early.pop(moment))
 
     def _close_until(self, moment: Any) -> None:
-        """Close the sessions that are over, those that end at one time in the order in which they began."""
+        """Close the sessions that are over. Those with equal ends close in the order in which they began."""
         over: list[_Session] = []
         for session in self._sessions.values():
             if not session.end <= moment:
@@ -196,7 +198,7 @@ class _Sessions(Windowed, Resumable):
 
     @override
     def first(self) -> Any:
-        # A session ends, or a time that waits has its turn.
+        # Either a session ends, or a waiting time gets its turn.
         ends = next(iter(self._sessions.values())).end if self._sessions else None
         if not self.moments:
             return ends
@@ -226,7 +228,7 @@ class _Sessions(Windowed, Resumable):
             try:
                 self.accumulator.add((session.table,), part, answers)
             finally:
-                # What is left out neither begins a session nor prolongs one.
+                # A value that is left out neither starts nor extends a session.
                 if not answers or sum(result.__class__ is Caught for _, result in answers) < len(part):
                     session.end = end
                     self._number = max(self._number, session.number)
@@ -239,7 +241,7 @@ class _Sessions(Windowed, Resumable):
             memory.update({key: (each.start, each.end, dict(each.table), each.number) for key, each in touched.items()})
 
     def _keyed(self, values: Sequence[Any], end: Any) -> Iterator[tuple[Hashable, Sequence[Any]]]:
-        """The values with their keys, or all at once if there are none."""
+        """Give the values with their keys, or all values at once without a key function."""
         if self._key is None:
             yield None, values
             return
@@ -255,7 +257,7 @@ class _Sessions(Windowed, Resumable):
 
     @override
     def result(self, window: OpenWindow, value: Any) -> Any:
-        assert isinstance(window, _Session), "there are no others here"
+        assert isinstance(window, _Session), "all windows here are sessions"
         keyed = self._key is not None and value.__class__ is not Caught
         return super().result(window, (window.key, value) if keyed else value)
 
@@ -296,7 +298,7 @@ def sessions(
     eager: bool = False,
     on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Window[Any]]:
-    """Windows in event time that last until nothing has come for as long as `gap`, of all values or of each key.
+    """Group values into windows in event time that end after a gap without values, overall or for each key.
 
     >>> import pullstream as ps
     >>> clicks = ps.values([1, 3, 4, 20, 24], time=lambda second: second)
@@ -305,15 +307,15 @@ def sessions(
     Window(start=1, end=9, value=[1, 3, 4])
     Window(start=20, end=29, value=[20, 24])
 
-    A session starts at the time of its first value and ends `gap` after that of its last; the next value belongs to it
-    if its time is before that end. It is answered at its end, when everything before that is complete: only then is
-    it certain that it does not go on. Times are numbers, or dates and datetimes with a `timedelta` as the gap, and come
-    in any order: a value waits until everything before its time is complete, so sessions and folds get values in the
-    order of their times.
+    A session starts at the time of its first value and ends `gap` after the time of its last. A value belongs to it if
+    its time is before that end. The result is emitted at the end of the session, when everything before that is
+    complete: only then is it certain that the session does not continue. Times are numbers with a number as the gap, or
+    dates and datetimes with a `timedelta`. They may arrive in any order: a value waits until everything before its time
+    is complete, so sessions and folds get values in the order of their times.
 
-    `fold`, `key`, `eager` and `on_error` are as with `tumbling`; a key has sessions of its own, and a value that is
-    left out neither begins one nor prolongs it. Sessions that end at one time come
-    in the order in which they began. With `eager=True` the result so far names the end so far, and is at that time.
+    `fold`, `key`, `eager` and `on_error` are as in `tumbling`. Each key has sessions of its own. A value that is left
+    out neither starts nor extends a session. Sessions with equal ends are emitted in the order in which they began.
+    With `eager=True`, a result so far has the end so far, and is at that time.
 
     >>> moves = ps.values([(1, "a"), (2, "b"), (3, "a"), (9, "b")], time=lambda move: move[0])
     >>> for window in ps.run(ps.pipe(moves, ps.sessions(4, ps.agg.count(), key=lambda move: move[1]), ps.collect())):
@@ -322,7 +324,6 @@ def sessions(
     Window(start=1, end=7, value=('a', 2))
     Window(start=9, end=13, value=('b', 1))
 
-    Raises:
-        TimeDomainError: `gap` cannot be added to a time, or times are only partially ordered.
+    Raises: TimeDomainError: `gap` cannot be added to a time, or times are only partially ordered.
     """
     return opens(_Sessions(gap, fold, key=key, eager=eager, on_error=on_error))

@@ -1,8 +1,8 @@
-"""Windows in event time: `tumbling` and `sliding`, whose results come when the logical time of a window is over.
+"""`tumbling` and `sliding`: windows in event time, whose results are emitted when the window's time is over.
 
-A window takes in its start and not its end, and is answered at its end: then a result's time says that everything it
-was made of came before. What a window may still answer is held; what may still come into one is known from the
-frontier above and a summary, the least end of a window after a time.
+A window includes its start and excludes its end. Its result is at its end, so the time of a result says that all its
+values were earlier. An open window is held at its end. For values that may still arrive, the end follows from the
+frontier above and a summary: the least end of a window after a time.
 """
 
 from bisect import bisect_left, bisect_right
@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 
 _Cell: TypeAlias = tuple[Any, Any, Sequence[OpenWindow]]
-"""Times from one on and before another, and the open windows that all of them are in."""
+"""A range of times (end excluded) and the open windows that contain all of it."""
 
 
 class _OnGrid(Windowed):
@@ -51,13 +51,13 @@ class _OnGrid(Windowed):
         super().__init__(Accumulator(fold, **options))
         self._grid = Grid(module, size, every, origin)
         self._overlap = every < size
-        """Whether a value may be in several windows; then there is none that is in no window."""
+        """Whether windows overlap. Then every value is in at least one."""
         self._open: dict[Any, OpenWindow] = {}
         self._time: Any = None
         self._around: Sequence[tuple[Any, Any]] = ()
         self._lows: list[Any] = []
         self._cells: list[_Cell] = []
-        """Times that are in the same windows, in order, and by their first ones."""
+        """Ranges of times in the same windows, in order. `_lows` has their starts."""
         self._kind: object = None
         self.traits = attrs.evolve(self.traits, summaries=[MapTime(self._tracked)], lasting=self._last_end)
 
@@ -66,7 +66,7 @@ class _OnGrid(Windowed):
         if time is BEGINNING:
             return [time]
         around = self._grid.around(time)
-        # Between windows a time matters to none, and is over with the next.
+        # A time between windows matters to none of them, and is over when the next one ends.
         return [around[-1][1] if around else self._grid.first_end(time)]
 
     def _tracked(self, time: Any) -> Any:
@@ -94,7 +94,8 @@ class _OnGrid(Windowed):
     def receive_many(self, batch: TimedBatch[Any]) -> None:
         times: Sequence[Any] = batch.times
         values = batch.values
-        if not self._alike(times):
+        if self.accumulator.eager or not self._alike(times):
+            # An eager result must follow the results of the windows that are over by then.
             super().receive_many(batch)
             return
         self.met_all(times)
@@ -134,7 +135,7 @@ class _OnGrid(Windowed):
             self.listen()
 
     def _count(self, times: Sequence[Any], values: Sequence[Any]) -> None:
-        """Count values by their keys: those of a window at once, in whatever order the windows come."""
+        """Count values by key: all of a window at once, whatever the order of the windows."""
         keys, wrong = self.accumulator.keys(values)
         counted: dict[Any, tuple[OpenWindow, list[Hashable]]] = {}
         cells: dict[Any, Sequence[list[Hashable]]] = {}
@@ -164,7 +165,7 @@ class _OnGrid(Windowed):
             raise wrong[1]
 
     def _alike(self, times: Sequence[Any]) -> bool:
-        """Whether times, and those in the cells that are kept, are so much of one kind that a cell holds for all."""
+        """Whether the times, and those of the cached cells, are of one kind, so that a cell holds for all of them."""
         if not in_one_order(times):
             return False
         first: object = times[0]
@@ -176,7 +177,7 @@ class _OnGrid(Windowed):
         return True
 
     def _cell(self, time: Any) -> _Cell:
-        """The times that are in the same windows as one, and the windows."""
+        """Find the range of times in the same windows as `time`, and those windows."""
         number = bisect_right(self._lows, time)
         if number and time < (cell := self._cells[number - 1])[1]:
             return cell
@@ -187,7 +188,7 @@ class _OnGrid(Windowed):
             raise
         cell = low, high, [self._window(start, end) for start, end in around]
         if around:
-            # Others would stay for ever.
+            # A cell without windows would never be removed.
             self._lows.insert(number, low)
             self._cells.insert(number, cell)
         return cell
@@ -242,33 +243,34 @@ def tumbling(
     on_error: OnError[Any] = "fail",
     origin: Any = None,
 ) -> Transformer[Any, Window[Any]]:
-    """Windows side by side in event time: what came at the times of each, answered at its end when it is over.
+    """Group values into adjacent windows in event time; emit each window at its end, when it is over.
 
     >>> import pullstream as ps
     >>> clicks = ps.values([1, 4, 12, 13], time=lambda second: second)
     >>> ps.run(ps.pipe(clicks, ps.tumbling(10), ps.collect(timed=True)))
     [(10, Window(start=0, end=10, value=[1, 4])), (20, Window(start=10, end=20, value=[12, 13]))]
 
-    A window takes in its start and not its end, and its results are at the time of its end. They come when everything
-    before that is complete, whether anything comes later or not; a window without values has none. Times are numbers,
-    or dates and datetimes with a `timedelta` as the size (of whole days for dates), and come in any order. Windows
-    start at multiples of the size from `origin` on: 0, or the first of January 1970 (of aware datetimes, in UTC).
+    A window includes its start and excludes its end, and its results are at the time of its end. They are emitted when
+    everything before that is complete, even if nothing arrives later. A window without values has no result. Times may
+    arrive in any order. They are numbers with a number as the size, or dates and datetimes with a `timedelta` (of whole
+    days for dates). Windows start at multiples of the size from `origin`: 0, or 1 January 1970 (in UTC for aware
+    datetimes).
 
-    The value of a window is the list of what came, in the order in which it came; with a `fold`, its result; with a
-    `key`, there is a `Window` for every key, whose value is the pair (key, result), in the order in which the keys were
-    first seen:
+    The value of a window is the list of its values in order of arrival or, with a `fold`, its result. With a `key`,
+    there is a `Window` for each key, whose value is the pair (key, result), in the order in which the keys first
+    arrived:
 
     >>> table = ps.tumbling(10, ps.agg.count(), key=lambda n: "odd" if n % 2 else "even")
-    >>> ps.run(ps.pipe(clicks, ps.restamp(lambda second: second // 2), table, ps.collect()))
+    >>> ps.run(ps.pipe(clicks, ps.map_time(lambda second: second // 2), table, ps.collect()))
     [Window(start=0, end=10, value=('odd', 2)), Window(start=0, end=10, value=('even', 2))]
 
-    With `eager=True` the result so far comes after every value as well, at the same time, the window's end. A fold's
-    `finish` is then called with states that go on: it must not give away one that `step` changes in place. With
-    `on_error` (see `map`) a value whose key or step raises is left out, and counted, or goes to a sink, at the end of
-    the first window it is in.
+    With `eager=True`, the result so far is also emitted after every value, at the end of the window. The fold's
+    `finish` is then called while the fold continues, so it must not return an object that `step` changes in place. With
+    `on_error` (see `map`), a value whose key or step raises is left out and counted, or goes to a sink, at the end of
+    its first window.
 
-    Raises:
-        TimeDomainError: a time has no place on the grid of windows: it is no number, say, or only partially ordered.
+    Raises: TimeDomainError: a time has no place on the grid, for example because it is not a number or only partially
+    ordered.
     """
     return opens(_OnGrid("tumbling", size, size, fold, key=key, eager=eager, on_error=on_error, origin=origin))
 
@@ -314,7 +316,7 @@ def sliding(
     on_error: OnError[Any] = "fail",
     origin: Any = None,
 ) -> Transformer[Any, Window[Any]]:
-    """Windows of one size in event time, of which one starts after every step; a value is in all that it falls in.
+    """Group values into overlapping windows of one size in event time; a value is in every window that contains it.
 
     >>> import pullstream as ps
     >>> clicks = ps.values([1, 4, 12], time=lambda second: second)
@@ -325,7 +327,7 @@ def sliding(
     Window(start=5, end=15, value=[12])
     Window(start=10, end=20, value=[12])
 
-    Windows start at multiples of `every` from `origin` on; where `every` is larger than `size`, values between windows
-    are in none. Everything else is as with `tumbling`; a key is computed once for each value.
+    Windows start at multiples of `every` from `origin`. If `every` is larger than `size`, values between windows are in
+    none. Everything else is as in `tumbling`; a key is computed once for each value.
     """
     return opens(_OnGrid("sliding", size, every, fold, key=key, eager=eager, on_error=on_error, origin=origin))

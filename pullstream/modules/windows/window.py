@@ -1,4 +1,4 @@
-"""Windows in event time: their results, what is kept for them, and when they are over."""
+"""Windows in event time: their results, their state, and when they are over."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 @attrs.frozen
 class Window(Generic[R_co]):
-    """A result of the values at the times from `start` on and before `end`."""
+    """A result of the values at times from `start` up to, but not including, `end`."""
 
     start: Any
     end: Any
@@ -29,7 +29,7 @@ class Window(Generic[R_co]):
 
 @attrs.define(eq=False, slots=True)
 class OpenWindow:
-    """A window that is not over, and the states of its values."""
+    """A window that is not over, with the states of its values."""
 
     start: Any
     end: Any
@@ -37,28 +37,26 @@ class OpenWindow:
 
 
 class Windowed(Notified):
-    """Windows that are open, each held at its end, and told when the first of them is over."""
+    """Keeps open windows, each held at its end, and is notified when the first of them is over."""
 
     traits = Traits(trusted=True, later=True)
 
     def __init__(self, accumulator: Accumulator) -> None:
         super().__init__()
         self.accumulator = accumulator
-        # What is told early comes after the results of the windows before.
-        self.takes_many = not accumulator.eager
         self._met: list[Any] = []
         self.moments: list[Any] = []
-        """A heap of what is expected; one that has been reached for nothing does no harm."""
+        """A heap of the expected moments. Reaching one that has nothing to close is harmless."""
         self.listening: Any = None
-        """The moment that was asked for."""
+        """The moment for which a notification is requested."""
 
     def met(self, time: Any) -> None:
-        """Values have come at a time, other than those just before."""
+        """Note that values have arrived at a time other than the last one."""
         if len(self._met) < 2:
             self._met.append(time)
 
     def met_all(self, times: Sequence[Any]) -> None:
-        """Values have come at times that are in one order."""
+        """Note that values have arrived at times that are in one order."""
         if len(self._met) < 2:
             self._met += {min(times), max(times)}
 
@@ -66,14 +64,15 @@ class Windowed(Notified):
     async def release(self) -> None:
         if len(self._met) == 1 and type(self._met[0]) is int and self._met[0] == 0:
             LOG.warning(
-                "%s, got everything at the time 0, which is that of a source that says nothing of time, and so all of "
-                "it fell into one window: give the values times, with time= in the source or stamp(...) below it",
+                "%s, got every value at the time 0, so all of them fell into one window. Values without an assigned "
+                "time are at 0: assign times with time= in the source or with stamp(...), or correct the function that "
+                "gave 0",
                 self.location,
             )
         await super().release()
 
     def add(self, windows: Sequence[OpenWindow], values: Sequence[Any]) -> None:
-        """Take values into windows that are open."""
+        """Take values into open windows."""
         answers: Told = []
         try:
             self.accumulator.add([window.table for window in windows], values, answers)
@@ -82,19 +81,21 @@ class Windowed(Notified):
                 self.give(windows[number].end, [self.result(windows[number], value)])
 
     def results(self, window: OpenWindow) -> list[Any]:
-        """The results of a window that is over."""
+        """Give the results of a window that is over."""
         return [self.result(window, value) for value in self.accumulator.results(window.table)]
 
     def result(self, window: OpenWindow, value: Any) -> Any:
-        """A result with its window; the mark of a failure stays as it is."""
+        """Give a result with its window; the mark of a failure stays as it is."""
         return value if value.__class__ is Caught else Window(window.start, window.end, value)
 
     def expect(self, moment: Any) -> None:
-        """Ask for `reach(moment)`, which is called, once, when everything before it is complete; then `listen`."""
+        """Request one call of `reach(moment)` when everything before it is complete; then call `listen`."""
         heappush(self.moments, moment)
 
     def reached(self, moment: Any) -> bool:
-        """Whether everything before it is complete."""
+        """Whether everything before the moment is complete."""
+        if self.events.knows(moment, before=True):
+            return True
         sidecar = self.scope.sidecar
         sidecar.propagate()
         frontiers = [sidecar.phase.frontier(port.place) for port in self.location.ports]
@@ -113,11 +114,11 @@ class Windowed(Notified):
         self.listen()
 
     def first(self) -> Any:
-        """The moment that comes first, if any is expected."""
+        """Give the first expected moment, if there is one."""
         return self.moments[0] if self.moments else None
 
     def listen(self) -> None:
-        """Ask to be told of the moment that comes first."""
+        """Request a notification for the first expected moment."""
         first = self.first()
         if first != self.listening:
             if self.listening is not None:
@@ -127,5 +128,5 @@ class Windowed(Notified):
             self.listening = first
 
     def distrust(self) -> None:
-        """Give up completion: what becomes of a time that is about to be refused cannot be tracked."""
+        """Stop tracking completion: the consequences of a time that is about to be refused cannot be tracked."""
         self.scope.sidecar.stop_tracking()

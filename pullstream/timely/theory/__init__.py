@@ -5,3 +5,4 @@ from pullstream.checkout import beside
 beside("timely")
 
 from timely.theory import *  # noqa: E402, F403
+from timely.theory import __all__, __dir__  # noqa: E402, F401

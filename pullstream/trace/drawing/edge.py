@@ -1,4 +1,4 @@
-"""The edge diagram: lifelines of modules, and what is asked and answered between them, in order from the top."""
+"""The edge diagram: lifelines of modules, and requests and answers between them, from top to bottom."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,29 +7,29 @@ from pullstream.trace.drawing.svg import arrow, drawing, element, line, short, t
 from pullstream.trace.file import Trace
 
 WIDTH = 360
-"""The width of a drawing: that of a small phone, where it has to be legible."""
+"""The width of a drawing: legible on a small phone."""
 
 ROW, TOP = 30, 64
 LETTER = 7.3
 MOST = 200
-"""The number of messages that are drawn."""
+"""The most messages to draw."""
 
 
 def draw_edge(trace: Trace, module: str, notes: Collection[str] = ()) -> str:
-    """Draw what passed on the edges of a module, below it and above it, as SVG.
+    """Draw the messages on the edges of a module, below it and above it, as SVG.
 
-    Requesters are on the left: an ask goes to the right, to what is upstream, and its answer comes back. `notes` are
-    kinds of events that are told beside that: "acquired", "released", "stamps", "completed".
+    Consumers are on the left: an ask goes right, to upstream, and its answer comes back. `notes` are further kinds of
+    events to show: "acquired", "released", "stamps", "completed".
 
     Raises:
-        LookupError: no module of the run has this name.
+        LookupError: the run has no module with this name.
     """
     edges, names = lifelines(trace, module)
     return draw_messages(messages_of(trace, edges, notes), names, f"The edges of {module}")
 
 
 def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str) -> str:
-    """Draw messages between modules, of which the first is the furthest downstream."""
+    """Draw messages between modules; the first module is the furthest downstream."""
     left, right = 46.0, WIDTH - 46.0
     apart = (right - left) / (len(names) - 1)
     at = [left + apart * number for number in range(len(names))]
@@ -54,7 +54,7 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
         inset = 5 if end > start else -5
         rows.append(arrow(start + inset / 2, y, end - inset / 2, kind))
         words = short(message.words, WIDTH - 24, LETTER)
-        # Above the arrow if there is room; else from its outer end on, past the module in the middle.
+        # Above the arrow if there is room; otherwise from its outer end on, past the module in the middle.
         x, anchor = (start + end) / 2, "middle"
         if len(words) * LETTER > apart - 8:
             x, anchor = (8, "start") if min(start, end) == left else (WIDTH - 8, "end")
@@ -71,13 +71,13 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
 
 
 def _note(x: float, y: float, words: str, bad: str, *, last: bool) -> str:
-    """A dot on a lifeline, and beside it what happens there."""
+    """Draw a dot on a lifeline, with the event's text beside it."""
     dot = element("circle", cx=x, cy=y - 4, r=4, class_=f"head {bad}".strip())
     return dot + text(x - 9 if last else x + 9, y, words, f"small {bad}".strip(), "end" if last else "start")
 
 
 def _offence(rows: list[str], y: float, words: str) -> float:
-    """The rule that was broken, below; gives where the next row is."""
+    """Draw the broken rule below; return where the next row begins."""
     for part in _lines(words, 50) if words else ():
         rows.append(text(WIDTH / 2, y - 10, part, "small bad", "middle"))
         y += 16

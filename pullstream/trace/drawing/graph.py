@@ -1,4 +1,4 @@
-"""The graph of a run: its modules from the sources down, and at each step what is held, in flight and still to come."""
+"""The graph of a run: its modules from the sources down, with times held, in flight and to come at each step."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ NOTHING: Final[Counter[str]] = Counter()
 
 
 def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) -> str:
-    """Draw the graph of a run as SVG, with what is known at a step of its trace, by default at its end.
+    """Draw the graph of a run as SVG, with its state at a step of the trace, by default at the end.
 
-    In each module stands its frontier, the times that may still leave it, and below what it holds; on each edge stands
-    what is in flight there.
+    Each module shows its frontier, the times that may still leave it, and below it the times it holds; each edge shows
+    the values in flight.
     """
     header = trace.header
     layout, state = layout_of(header), state_at(trace, step)
@@ -67,7 +67,7 @@ def _counted(state: StateAt, place: int) -> str:
 def _box(x: float, y: float, name: str, front: str) -> str:
     room, rows = BOX - 12, [front] if front else []
     if len(front) * 6.7 > room and ", " in front:
-        # Of two times each has a line of its own.
+        # Two times get a line each.
         rows = front.split(", ", 1)
     return element(
         "g",
@@ -104,13 +104,13 @@ def _line(layout: Layout, way: Way, *, says: bool) -> str:
         top, bottom, half = y1 + HEIGHT / 2, y2 - HEIGHT / 2, (way.leave + way.enter) / 2
         down = f"V{way.leave:.0f}" if way.leave != top else ""
         if says:
-            # It leaves out what it says: what page is behind that, a drawing does not know.
+            # It leaves a gap for its label, because a drawing does not know the background.
             down = f"V{top + 8:.0f}M{x1:.0f} {top + LABEL - 4:.0f}{down}"
         curve = f"C{x1:.0f} {half:.0f} {x2:.0f} {half:.0f} {x2:.0f}"
         ends = f"{curve} {bottom - 6:.0f}" if way.enter == bottom else f"{curve} {way.enter - 6:.0f}V{bottom - 6:.0f}"
         path, head = f"M{x1:.0f} {top:.0f}{down}{ends}", f"M{x2:.0f} {bottom:.0f}l-4 -7h8z"
         return element("path", d=path, class_="line") + element("path", d=head, class_="head")
-    # Half-way round it is at the side, so that it passes whatever stands there.
+    # Half-way round, the line is at the side, past everything in between.
     out = (8 * way.side - x1 - x2 - BOX) / 6
     path = f"M{x1 + BOX / 2:.0f} {y1:.0f}C{out:.0f} {y1:.0f} {out:.0f} {y2:.0f} {x2 + BOX / 2 + 6:.0f} {y2:.0f}"
     head = f"M{x2 + BOX / 2:.0f} {y2:.0f}l7 -4v8z"
@@ -119,7 +119,7 @@ def _line(layout: Layout, way: Way, *, says: bool) -> str:
 
 def _on_edge(layout: Layout, way: Way, words: str) -> str:
     (x1, y1), (x2, y2) = layout.boxes[way.start], layout.boxes[way.end]
-    # Nearer to its end, where lines that come together are still apart.
+    # Nearer to its end, where lines to the same module are still apart.
     x, y = x1 + 0.7 * (x2 - x1) + 6, y2 - HEIGHT / 2 - 26
     if way.side is not None:
         x, y = way.side - 86, (y1 + y2) / 2 - 9
@@ -127,7 +127,7 @@ def _on_edge(layout: Layout, way: Way, words: str) -> str:
 
 
 def mermaid(trace: Trace) -> str:
-    """The graph of a run as a Mermaid flowchart, for a page that draws those; edges that lead back are dotted.
+    """Return the graph of a run as a Mermaid flowchart; edges that lead back are dotted.
 
     >>> import io, pullstream as ps
     >>> file = io.StringIO()
@@ -169,5 +169,5 @@ def mermaid(trace: Trace) -> str:
 
 
 def _escaped(name: str) -> str:
-    # Mermaid's own signs for those that would end a label, or begin an element in it.
+    # Mermaid's escapes for characters that would end a label, or begin an element in it.
     return name.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;")

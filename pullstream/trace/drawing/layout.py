@@ -1,4 +1,4 @@
-"""The places of the modules of a graph: below those they ask, in rows; what is in a frame is a block of its own."""
+"""The layout of a graph: modules in rows below those they ask; the content of a frame is one block."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
@@ -10,14 +10,14 @@ from pullstream.trace.times import Json
 
 BOX, HEIGHT, GAP, BETWEEN, MARGIN = 136, 44, 12, 42, 6
 PAD, TITLE, BELOW = 10, 24, 26
-"""Inside a frame: beside what is in it, above for its title, and below for what is held."""
+"""The room inside a frame: at the sides, above for its title, and below for held times."""
 LABEL: Final = 28.0
-"""The room below a module for what its line says."""
+"""The room below a module for the label of its line."""
 TURN: Final = 20.0
-"""The room beside a block in which what goes round turns."""
+"""The room beside a block for lines that lead back."""
 
 Line = tuple[int, int, int]
-"""From which module, to which, into which place."""
+"""A line: from module, to module, into place."""
 
 
 @attrs.frozen
@@ -30,14 +30,14 @@ class Frame:
     height: float
     title: str
     beside: int | None
-    """The module whose inside it is, which stands beside it; None if it is a part of the graph itself."""
+    """The module beside which the frame is, because it is that module's inside; None for a part of the graph itself."""
 
 
 @attrs.frozen
 class Way:
-    """An edge: straight down to `leave`, from there over to what is above its end, and straight down from `enter`.
+    """An edge: straight down to `leave`, from there across to its end, and straight down from `enter`.
 
-    One that leads back up goes round at `side` instead.
+    An edge that leads back up runs along `side` instead.
     """
 
     start: int
@@ -50,20 +50,20 @@ class Way:
 
 @attrs.frozen
 class Layout:
-    """The places of boxes, frames and lines, by module and by input."""
+    """The positions of boxes, frames and lines, by module and by input."""
 
     width: float
     height: float
     boxes: Mapping[int, tuple[float, float]]
-    """The middle of each module's box."""
+    """The centre of each module's box."""
     lines: Sequence[Way]
     frames: Sequence[Frame]
-    """The frames, each before those within it."""
+    """The frames, outer ones first."""
     holds: Mapping[int, tuple[float, bool]]
-    """The place below each module where it is told what that holds, and whether it ends there, beside the line."""
+    """The position below each module for its held times, and whether the text ends there, beside the line."""
 
     def as_json(self) -> Json:
-        """The layout for a page."""
+        """Return the layout for a page."""
         return {
             "width": self.width,
             "height": self.height,
@@ -77,23 +77,23 @@ class Layout:
 
 @attrs.define
 class Block:
-    """A part that is laid out as one: a module, or what is in a frame. All places in it are relative to it."""
+    """A unit of the layout: a module, or the content of a frame. All positions in it are relative to it."""
 
     width: float
     height: float
     anchor: float
-    """The place, from its left, where its line comes in and goes out."""
+    """The position, from its left, where its line enters and leaves."""
     boxes: dict[int, tuple[float, float]]
     frames: list[Frame] = attrs.field(factory=list[Frame])
     sides: dict[Line, float] = attrs.field(factory=dict[Line, float])
     """The lines in it that lead back, and where they turn."""
     bends: dict[Line, tuple[float, float]] = attrs.field(factory=dict[Line, tuple[float, float]])
-    """Of each other line in it: where its start's row ends, and its end's begins."""
+    """For each other line in it: where the row of its start ends, and the row of its end begins."""
     below: float = 0.0
-    """The room that it needs below for what its line says."""
+    """The room it needs below for the label of its line."""
 
     def put(self, block: "Block", left: float, top: float) -> None:
-        """Take a block in."""
+        """Put another block into this one."""
         self.boxes |= {node: (x + left, y + top) for node, (x, y) in block.boxes.items()}
         self.frames += [attrs.evolve(one, left=one.left + left, top=one.top + top) for one in block.frames]
         self.sides |= {line: side + left for line, side in block.sides.items()}
@@ -101,7 +101,7 @@ class Block:
 
 
 def layout_of(header: Mapping[str, Json]) -> Layout:
-    """Lay a graph out: every module below those it asks; what goes round in a loop leads back up."""
+    """Lay out a graph: every module is below those it asks; feedback in a loop leads back up."""
     module_of = {place["id"]: place["module"] for place in header["places"]}
     outputs = {place["id"] for place in header["places"] if place["input"] is None}
     edges: list[Line] = [(module_of[a], module_of[b], b) for a, b, _ in header["plan"]["steps"] if a in outputs]
@@ -120,16 +120,16 @@ def _beside(boxes: Mapping[int, tuple[float, float]], node: int, below: Sequence
     x = boxes[node][0]
     if not below:
         return x - BOX / 2, False
-    # On the side from which the line turns away.
+    # On the side away from which the line turns.
     return (x + 6, False) if boxes[below[0]][0] < x else (x - 6, True)
 
 
 Item = tuple[str, int]
-"""A part of a block: a module, or a frame, by its number."""
+"""A part of a block: a module or a frame, by number."""
 
 
 class _Enclosing:
-    """A graph with frames, laid out from the inside."""
+    """A graph with frames, laid out from the inside out."""
 
     def __init__(
         self, nodes: Sequence[int], edges: Sequence[Line], frames: Sequence[Json], saying: Collection[int]
@@ -142,7 +142,7 @@ class _Enclosing:
             self._home |= dict.fromkeys(frame["modules"], number)
 
     def block(self, frame: int | None) -> Block:
-        """Lay out what is in a frame, or the whole."""
+        """Lay out the content of a frame, or the whole graph."""
         items: list[Item] = [("module", node) for node, home in self._home.items() if home == frame]
         items += [
             ("frame", number)
@@ -158,7 +158,7 @@ class _Enclosing:
         return _stacked({item: self._one(item, frame) for item in items}, lines, root=frame is None)
 
     def _item(self, node: int, frame: int | None) -> Item | None:
-        """The part of a frame in which a module is: itself, a frame there, or none."""
+        """Return the part of a frame that contains a module: the module, a frame, or None."""
         home, item = self._home[node], ("module", node)
         while home != frame:
             if home is None or self._frames[home]["beside"] is not None:
@@ -185,7 +185,7 @@ class _Enclosing:
 
     def _framed(self, number: int) -> Block:
         inside, about = self.block(number), self._frames[number]
-        # A title may be wider than what it is of.
+        # A title may be wider than the frame's content.
         wide = max(inside.width, 7.0 * len(about["title"])) + 2 * PAD
         left = (wide - inside.width) / 2
         height = inside.height + TITLE + PAD
@@ -196,7 +196,7 @@ class _Enclosing:
 
 
 def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item]], *, root: bool) -> Block:
-    """Blocks in rows, by the lines between them."""
+    """Arrange blocks in rows, by the lines between them."""
     back = _leading_back(list(blocks), lines)
     down = [pair for line, pair in lines.items() if line not in back]
     turning = {lines[line][0] for line in back}
@@ -204,10 +204,10 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
     for item, level in _levels(list(blocks), down).items():
         rows.setdefault(level, []).append(item)
     room = TURN if back else 0.0
-    # What goes round does so on the right; the whole stays in the middle of its picture.
+    # Lines that lead back run on the right; the whole graph stays centred.
     before = room if root else 0.0
     margin = MARGIN if root else 0
-    # Where nothing stands side by side, lines go straight down, whatever is beside them.
+    # If no blocks are side by side, lines go straight down, past the sides.
     straight = all(len(row) == 1 for row in rows.values())
     anchor = max((block.anchor for block in blocks.values()), default=0.0)
     widest = max((sum(blocks[item].width + GAP for item in row) - GAP for row in rows.values()), default=0.0)
@@ -223,7 +223,7 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
     centre: dict[Item, float] = {}
 
     def wanted(item: Item) -> tuple[bool, float]:
-        """Below what is above it, and what leads back on the side where it does."""
+        """Place an item below its upstream, or at the side if it leads back there."""
         above = [centre[start] for start, end in down if end == item]
         return item in turning, sum(above) / (len(above) or 1)
 
@@ -249,7 +249,7 @@ def _stacked(blocks: Mapping[Item, Block], lines: Mapping[Line, tuple[Item, Item
 
 
 def _leading_back(items: Sequence[Item], lines: Mapping[Line, tuple[Item, Item]]) -> set[Line]:
-    """The lines that close a cycle, on the way down from the sources."""
+    """Return the lines that close a cycle, on the way down from the sources."""
     back: set[Line] = set()
     seen: set[Item] = set()
     under_way: set[Item] = set()
@@ -273,7 +273,7 @@ def _leading_back(items: Sequence[Item], lines: Mapping[Line, tuple[Item, Item]]
 
 
 def _levels(items: Sequence[Item], lines: Sequence[tuple[Item, Item]]) -> dict[Item, int]:
-    """The number of rows above each, by the longest way; sources stand right above what asks them."""
+    """Return the number of rows above each item, by the longest path; sources are directly above their consumers."""
     levels = dict.fromkeys(items, 0)
     for _ in items:
         for start, end in lines:

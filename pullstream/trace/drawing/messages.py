@@ -1,4 +1,4 @@
-"""The messages of an edge, or of both sides of a module, as they are drawn and told: in the specification's words."""
+"""The messages of an edge, or of both sides of a module, in the specification's notation, for drawing."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -10,17 +10,17 @@ from pullstream.trace.file import Trace
 from pullstream.trace.times import Json, encode, shown, told
 
 REQUESTS = frozenset({"ask", "abort", "error", "abort soon", "error soon", "ack"})
-"""The kinds of events that go up."""
+"""The kinds of events that go upstream."""
 
 ANSWERS = frozenset({"value", "done", "failed", "cancelled"})
-"""The kinds of events that come down."""
+"""The kinds of events that go downstream."""
 
 
 @attrs.frozen
 class Message:
-    """A message between two modules, which are named by their places among the lifelines.
+    """A message between two modules, which are given by the numbers of their lifelines.
 
-    One from a module to itself is a note of what happens there.
+    A message from a module to itself is a note of an event there.
     """
 
     sender: int
@@ -28,11 +28,11 @@ class Message:
     words: str
     answer: bool
     offence: str = ""
-    """The rule that it breaks, if it does, and how."""
+    """The rule it breaks, and how; "" if it breaks none."""
 
 
 def worded(kind: str, about: Sequence[Json], mark: str = "") -> str:
-    """A message in few words, of what an event is about but for its edge; `mark` tells the edge's requests apart.
+    """Return a short text for an event, without its edge; `mark` distinguishes the edge's requests.
 
     >>> worded("ask", [0, 2, 1]), worded("value", [0, 2, 1, 0, ["'a'"]]), worded("value", [1, 3, 9, 5, ["1", "2", "3"]])
     ('ask2', "Ans2=value('a')", 'Ans3=value(1, 2, 3, … 9 in all) at 5, lane 1')
@@ -66,15 +66,14 @@ def _times(time: Json) -> str:
 
 
 def times_of(time: Json) -> list[Json]:
-    """The times of an answer's first values, as they are written: one, or in an answer of many times several."""
+    """Return the encoded times of an answer's first values: one, or several for a multi-time answer."""
     return list(cast("dict[str, Any]", time)["times"]) if isinstance(time, dict) and "times" in time else [time]
 
 
 def messages_of(trace: Trace, edges: Sequence[int], notes: Collection[str] = ()) -> list[Message]:
-    """The messages on some edges, one below the other: the first is between lifelines 0 and 1, the next 1 and 2.
+    """Return the messages on some edges, one below the other: the first is between lifelines 0 and 1, the next 1 and 2.
 
-    With `notes`, kinds of events among "acquired", "released", "stamps" and "completed", those are told where they
-    happen.
+    `notes` are kinds of events, of "acquired", "released", "stamps" and "completed", to show where they happen.
 
     >>> import io, pullstream as ps
     >>> file = io.StringIO()
@@ -106,7 +105,7 @@ def messages_of(trace: Trace, edges: Sequence[int], notes: Collection[str] = ())
 def _notes(
     kind: str, about: Sequence[Json], lives: Mapping[int, int], places: Mapping[int, int]
 ) -> Iterator[tuple[int, str]]:
-    """The lifelines at which an event is told, and in what words."""
+    """Yield the lifelines at which an event is shown, with its text."""
     if kind in {"acquired", "released"} and about[0] in lives:
         yield lives[about[0]], kind
     elif kind == "completed" and about[0] in places:
@@ -129,11 +128,11 @@ KINDS = {
     Act.FAILURE: "failed",
     Act.CANCELLED: "cancelled",
 }
-"""The kinds of events by which a trace has what is seen at an edge under watch."""
+"""The kinds in a trace for the events of a watched edge."""
 
 
 def messages_seen(events: Iterable[Seen], offence: str = "") -> list[Message]:
-    """The messages of one edge under watch (`Violation.events`); the last is the offence, if there is one."""
+    """Return the messages of one watched edge (`Violation.events`); the last is the offence, if there is one."""
     found: list[Message] = []
     for event in events:
         sides = (0, 1) if event.requested else (1, 0)
@@ -158,14 +157,14 @@ def _seen(event: Seen) -> list[Json]:
 
 
 def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:
-    """The edges below and above a module, and the names of the modules at them, from the sink's side up.
+    """Return the edges below and above a module, and the names of their modules, starting at the sink's side.
 
     Raises:
-        LookupError: no module of the run has this name, or it has no edge.
+        LookupError: the run has no module with this name, or the module has no edge.
     """
     names = trace.modules
     if module not in names:
-        raise LookupError(f"no module of this run is named {module!r}: it has {', '.join(map(repr, names))}")
+        raise LookupError(f"no module of this run is named {module!r}; its modules: {', '.join(map(repr, names))}")
     node = names.index(module)
     edges: list[dict[str, Any]] = [edge for edge in trace.header["edges"] if "place" in edge]
     below = [edge for edge in edges if edge["from"] == node][:1]

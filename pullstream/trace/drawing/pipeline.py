@@ -1,4 +1,4 @@
-"""The picture of a pipeline that does not run."""
+"""The picture of a pipeline that is not running."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pullstream.trace.plan import planned
 
 @attrs.frozen
 class Picture:
-    """A pipeline, drawn: as Mermaid, which is text, and as SVG. In a notebook it shows itself."""
+    """The drawing of a pipeline: as Mermaid text and as SVG. A notebook displays it."""
 
     mermaid: str = attrs.field(repr=False)
     svg: str = attrs.field(repr=False)
@@ -21,17 +21,17 @@ class Picture:
         return self.mermaid
 
     def save(self, path: Path | str) -> Path:
-        """Write it to a file, as its name ends: SVG as `.svg`, Mermaid as `.mmd`.
+        """Write the picture to a file: SVG if the name ends in `.svg`, Mermaid if it ends in `.mmd`.
 
         Raises:
-            CompositionError: it ends otherwise.
+            CompositionError: the name has another ending.
         """
         path = Path(path)
         written = {".svg": self.svg, ".mmd": self.mermaid}.get(path.suffix.lower())
         if written is None:
             raise CompositionError(
-                f"save() at {Site.here()} got {str(path)!r}: a picture is written as SVG, to a name that ends as .svg, "
-                f"or as Mermaid, .mmd"
+                f"save() at {Site.here()} got {str(path)!r}: the name must end in .svg, for SVG, "
+                f"or in .mmd, for Mermaid"
             )
         path.write_text(written, encoding="utf-8")
         return path
@@ -42,11 +42,12 @@ class Picture:
 
 
 def draw(blueprint: Blueprint) -> Picture:
-    """Draw a pipeline, or a part of one: as SVG and as Mermaid, by Python alone.
+    """Draw a pipeline, or a part of one, as SVG and as Mermaid, in pure Python.
 
     >>> import pullstream as ps
+    >>> from pullstream import trace
     >>> words = ps.pipe(ps.values("ab"), ps.map(str.upper), ps.filter(str.isalpha), ps.stamp(ord))
-    >>> print(ps.draw(ps.pipe(words, ps.delay(1), ps.group_by(str.lower, ps.scan(max)), ps.collect())))
+    >>> print(trace.draw(ps.pipe(words, ps.delay(1), ps.group_by(str.lower, ps.scan(max)), ps.collect())))
     flowchart TD
         m0["values"]
         m1["map -> filter"]
@@ -64,15 +65,15 @@ def draw(blueprint: Blueprint) -> Picture:
         m3 --> m4
         m4 --> m5
 
-    There is a box for each module of a run: stages that run as one are one, and a loop has its ways in, out and round.
-    In a box stands what becomes of times there. The edge below one that gives other times, such as `stamp`, says whose
-    it carries: so do all below, until others begin. Frames are around what has times of its own kind, a loop, where a
-    time has a round, and loops in it; and around a stream that a module opens while it runs, beside that module.
-    Nothing is acquired, called or asked for: handles and iterators are left for the run, and a stream that a function
-    makes is not seen. In a notebook a pipeline shows itself so; `draw(pipeline).save("pipeline.svg")` keeps it.
+    There is a box for each module of a run: fused stages share one, and a loop has boxes for its ways in, out and
+    round. A box says how the module changes times. The edge below a module with times of its own, such as `stamp`, is
+    labelled with them; they apply to all edges below, until others begin. A frame surrounds a part with its own kind of
+    times (a loop, in which a time has a round, or a loop in it), or a stream that a module opens at run time, beside
+    that module. Nothing is acquired, called or asked for: handles and iterators are not touched, and streams made by
+    functions are not shown. A notebook displays a pipeline in this way; `draw(pipeline).save("pipeline.svg")` saves it.
 
     Raises:
-        CompositionError: it is no module, nor several that `pipe` has put together.
+        CompositionError: the argument is neither a module nor a composition of modules.
     """
     if not isinstance(blueprint, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
         raise CompositionError(

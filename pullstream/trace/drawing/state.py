@@ -1,4 +1,4 @@
-"""The state of a run at a step of its trace: what is held and in flight where, and where every frontier is."""
+"""The state of a run at a step of its trace: times held and in flight at each place, and every frontier."""
 
 import json
 from collections import Counter, defaultdict
@@ -12,16 +12,16 @@ from pullstream.trace.times import Json, told
 
 @attrs.frozen
 class StateAt:
-    """By place: pointstamps, as they are told, with how many there are; and the frontier, None before it is known."""
+    """By place: pointstamps as text, with their counts; and the frontier, None before it is known."""
 
     stamps: dict[int, Counter[str]]
     frontiers: dict[int, list[str]]
 
 
 def state_at(trace: Trace, step: int | None = None) -> StateAt:
-    """The state after event number `step`; without one, at the end.
+    """Return the state after event number `step`; by default at the end.
 
-    Two times that are written alike are one.
+    Times with equal encodings count as one.
     """
     counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     words: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A little SVG: elements with text that is text, in the colour of what is around them."""
+"""A little SVG: elements with selectable text, in the colour of their surroundings."""
 
 from collections.abc import Iterable
 from html import escape
@@ -18,14 +18,14 @@ text{font:13px/1 system-ui,sans-serif;fill:currentColor}
 .flight{fill:#3fb950;fill-opacity:.22;stroke:#3fb950}
 .bad{stroke:#e5484d;fill:#e5484d}.bad.line{fill:none}text.bad{stroke:none;font-weight:600}
 """
-"""Colours of a drawing that stands alone, light and dark; inside a page everything has the colour of the page's text.
+"""The colours of a stand-alone drawing, light and dark; inside a page everything has the colour of the page's text.
 
-A meaning is never in the colour alone: a chip says what it is.
+Colour is never the only sign of a meaning: a chip also says it in words.
 """
 
 
 def element(name: str, content: Iterable[str] | str = (), **attributes: object) -> str:
-    """An element; `_` in the name of an attribute is a hyphen, and `class_` is `class`."""
+    """Return an element; `_` in the name of an attribute becomes a hyphen, and `class_` becomes `class`."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"' for key, value in attributes.items()
     )
@@ -38,17 +38,17 @@ def _number(value: object) -> str:
 
 
 def text(x: float, y: float, words: str, class_: str = "", anchor: str = "start") -> str:
-    """A line of text."""
+    """Return a line of text."""
     return element("text", escape(words, quote=False), x=x, y=y, class_=class_, text_anchor=anchor)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str = "line") -> str:
-    """A straight line."""
+    """Return a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def arrow(x1: float, y: float, x2: float, class_: str = "") -> str:
-    """A level arrow."""
+    """Return a horizontal arrow."""
     back = 7 if x2 > x1 else -7
     head = f"M{x2:.0f} {y:.0f}l{-back} -4v8z"
     return line(x1, y, x2 - back / 2, y, f"line {class_}".strip()) + element(
@@ -57,7 +57,7 @@ def arrow(x1: float, y: float, x2: float, class_: str = "") -> str:
 
 
 def drawing(width: float, height: float, title: str, description: str, content: Iterable[str]) -> str:
-    """A whole drawing; who cannot see it is told `title` and `description`."""
+    """Return a whole drawing; screen readers read `title` and `description`."""
     return element(
         "svg",
         [
@@ -76,6 +76,6 @@ def drawing(width: float, height: float, title: str, description: str, content: 
 
 
 def short(words: str, room: float, per_letter: float = 6.7) -> str:
-    """Words, cut so that they fit."""
+    """Shorten words so that they fit."""
     letters = max(3, int(room / per_letter))
     return words if len(words) <= letters else words[: letters - 1] + "…"

@@ -255,7 +255,7 @@ class TestOnATerminal:
         """`script > out` with the display on the terminal: the file gets what is printed, and the terminal does not."""
         paper, out = Paper(terminal=True), io.StringIO()
         monkeypatch.setattr(sys, "stdout", out)
-        ps.run(ps.pipe(ps.values(["data"]), ps.log()), beside=display(console=paper.console))
+        ps.run(ps.pipe(ps.values(["data"]), ps.drain(print)), beside=display(console=paper.console))
         assert "data" in out.getvalue()
         assert "data" not in paper.written
 
@@ -351,7 +351,7 @@ class TestEndings:
 
     async def test_a_display_that_fails_is_told_and_ends_alone(self, autojump_clock):
         """A function given as `shown` that raises: a warning says so, and the run goes on."""
-        with pytest.warns(RuntimeWarning, match="the display has failed, .*ZeroDivisionError"):
+        with pytest.warns(RuntimeWarning, match="the display failed, .*ZeroDivisionError"):
             await shown(
                 ps.pipe(slowly(1, 2), ps.collect()), console=Paper(terminal=True).console, shown=lambda time: 1 / 0
             )
@@ -397,7 +397,7 @@ class TestWhatItSays:
     async def test_sinks_with_times_of_two_kinds(self, autojump_clock):
         """A branch with days and one with numbers: both kinds count."""
         paper = Paper()
-        numbers = ps.pipe(ps.restamp(lambda day: day.toordinal()), ps.collect())
+        numbers = ps.pipe(ps.map_time(lambda day: day.toordinal()), ps.collect())
         await shown(ps.pipe(slowly(*days(3)), ps.tee(ps.collect(), numbers)), console=paper.console)
         assert "· 6 times done ·" in paper.lines[0]
 
@@ -429,7 +429,7 @@ async def test_where_a_run_was_resumed(tmp_path):
     # And once more, when there is nothing left to do.
     assert (await run()).lines == [
         "finished in 0:00:00",
-        "had come to its end before: nothing is done again, and its result is given again",
+        "an earlier run finished: nothing runs again, its result is returned",
     ]
 
 
@@ -448,7 +448,7 @@ def test_the_run_that_is_kept_busy_is_named(monkeypatch):
         return n
 
     ps.run(ps.pipe(ps.values([1, 2, 3]), ps.map(computing), ps.drain()), beside=display(console=paper.console))
-    assert re.search(r"computing \(test_display\.py:\d+\) has kept everything waiting for 0 s", paper.written)
+    assert re.search(r"computing \(test_display\.py:\d+\) has blocked the run for 0 s", paper.written)
 
 
 def test_a_run_that_waits_is_not_called_busy(monkeypatch):
@@ -464,7 +464,7 @@ def test_a_run_that_waits_is_not_called_busy(monkeypatch):
         return n
 
     ps.run(ps.pipe(ps.values([1]), ps.map_async(waiting, 1), ps.drain()), beside=display(console=paper.console))
-    assert "kept everything waiting" not in paper.written
+    assert "blocked the run" not in paper.written
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def pipeline(data, out):
     rows = ps.pipe(
         ps.join(orders, prices, on=by_item, how="left", capacity=10_000),
         ps.map(priced),
-        ps.rate(2000),
+        ps.rate_limit(2000),
         ps.sort_by_time(by_all),
     )
     totals = ps.pipe(ps.accumulate(ps.Fold(lambda: (0, 0), everything), key=by_item), ps.map(total))

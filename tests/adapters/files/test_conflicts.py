@@ -67,7 +67,7 @@ def test_an_output_that_is_a_manifest(target, other, tmp_path):
     assert content(tmp_path).get("m", b"") == b""
 
 
-TWO = r"1.txt is written by write_\w+\(\) at .*test_conflicts.py.*, too: give each of the two"
+TWO = r"1.txt is also written by write_\w+\(\) at .*test_conflicts.py.*: give each of the two"
 
 
 @pytest.mark.parametrize("other", ["o/{key}.txt", "{key}/1.txt", "link/{key}.txt", "o/./{key}.txt", "o/1.txt"])

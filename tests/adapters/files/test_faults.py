@@ -121,7 +121,7 @@ def pipeline(data):
     )
 
 
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [23, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_operation_fails_in_turn(every, store, tmp_path):
     """After each, the run is started again, and comes to what it would have come to; nothing is left."""
     put_data(data := tmp_path / "data")

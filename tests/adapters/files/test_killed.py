@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import amount
+
 pytest.importorskip("pyarrow")
 
 PROGRAM = Path(__file__).with_name("killable.py")
@@ -95,8 +97,8 @@ def kill_over_and_over(tmp_path, kills, seed):
 
 
 def test_a_program_that_is_killed_leaves_what_it_would_have_left(tmp_path):
-    """20 kills at random moments change no byte."""
-    kill_over_and_over(tmp_path, 20, 1)
+    """Kills at random moments change no byte."""
+    kill_over_and_over(tmp_path, amount(3, 20), 1)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The page of errors: what it says, and whether something is that."""
+"""The page of Spark errors, and comparisons with it."""
 
 import re
 from pathlib import Path
@@ -9,19 +9,19 @@ _CELL = re.compile(r"^(`+) ?(.*?) ?\1$", re.DOTALL)
 
 
 def rows():
-    """What happened, by its words, with the error's name and its text."""
+    """Return the error's name and message for each cause on the page."""
     table = {}
     for line in PAGE.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if line.startswith("| ") and not line.startswith(("| ---", "| what happened")):
-            happened, error, text, _ = cells
-            table[happened] = (error.strip("`"), _CELL.match(text)[2])
+        if line.startswith("| ") and not line.startswith(("| ---", "| error")):
+            error, text, cause, _ = cells
+            table[cause] = (error.strip("`"), _CELL.match(text)[2])
     return table
 
 
-def is_told(happened, name, message):
-    """Fail unless the page says so of what happened; … stands for anything."""
-    error, text = rows()[happened]
+def is_told(cause, name, message):
+    """Fail unless the page has this error and message for a cause; … stands for any text."""
+    error, text = rows()[cause]
     assert name == error.rpartition(".")[2]
     pattern = ".*".join(re.escape(part.strip()) for part in text.split("…"))
     assert re.fullmatch(rf"{pattern}\s*", message, re.DOTALL), f"{message}\nis not\n{text}"

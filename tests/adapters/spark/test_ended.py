@@ -88,6 +88,7 @@ def is_told_of(*lines):
         is_told("Java was killed", name, message)
 
 
+@pytest.mark.slow
 def test_a_java_that_is_killed():
     """Each that needs it says so; its session can be stopped, and another one begins."""
     lines, _ = said(KILL + KILLED)
@@ -118,11 +119,11 @@ def test_a_java_without_memory():
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (52, "it had no memory left"),
-        (-9, "killed by SIGKILL. If nobody did, the system had no memory left"),
+        (52, "it ran out of memory"),
+        (-9, "killed by SIGKILL. If nobody killed it, the system ran out of memory"),
         (143, "killed by SIGTERM"),
-        (-6, "killed by SIGABRT. If nobody did, its last words are on the standard error, or in a file hs_err_pid"),
-        (1, "with exit code 1. Its last words are on the standard error"),
+        (-6, "killed by SIGABRT. If nobody killed it, see the standard error, or a file hs_err_pid"),
+        (1, "with exit code 1. See the standard error"),
         (200, "with exit code 200"),
     ],
 )

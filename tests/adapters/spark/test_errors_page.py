@@ -80,8 +80,8 @@ def test_every_error_is_produced():
 
 
 def test_the_page_is_found():
-    """The guide leads to it."""
-    assert "(tutorials/spark_errors.md)" in Path("README.md").read_text()
+    """The page of all guides links it."""
+    assert "(../../spark_errors.md)" in Path("tutorials/site/pages/more.md").read_text()
 
 
 class TestBefore:
@@ -142,7 +142,7 @@ class TestWith:
         folder = parquet("gone", [1])
         frame = session.read.schema("n BIGINT").parquet(str(folder))
         (folder / "gone.parquet").unlink()
-        told("a file went away meanwhile", read(frame))
+        told("a file was deleted after the DataFrame was made", read(frame))
 
     def test_a_broken_file(self, session, parquet):
         """One that was cut short."""
@@ -165,12 +165,12 @@ class TestWith:
             return number
 
         frame = session.range(3).select(sql.udf("long")(check)("id").alias("n"))
-        error = told("a function of yours raises in Spark", read(frame))
+        error = told("your function raises in Spark", read(frame))
         assert error.raised == "ValueError"
 
     def test_a_column_that_is_not_there(self, session):
         """When composing."""
-        told("there is no such column", lambda: spark.from_dataframe(session.range(3), time="day"))
+        told("the DataFrame has no such column", lambda: spark.from_dataframe(session.range(3), time="day"))
 
     def test_rows_that_do_not_fit(self, session):
         """Of a source that Spark reads."""

@@ -70,6 +70,7 @@ def struck(folder, number, seconds, *more, env=None):
     return done.returncode, int(pid), said
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_java(tmp_path):
     """One KeyboardInterrupt, with the process ended; and a session can be started after it."""
     code, pid, said = struck(tmp_path, signal.SIGINT, 0.5, "again")
@@ -104,6 +105,7 @@ def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
     assert ended(pid)
 
 
+@pytest.mark.slow
 def test_java_ends_with_a_program_that_is_killed(tmp_path):
     """It watches its standard input as soon as it has started, and finds that this has ended."""
     code, pid, said = struck(tmp_path, signal.SIGKILL, 0.5)
@@ -163,6 +165,7 @@ def seconds_until_gone(seconds, number, limit):
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_java_is_left_whenever_it_is_struck(number):

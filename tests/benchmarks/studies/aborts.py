@@ -14,7 +14,7 @@ ABORTS = 500
 
 
 @ps.transformer
-class Passing(ps.Kernel[int]):
+class Passing(ps.authoring.Kernel[int]):
     """A stage that is not made one loop with its neighbours."""
 
     async def produce(self, limit: int) -> Any:
@@ -42,7 +42,7 @@ async def abort_five(stage: Callable[[], Any]) -> float:
         await upstream.abort()
         return (time.perf_counter() - start) * 1e6
 
-    program = piped(ps.count(), *(stage() for _ in range(5)), ps.sink(aborting)())
+    program = piped(ps.integers(), *(stage() for _ in range(5)), ps.sink(aborting)())
     times: list[float] = []
     for _ in range(ABORTS):
         async with program.open() as running:

@@ -46,7 +46,7 @@ WHY = {
 
 
 @ps.source
-class Numbers(ps.Kernel[int]):
+class Numbers(ps.authoring.Kernel[int]):
     """Numbers up to `count`, or so many different ones again and again; all at one time, or each at its own."""
 
     def __init__(self, count: int, keys: int, *, timed: bool) -> None:
@@ -55,7 +55,7 @@ class Numbers(ps.Kernel[int]):
         self._timed = timed
         self._next = 0
 
-    async def produce(self, limit: int) -> ps.Batch[int] | ps.Done:
+    async def produce(self, limit: int) -> ps.Batch[int] | ps.authoring.Done:
         begin = self._next
         end = self._next = min(self._count, begin + (1 if self._timed else limit))
         if begin == end:

@@ -43,7 +43,7 @@ def sidecar() -> None:
     source = ps.values(range(RECORDS * 50), time=lambda n: n // 5_000)
     pipeline = ps.pipe(source, ps.map(itself), ps.filter(itself), ps.drain())
 
-    async def look(running: ps.Running[Any]) -> None:
+    async def look(running: ps.types.Running[Any]) -> None:
         running.progress.explain(0)
 
     compare(
@@ -58,11 +58,11 @@ def one_record() -> None:
     source = ps.values(range(RECORDS), time=itself)
     stages: dict[str, list[Any]] = {
         "values -> drain": [],
-        "epochs(1) of one time, instead of times from the source": [ps.restamp(lambda _: 0), ps.epochs(1)],
-        "restamp": [ps.restamp(itself)],
+        "epochs(1) of one time, instead of times from the source": [ps.map_time(lambda _: 0), ps.stamp_epochs(1)],
+        "map_time": [ps.map_time(itself)],
         "count_by_key": [ps.count_by_key()],
         "reduce_by_time": [ps.reduce_by_time(ps.agg.count())],
-        "distinct": [ps.distinct()],
+        "distinct": [ps.unique_by_time()],
         "sort_by_time": [ps.sort_by_time()],
         "accumulate": [ps.accumulate(ps.agg.count())],
         "count_by_key twice": [ps.count_by_key(), ps.count_by_key()],

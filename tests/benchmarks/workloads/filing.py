@@ -10,10 +10,10 @@ from tests.benchmarks.driving import bytewax_list, counted_here, pathway_rows, p
 from tests.benchmarks.workload import HERE, Prepare, Run, Shape, Workload
 
 SIZES = {"full": 500_000, "quick": 50_000, "smoke": 200, "unit": "row"}
-LINES = Workload("W10a", "JSON Lines read", "Rows of a JSON Lines file as dicts; how many there are.", **SIZES)
-CSV = Workload("W10b", "CSV read", "Rows of a CSV file as tuples, its numbers as numbers; how many there are.", **SIZES)
-PARQUET = Workload("W10c", "Parquet read", "Rows of a Parquet file as tuples; how many there are.", **SIZES)
-BATCHES = Workload("W10d", "Parquet read as Arrow", "The same in Arrow's batches; how many rows there are.", **SIZES)
+LINES = Workload("W10a", "JSON Lines read", "Count the rows of a JSON Lines file, read as dicts.", **SIZES)
+CSV = Workload("W10b", "CSV read", "Count the rows of a CSV file, read as tuples with parsed numbers.", **SIZES)
+PARQUET = Workload("W10c", "Parquet read", "Count the rows of a Parquet file, read as tuples.", **SIZES)
+BATCHES = Workload("W10d", "Parquet read as Arrow", "The same, read as Arrow record batches.", **SIZES)
 LINES_OUT = Workload("W10e", "JSON Lines written", "Dicts written as JSON Lines, synced to the disk.", **SIZES)
 PARQUET_OUT = Workload("W10f", "Parquet written", "Dicts written as Parquet, synced to the disk.", **SIZES)
 

@@ -15,8 +15,8 @@ KEYS = 1_000
 JOIN = Workload(
     "W7a",
     "join per epoch",
-    f"Two streams of rows, {EPOCH:,} of each in an epoch, with one of {KEYS:,} keys; out come the pairs of rows with "
-    "the same epoch and key.",
+    f"Two streams with {EPOCH:,} rows each per epoch; every row has one of {KEYS:,} keys. The result is all pairs of "
+    "rows with the same epoch and key.",
     full=200_000,
     quick=40_000,
     smoke=2_000,
@@ -28,8 +28,8 @@ MINUTE = 60
 WITHIN = Workload(
     "W7b",
     "join within a minute",
-    "Two streams of rows, a second apart, with one of twenty keys; how many pairs have the same key, and times at most "
-    "a minute apart.",
+    "Two streams with one row per second; every row has one of twenty keys. The result is the number of pairs with the "
+    "same key and times at most a minute apart.",
     full=40_000,
     quick=10_000,
     smoke=500,
@@ -108,7 +108,7 @@ def by_hand(size: int) -> tuple[Run, Shape]:
     return in_trio(main), numbers
 
 
-@JOIN.way("bytewax", share=0.2, note="keyed by epoch and key together; out come all pairs at the end")
+@JOIN.way("bytewax", share=0.2, note="keyed by epoch and key together; emits all pairs at the end")
 def bytewax(size: int) -> tuple[Run, Shape]:
     sides = rows(size, 0), rows(size, 1)
 

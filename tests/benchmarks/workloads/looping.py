@@ -9,7 +9,7 @@ VALUES = 100
 LOOP = Workload(
     "W8",
     "a loop",
-    f"{VALUES} values go round until they are as large as the number of rounds: each round adds one.",
+    f"Each round adds one to {VALUES} values. A value leaves the loop when it equals the number of rounds.",
     full=1_000,
     quick=200,
     smoke=5,

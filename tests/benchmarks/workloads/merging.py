@@ -9,8 +9,8 @@ from tests.benchmarks.workload import BY_HAND, HERE, Run, Target, Workload
 MERGE = Workload(
     "W5",
     "merge of four",
-    "Four sources of numbers, asked side by side, make one stream, which is collected in a list. The limit goes round "
-    "the four.",
+    "Four sources of numbers are merged into one stream, which is collected in a list. The limit takes one value from "
+    "each source in turn.",
     full=1_000_000,
     quick=200_000,
     smoke=100,
@@ -88,7 +88,7 @@ def reactivex(size: int) -> Run:
     return lambda: rx.merge(*map(rx.from_iterable, sources)).pipe(ops.to_list()).run()
 
 
-@MERGE.way("streamz", share=0.1, note="values are pushed into the four in turns")
+@MERGE.way("streamz", share=0.1, note="values are pushed into the four sources in turn")
 def streamz(size: int) -> Run:
     from streamz import Stream
 

@@ -11,7 +11,7 @@ from tests.benchmarks.workload import BY_HAND, HERE, Run, Target, Workload
 SUM = Workload(
     "W1",
     "map, filter, sum",
-    "A number is doubled, kept if it is divisible by three, and added up: two Python functions a value.",
+    "Each number is doubled, kept if it is divisible by three, and summed: two Python functions per value.",
     full=1_000_000,
     quick=200_000,
     smoke=100,
@@ -20,7 +20,7 @@ SUM = Workload(
 TEN = Workload(
     "W2",
     "ten maps",
-    "Ten maps, each a Python function, in a row; then the sum.",
+    "Ten maps in a row, each with a Python function, and a sum.",
     full=500_000,
     quick=100_000,
     smoke=100,

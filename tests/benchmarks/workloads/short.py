@@ -11,8 +11,8 @@ from tests.benchmarks.workload import BY_HAND, HERE, Run, Target, Workload
 STOP = Workload(
     "W6",
     "an early stop",
-    "Inside a running program: the first ten values of an endless source, each with one added; then the source is "
-    "closed, which it counts. So many times, one after another.",
+    "Inside a running program: add one to each of the first ten values of an endless source, then close the source. "
+    "The runs follow one another.",
     full=2_000,
     quick=400,
     smoke=3,
@@ -22,8 +22,8 @@ STOP = Workload(
 SERVICE = Workload(
     "W13",
     "a service",
-    "Inside a running program, each in a task of its own as a request would be: a hundred numbers, of which those are "
-    "kept that are even with one added. The limit is such a task, and a list comprehension.",
+    "Inside a running program, each run in its own task, like a request: add one to a hundred numbers and keep the "
+    "even ones. The limit is such a task with a list comprehension.",
     full=1_000,
     quick=300,
     smoke=3,
@@ -130,7 +130,7 @@ def stop_by_hand(size: int) -> Run:
     return in_trio(lambda: again_async(size, once))
 
 
-@STOP.way("streamable", note="closed as nothing refers to it any more")
+@STOP.way("streamable", note="closed by garbage collection")
 def stop_streamable(size: int) -> Run:
     from streamable import stream
 
@@ -148,7 +148,7 @@ def stop_aiostream(size: int) -> Run:
     return in_asyncio(lambda: again_async(size, once))
 
 
-@STOP.way("reactivex", note="closed as nothing refers to it any more")
+@STOP.way("reactivex", note="closed by garbage collection")
 def stop_reactivex(size: int) -> Run:
     import reactivex as rx
     from reactivex import operators as ops
@@ -218,7 +218,7 @@ def service_here(size: int) -> Run:
     return requests(size, handle)
 
 
-@SERVICE.way(HERE, "looked at", note="somebody asks once how far it has come")
+@SERVICE.way(HERE, "progress read", note="its progress is read once")
 def service_looked_at(size: int) -> Run:
     import pullstream as ps
 

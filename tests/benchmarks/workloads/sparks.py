@@ -16,8 +16,8 @@ SIZES = {"smoke": 2_000, "unit": "row", "by_the_clock": True, "spark": True}
 OUT = Workload(
     "W9a",
     "Spark to here",
-    "Rows of a DataFrame (a long, a double, a string, a timestamp) in 16 partitions; how many come. The limit is "
-    "`toArrow()`, which has all of them in memory at once.",
+    "Read the rows of a DataFrame (a long, a double, a string, a timestamp) in 16 partitions, and count them. The "
+    "limit is `toArrow()`, which has all rows in memory at once.",
     full=2_000_000,
     quick=200_000,
     **SIZES,
@@ -25,8 +25,8 @@ OUT = Workload(
 INTO = Workload(
     "W9b",
     "here to Spark",
-    "Rows become a DataFrame, of which Spark adds up a column. The limit is `createDataFrame` of an Arrow table that "
-    "is whole.",
+    "Rows become a DataFrame, and Spark sums one of its columns. The limit is `createDataFrame` with a complete Arrow "
+    "table.",
     full=1_000_000,
     quick=100_000,
     **SIZES,
@@ -34,7 +34,7 @@ INTO = Workload(
 STAGE = Workload(
     "W9c",
     "a stage on executors",
-    "A Python function of every row, as a tuple, in 16 partitions. The limit is `mapInArrow` and a loop by hand.",
+    "Call a Python function with every row as a tuple, in 16 partitions. The limit is `mapInArrow` with a plain loop.",
     full=1_000_000,
     quick=100_000,
     **SIZES,

@@ -12,8 +12,8 @@ from tests.benchmarks.workload import HERE, LIMIT, ROOT, TOOLKITS, Prepare, Run,
 IMPORT = Workload(
     "W11a",
     "an import",
-    "What a new process takes to import the toolkit; the limit is an import of trio. So many times, each in a new "
-    "process, which finds everything compiled. This toolkit is loaded as it is used: W11b has all of what that takes.",
+    "Import the toolkit in a new process, with compiled files in place. The limit is an import of trio. pullstream "
+    "loads most of its code at the first use, which W11b includes.",
     full=5,
     quick=3,
     smoke=1,
@@ -24,8 +24,8 @@ IMPORT = Workload(
 FIRST = Workload(
     "W11b",
     "the first value",
-    "What a new process takes, with the interpreter's own start, until a program has its first value, of a map of a "
-    "few numbers; the limit is an async generator on trio. So many times, each in a new process.",
+    "Start a new process, including the interpreter, until a map over a few numbers has its first value. The limit is "
+    "an async generator on trio.",
     full=5,
     quick=3,
     smoke=1,

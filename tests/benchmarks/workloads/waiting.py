@@ -8,7 +8,7 @@ from tests.benchmarks.driving import in_asyncio, in_trio, pathway_rows, pathway_
 from tests.benchmarks.workload import BY_HAND, HERE, Prepare, Run, Target, Workload
 
 WIDTH = 16
-SAYS = "An async function, which waits for one step of the scheduler and adds one, is called with every number; "
+SAYS = "An async function waits for one step of the scheduler and adds one. It is called with every number, "
 ONE = Workload(
     "W3a",
     "async map, one at a time",
@@ -21,13 +21,13 @@ ONE = Workload(
 MANY = Workload(
     "W3b",
     "async map, 16 at a time",
-    SAYS + "sixteen calls at a time, the results in the order of the numbers.",
+    SAYS + "sixteen calls at a time; results keep the order of the numbers.",
     full=50_000,
     quick=10_000,
     smoke=50,
     target=Target(1.3, BY_HAND),
 )
-SORTED = "gives no order: sorted by hand"
+SORTED = "unordered: sorted by hand"
 
 Call = Callable[[int], Awaitable[int]]
 
@@ -83,7 +83,7 @@ def one_by_hand(size: int) -> Run:
     return in_trio(lambda: one_by_one(call_trio, data))
 
 
-@MANY.way(BY_HAND, note="workers that write results by place: a list when all is done, not a stream")
+@MANY.way(BY_HAND, note="workers that write results by index: a list at the end, not a stream")
 def many_by_hand(size: int) -> Run:
     import trio
 
@@ -100,7 +100,7 @@ def many_by_hand(size: int) -> Run:
     return in_trio(main)
 
 
-@MANY.way(BY_HAND, "a stream", note="a window of workers whose results come in order while it runs")
+@MANY.way(BY_HAND, "a stream", note="a window of workers that emits results in order during the run")
 def window_by_hand(size: int) -> Run:
     import trio
 

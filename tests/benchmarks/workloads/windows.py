@@ -13,30 +13,34 @@ from tests.benchmarks.workload import HERE, Prepare, Run, Shape, Target, Workloa
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 GAP = 30 * SECOND
-ROWS = "Rows a second apart, with a timestamp each, in microseconds, and one of twenty keys; they come up to "
+ROWS = "One row per second, each with a timestamp in microseconds and one of twenty keys. Rows arrive up to "
 SIZES = {"full": 40_000, "quick": 10_000, "smoke": 300, "unit": "row", "ordered": False}
-LATE = ROWS + "fifty seconds too late, and a minute is allowed for that. "
+LATE = ROWS + "fifty seconds out of order, and the lateness is a minute. "
 TUMBLING = Workload(
-    "W12a", "tumbling windows", LATE + "Counted by key in windows of five minutes.", **SIZES, target=Target(1.5)
+    "W12a",
+    "tumbling windows",
+    LATE + "They are counted by key in windows of five minutes.",
+    **SIZES,
+    target=Target(1.5),
 )
 SLIDING = Workload(
     "W12b",
     "sliding windows",
-    LATE + "Counted by key in windows of five minutes, one every minute: each row is in five.",
+    LATE + "They are counted by key in windows of five minutes, one every minute, so each row is in five windows.",
     **SIZES,
     target=Target(1.5),
 )
 SESSIONS = Workload(
     "W12c",
     "sessions",
-    LATE + "Counted by key in sessions, which end when nothing has come for half a minute.",
+    LATE + "They are counted by key in sessions, which end after half a minute without a row.",
     **SIZES,
     target=Target(1.5),
 )
 SORTED = Workload(
     "W12d",
     "tumbling windows, sorted",
-    "The same rows in the order of their times: counted by key in windows of five minutes.",
+    "The same rows in order of time, counted by key in windows of five minutes.",
     **SIZES,
     target=Target(1.5),
 )
@@ -201,7 +205,7 @@ def bytewax_sessions(windowing: Any, begin: datetime) -> Any:
     return windowing.SessionWindower(gap=timedelta(seconds=30))
 
 
-NOTE = "a watermark for each key, which goes on with the clock"
+NOTE = "a watermark per key, which advances with the clock"
 TUMBLING.way("bytewax", note=NOTE)(bytewax(jumbled, bytewax_tumbling, numbered=True))
 SORTED.way("bytewax", note=NOTE)(bytewax(in_order, bytewax_tumbling, numbered=True))
 SLIDING.way("bytewax", note=NOTE)(bytewax(jumbled, bytewax_sliding, numbered=True))
@@ -241,7 +245,7 @@ def pathway_sessions(temporal: Any) -> Any:
     return temporal.session(max_gap=GAP + 1)
 
 
-ALL = "all rows are kept, and none is late"
+ALL = "keeps all rows; none is late"
 TUMBLING.way("pathway", share=0.25, note=ALL)(pathway(jumbled, pathway_tumbling, 5 * MINUTE))
 SORTED.way("pathway", share=0.25, note=ALL)(pathway(in_order, pathway_tumbling, 5 * MINUTE))
 SLIDING.way("pathway", share=0.25, note=ALL)(pathway(jumbled, pathway_sliding, MINUTE))

@@ -16,8 +16,8 @@ LINES = 2_000
 WORDS = Workload(
     "W4",
     "words per epoch",
-    f"Lines of eight words, {LINES:,} in each epoch, of which each line says its own; the words of every epoch are "
-    "counted, and the counts come out when the epoch is over.",
+    f"Lines of eight words, {LINES:,} per epoch; each line carries its epoch. The words of an epoch are counted, and "
+    "the counts are emitted when the epoch is complete.",
     full=400_000,
     quick=100_000,
     smoke=4_000,
@@ -25,7 +25,7 @@ WORDS = Workload(
     ordered=False,
     target=Target(1.3),
 )
-TOLD = f"told that an epoch has {LINES:,} lines"
+TOLD = f"is given the size of an epoch, {LINES:,} lines"
 
 Row = tuple[int, str]
 Counted = tuple[int, tuple[str, int]]
@@ -75,12 +75,14 @@ def here(size: int) -> Run:
     return lambda: ps.run(program)
 
 
-@WORDS.way(HERE, "told the size", note=TOLD)
+@WORDS.way(HERE, "size given", note=TOLD)
 def here_told(size: int) -> Run:
     import pullstream as ps
 
     rows = lines(size)
-    program = piped(ps.values(rows), ps.epochs(LINES), ps.flat_map(split), ps.count_by_key(), ps.collect(timed=True))
+    program = piped(
+        ps.values(rows), ps.stamp_epochs(LINES), ps.flat_map(split), ps.count_by_key(), ps.collect(timed=True)
+    )
     return lambda: ps.run(program)
 
 
@@ -162,7 +164,7 @@ def streamz(size: int) -> Run:
 
 
 @WORDS.way(
-    "bytewax", note="one key for all lines, and an epoch of half an hour, as its watermark goes on with the clock"
+    "bytewax", note="one key for all lines, and epochs of half an hour, because its watermark advances with the clock"
 )
 def bytewax(size: int) -> Run:
     from bytewax.operators import windowing
@@ -184,7 +186,7 @@ def bytewax(size: int) -> Run:
     return bytewax_list(build)
 
 
-@WORDS.way("pathway", share=0.2, note="counts that change, whose last ones are taken")
+@WORDS.way("pathway", share=0.2, note="emits changing counts; the last ones are used")
 def pathway(size: int) -> Run:
     rows = lines(size)
 

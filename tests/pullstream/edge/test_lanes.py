@@ -6,6 +6,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.authoring import Stepwise
+from pullstream.checker import Checker
 
 SEEDS = range(6)
 
@@ -42,7 +43,7 @@ def test_cancelled_asks_of_two_lanes_come_back_after_the_release(seed, check):
     log = []
 
     @ps.source
-    class Slow(ps.Kernel):
+    class Slow(ps.authoring.Kernel):
         async def produce(self, limit):
             await trio.sleep(9)
             return ps.DONE
@@ -88,7 +89,9 @@ def test_a_sink_of_two_lanes_may_be_aborted(seed, check):
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-@pytest.mark.parametrize("stage", [ps.window(3, 1), ps.prefetch(1), ps.map_async(trio.sleep, 2), ps.batch(2)], ids=str)
+@pytest.mark.parametrize(
+    "stage", [ps.windowed(3, 1), ps.prefetch(1), ps.map_async(trio.sleep, 2), ps.batch(2)], ids=str
+)
 @pytest.mark.parametrize("checkpoints", range(6))
 def test_an_abort_waits_for_the_asks_before_it(stage, checkpoints):
     """Also while the stream comes to its own end, and lanes are told so one after another (R5)."""
@@ -172,10 +175,10 @@ def test_what_fails_in_the_step_of_an_abort_is_no_failed_release(after, check):
         assert await upstream.abort() is ps.DONE
 
     for seed in SEEDS:
-        played(ps.pipe(ps.count(), ps.map_async(fails_at_1, 1), ps.prefetch(3), sink(one_lane)), seed, check)
+        played(ps.pipe(ps.integers(), ps.map_async(fails_at_1, 1), ps.prefetch(3), sink(one_lane)), seed, check)
 
 
-class Fails(ps.Kernel):
+class Fails(ps.authoring.Kernel):
     """Waits for an event, and fails."""
 
     def __init__(self, gate):
@@ -197,7 +200,7 @@ def calling(gate):
         await gate.wait()
         raise OSError("line is dead")
 
-    return ps.pipe(ps.count(), ps.map_async(fails, 2))
+    return ps.pipe(ps.integers(), ps.map_async(fails, 2))
 
 
 @CHECKS
@@ -237,7 +240,7 @@ async def test_what_a_clean_up_raises_is_still_a_failed_release(autojump_clock):
             with pytest.raises(OSError, match="cannot clean up"):
                 await upstream.abort()
 
-    async with ps.pipe(ps.count(), ps.map_async(cleans_up, 1), sink(one_lane)).open() as running:
+    async with ps.pipe(ps.integers(), ps.map_async(cleans_up, 1), sink(one_lane)).open() as running:
         await running.result()
 
 
@@ -248,7 +251,7 @@ def test_an_abortable_may_be_switched_off_before_the_first_ask(reason, check):
     acquired = []
 
     @ps.source
-    class Acquiring(ps.Kernel):
+    class Acquiring(ps.authoring.Kernel):
         async def acquire(self):
             acquired.append(1)
 
@@ -272,7 +275,7 @@ def test_an_abortable_may_be_switched_off_before_the_first_ask(reason, check):
 
 
 @pytest.mark.parametrize(
-    "stages", [[], [ps.map(str)], [ps.map_async(trio.sleep, 2)], [ps.rate(5)], [ps.flatten(depth=None)]], ids=str
+    "stages", [[], [ps.map(str)], [ps.map_async(trio.sleep, 2)], [ps.rate_limit(5)], [ps.flatten(depth=None)]], ids=str
 )
 def test_a_lane_that_is_cancelled_passes_its_turn_on(stages):
     """Two lanes are cancelled at one moment, of which one is given its turn then: the third is answered (R1)."""
@@ -305,7 +308,7 @@ def two():
         ps.merge_sorted(*two()),
         ps.combine_latest(*two()),
         ps.concat(*two()),
-        ps.live([1], two()[1]),
+        ps.catch_up([1], two()[1]),
         ps.join(*two(), on=bool),
         ps.pipe(two()[0], ps.fork(ps.map(str), ps.map(str))),
         ps.pipe(two()[0], ps.batch(2)),
@@ -313,7 +316,7 @@ def two():
         ps.pipe(two()[0], ps.loop(ps.map(str))),
         ps.pipe(two()[0], ps.group_by(str, ps.map(str))),
         ps.retry(two()[0]),
-        ps.pipe(two()[0], ps.lend(ps.map(str))),
+        ps.pipe(two()[0], ps.worker_pool(ps.map(str))),
     ],
     ids=lambda source: source.modules[-1].name,
 )
@@ -327,7 +330,7 @@ def test_an_acknowledgement_before_the_first_ask_does_nothing(source):
     assert isinstance(played(ps.pipe(source, sink(acks_first)), 0), ps.Batch)
 
 
-class OneThenEnough(ps.Kernel):
+class OneThenEnough(ps.authoring.Kernel):
     """Ends its stream with an indication, and leaves the rest to the kernel (R7, R8)."""
 
     def __init__(self, failure, *, lane=False):
@@ -350,15 +353,15 @@ class OneThenEnough(ps.Kernel):
 @pytest.mark.parametrize("failure", [None, OSError("line is dead")], ids=str)
 def test_a_module_and_its_kernel_end_a_stream_once(failure, lane, check):
     """The second termination is the kernel's, and nobody's offence (R9); the record shows the one that was sent."""
-    checker = ps.checker.Checker(strict=check == "strict")
-    pipeline = ps.pipe(ps.count(), ps.transformer(OneThenEnough)(failure, lane=lane), ps.collect())
+    checker = Checker(strict=check == "strict")
+    pipeline = ps.pipe(ps.integers(), ps.transformer(OneThenEnough)(failure, lane=lane), ps.collect())
     if failure is None:
         assert ps.run(pipeline, check=checker) == [0]
     else:
         with pytest.raises(OSError, match="line is dead"):
             ps.run(pipeline, check=checker)
     assert not checker.violations
-    assert sum("done" in line or "error" in line for line in checker.diagram("count").splitlines()) == 1
+    assert sum("done" in line or "error" in line for line in checker.diagram("integers").splitlines()) == 1
 
 
 @ps.transformer
@@ -373,11 +376,11 @@ async def cleans_up_by_itself(upstream, ctx):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_generator_that_ends_what_its_kernel_has_ended_is_not_accused(seed):
     """Its `finally` sends an abort while the kernel's is under way: it could not know (R9)."""
-    played(ps.pipe(ps.count(), cleans_up_by_itself(), ps.take(2), ps.drain()), seed, "strict")
+    played(ps.pipe(ps.integers(), cleans_up_by_itself(), ps.take(2), ps.drain()), seed, "strict")
 
 
 @ps.transformer
-class ByAFurtherLane(ps.Kernel):
+class ByAFurtherLane(ps.authoring.Kernel):
     """Asks by a lane of its own, and answers while what came there is in flight; then it may not any more."""
 
     async def acquire(self):
@@ -398,12 +401,12 @@ def test_what_came_by_a_further_lane_gives_the_right_to_answer_at_its_time(check
         return ps.run(ps.pipe(ps.values(range(count), time=int), ByAFurtherLane(), ps.collect()), check=check)
 
     assert run(2) == [0, 1]
-    with pytest.raises(ps.CapabilityError, match=r"^ByAFurtherLane, .* answered at 1, but may not"):
+    with pytest.raises(ps.errors.CapabilityError, match=r"^ByAFurtherLane, .* answered at 1, but may not"):
         run(3)
 
 
 @ps.source
-class AnswersNone(ps.Kernel):
+class AnswersNone(ps.authoring.Kernel):
     """Has a batch, none, another batch, and the end; a step at a time, if it is asked for steps."""
 
     def __init__(self):
@@ -446,7 +449,7 @@ def test_no_answer_yet_is_none_after_what_was_dropped_too():
 
 def test_a_module_that_answers_none_is_told_after_what_was_dropped_too():
     """It is the fault that it is elsewhere."""
-    with pytest.raises(ps.ProtocolError, match=r"^R2: AnswersNone, .* answered None"):
+    with pytest.raises(ps.errors.ProtocolError, match=r"^R2: AnswersNone, .* answered None"):
         ps.run(ps.pipe(AnswersNone(), at_once()))
 
 
@@ -455,15 +458,15 @@ def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
     seen = []
 
     @ps.source
-    class Back(ps.Kernel):
+    class Back(ps.authoring.Kernel):
         async def produce(self, limit):
-            return ps.TimedBatch([2, 3, 1], [*"abc"])
+            return ps.authoring.TimedBatch([2, 3, 1], [*"abc"])
 
     @ps.transformer
-    class Goes(ps.Kernel):
+    class Goes(ps.authoring.Kernel):
         async def produce(self, limit):
             seen.extend([await self.upstream.ask(limit), await self.upstream.ask(limit)])
-            with pytest.raises(ps.CapabilityError, match="went back in time"):
+            with pytest.raises(ps.errors.CapabilityError, match="went back in time"):
                 await self.upstream.ask(limit)
             seen.append((self.upstream.live, self.upstream.others, self.upstream.edge.handover.rest))
             return ps.DONE
@@ -490,11 +493,11 @@ def test_a_mistaken_answer_of_many_times_is_named(times, values, said):
     """R2 for answers of many times: a value has a time, and there are some, in a sequence."""
 
     @ps.source
-    class Mistaken(ps.Kernel):
+    class Mistaken(ps.authoring.Kernel):
         async def produce(self, limit):
-            return ps.TimedBatch(times, values)
+            return ps.authoring.TimedBatch(times, values)
 
-    with pytest.raises(ps.ProtocolError, match=said):
+    with pytest.raises(ps.errors.ProtocolError, match=said):
         ps.run(ps.pipe(Mistaken(), ps.collect()))
 
 
@@ -514,8 +517,8 @@ def test_a_mistaken_batch_of_many_times_is_named_before_a_generators_is_cut(time
 
     @ps.source
     async def mistaken(ctx):
-        yield ps.TimedBatch(times, values)
+        yield ps.authoring.TimedBatch(times, values)
 
-    with pytest.raises(ps.ProtocolError, match=said):
+    with pytest.raises(ps.errors.ProtocolError, match=said):
         ps.run(ps.pipe(mistaken(), ps.drain(got.append)), limit=limit)
     assert not got

@@ -44,7 +44,7 @@ def names_of_the_machine():
     """Every public name of the machine: of its classes, of its instances, and of what it knows beforehand."""
     edges = []
 
-    class Looking(ps.Kernel):
+    class Looking(ps.authoring.Kernel):
         def placed(self):
             edges.append(self.edge)
 
@@ -103,23 +103,23 @@ def outcome(module, **options):
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_module_sets_when_it_is_made_changes_nothing_or_is_refused(name, check):
     """Names of what a module is given, and its traits, are refused, with the name and the line that composed it."""
-    module = through(ps.Kernel, begin=name)
+    module = through(ps.authoring.Kernel, begin=name)
     if name in {*GIVEN, "traits"} - {"breathe"}:
         with refused(name, "Setting"):
             outcome(module, check=check)
     else:
-        assert outcome(module, check=check) == outcome(through(ps.Kernel))
+        assert outcome(module, check=check) == outcome(through(ps.authoring.Kernel))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_module_sets_while_it_runs_changes_nothing_or_is_refused(name):
     """Then a name that the machine does not look up any more is the author's, too."""
-    module = through(ps.Kernel, acquire=name)
+    module = through(ps.authoring.Kernel, acquire=name)
     if name in {"edge", "inputs", "memory"}:
         with refused(name, "Setting"):
             outcome(module)
     else:
-        assert outcome(module) == outcome(through(ps.Kernel))
+        assert outcome(module) == outcome(through(ps.authoring.Kernel))
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(METHODS) - {"traits"}))
@@ -127,23 +127,25 @@ def test_what_a_class_has_changes_nothing_or_is_refused(name):
     """So does what a class of modules has."""
     if name in GIVEN:
         with refused(name, "Named"):
-            type("Named", (ps.Kernel,), {name: Mine()})
+            type("Named", (ps.authoring.Kernel,), {name: Mine()})
     else:
-        assert outcome(through(type("Named", (ps.Kernel,), {name: Mine()}))) == outcome(through(ps.Kernel))
+        assert outcome(through(type("Named", (ps.authoring.Kernel,), {name: Mine()}))) == outcome(
+            through(ps.authoring.Kernel)
+        )
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_no_method_by_the_name_of_one_is_refused(name):
     """The methods that the machine calls are the class's to override, by methods."""
     with pytest.raises(ps.CompositionError, match=f"^Named has a '{name}' that is no method"):
-        type("Named", (ps.Kernel,), {name: 7})
+        type("Named", (ps.authoring.Kernel,), {name: 7})
 
 
 def test_a_module_by_the_name_of_a_class_of_the_machines_has_names_of_its_own():
     """Names that Python makes private are made so by the name of the class, which may be the same."""
 
     @ps.transformer
-    class Kernel(ps.Kernel):
+    class Kernel(ps.authoring.Kernel):
         def __init__(self):
             self.__edge = self.__requests = self.__scope = 7
 
@@ -159,7 +161,7 @@ def test_the_attributes_of_a_module_are_not_looked_at_all_at_once():
     looks = []
 
     @ps.source
-    class Plain(ps.Kernel):
+    class Plain(ps.authoring.Kernel):
         @property
         def __dict__(self):
             looks.append(self)

@@ -31,7 +31,8 @@ class Ticket:
 class Lane:
     """A task: where it stands in what it does, and what it waits for."""
 
-    def __init__(self, requests):
+    def __init__(self, requests, *, handle=False):
+        self.handle = handle
         self.at = "free"
         self.left = requests
         self.ticket = self.code = None
@@ -49,9 +50,9 @@ class Lane:
 class Model:
     """One edge, the module above it, and some lanes that may do at any moment whatever they may do."""
 
-    def __init__(self, lanes, requests=2):
+    def __init__(self, lanes, requests=2, *, handle=False):
         self.edge = EdgeRequests()
-        self.lanes = [Lane(requests) for _ in range(lanes)]
+        self.lanes = [Lane(requests) for _ in range(lanes)] + [Lane(1, handle=True)] * handle
         self.sent = 0
         self.ended = False
         self.terminated = False
@@ -64,6 +65,7 @@ class Model:
         sent = sorted(lane.number for lane in lanes if lane.at != "free")
         return (
             *(edge.state, edge.how, edge.failure, edge.busy, edge.working, edge.left is None, edge.lost, edge.below),
+            *(edge.replaceable, edge.told, edge.untold),
             tuple(owners.get(id(ticket)) for ticket in edge.queue),
             tuple(lane.key() for lane in lanes),
             tuple(sent.index(lane.number) if lane.at != "free" else None for lane in lanes),
@@ -101,6 +103,9 @@ class Model:
     def steps_of(self, lane):
         granted = lane.ticket is not None and lane.ticket.granted
         match lane.at:
+            case "free" if lane.left and lane.handle:
+                if self.edge.state is State.OPEN:
+                    yield from ("switch off", "switch off with a reason")
             case "free" if lane.left:
                 yield from ("ask", "abort", "error")
             case "waits":
@@ -230,11 +235,30 @@ class Model:
     def terminal(self, lane):
         assert self.ended, "R6, R10: told of the end before the release"
         self.in_turn(lane)
-        if not lane.cancelled:
+        if lane.cancelled:
+            self.edge.overrule(None, decides=False)
+        else:
+            self.edge.told = True
+        if not lane.cancelled or not (self.terminated or self.edge.failure or self.asking(lane)):
             ending = self.edge.failure or "done"
             assert self.told in (None, ending), f"R3: told of two endings, {self.told} and {ending}"
             self.told = ending
         self.free(lane)
+
+    def asking(self, but):
+        """Whether an ask of another lane is outstanding."""
+        idle = ("free", "confirms")
+        return any(not (lane is but or lane.at in idle or lane.below or lane.handle) for lane in self.lanes)
+
+    # ---- a handle, which ends the stream from outside
+
+    def _switch_off(self, lane, event=Event.END, failure=None):
+        lane.left -= 1
+        self.edge.replaceable = True
+        assert self.close(lane, event, failure)
+
+    def _switch_off_with_a_reason(self, lane):
+        self._switch_off(lane, Event.FAIL, FAILED)
 
     def in_turn(self, lane):
         older = [other for other in self.lanes if other.at != "free" and not other.lost and other.number < lane.number]
@@ -256,13 +280,19 @@ class Model:
         lane.left -= 1
         self.sent += 1
         lane.number, lane.cancelled = self.sent, False
-        edge, self.terminated = self.edge, True
+        edge = self.edge
+        if self.told is None and not self.terminated and not self.asking(lane):
+            # R3, R5: this is the first end that anyone below sees.
+            self.told = reason or "done"
+        self.terminated = True
         if self.close(lane, event, reason, below=True):
             lane.below, lane.stands = True, edge.busy
             if edge.busy:
                 lane.ticket = Ticket()
                 edge.enqueue(lane.ticket)
-        elif edge.settled:
+            return
+        edge.overrule(reason)
+        if edge.settled:
             self.confirmed(lane)
         else:
             lane.ticket, lane.at = Ticket(), "confirms"
@@ -296,7 +326,12 @@ class Model:
         edge.give_up()
         self.ended = True
         edge.released()
-        if lane.stands:
+        if edge.failure is not None:
+            # A cancelled ask that carried the end out raises the failed release instead.
+            lane.cancelled = False
+        if lane.handle:
+            self.free(lane)
+        elif lane.stands:
             lane.at = "confirms" if lane.below else "shielded"
         elif lane.below:
             self.confirmed(lane)
@@ -313,9 +348,9 @@ class Model:
         self.free(lane)
 
 
-def search(lanes, requests=2):
+def search(lanes, requests=2, *, handle=False):
     """Visit every state; how many there are, and how many steps between them."""
-    begin = Model(lanes, requests)
+    begin = Model(lanes, requests, handle=handle)
     seen, todo, taken = {begin.key()}, deque([begin]), 0
     while todo:
         model = todo.popleft()
@@ -341,6 +376,13 @@ def test_every_state_of_two_lanes():
     states, steps = search(lanes=2, requests=1)
     print(f"two lanes: {states} states, {steps} steps")
     assert states > 100
+
+
+@pytest.mark.parametrize(("lanes", "requests"), [(1, 2), (2, 1)])
+def test_every_state_with_a_handle(lanes, requests):
+    """A handle may end the stream at any moment: the requests still see one end (R3, R5)."""
+    states, steps = search(lanes, requests, handle=True)
+    print(f"{lanes} lanes and a handle, {requests} requests each: {states} states, {steps} steps")
 
 
 @pytest.mark.slow
@@ -455,6 +497,15 @@ def does_not_close(self, event, failure=None, *, below=False):
     return first
 
 
+def overrules_nothing(self, failure, *, decides=True):
+    pass
+
+
+def overrules_what_was_told(self, failure, *, decides=True):
+    if self.replaceable:
+        self.fail(failure)
+
+
 def releases_for_nobody(self):
     self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
 
@@ -483,6 +534,7 @@ BREAKAGES = [
     ("reclaim", is_never_found_again),
     *(("terminate", broken) for broken in (lets_the_last_termination_decide, is_always_the_first, does_not_close)),
     *(("released", broken) for broken in (releases_for_nobody, releases_for_two, is_released_open)),
+    *(("overrule", broken) for broken in (overrules_nothing, overrules_what_was_told)),
     ("settled", property(lambda self: self.over)),
 ]
 
@@ -495,9 +547,9 @@ BREAKAGES = [
 def test_a_broken_rule_is_noticed(monkeypatch, method, broken):
     """Every transition is searched: broken, each leads to a state that a rule forbids, or that there is no way to."""
     monkeypatch.setattr(EdgeRequests, method, broken)
-    for lanes, requests in ((2, 1), (2, 2), (3, 1)):
+    for lanes, requests, handle in ((2, 1, False), (1, 2, True), (2, 2, False), (3, 1, False)):
         try:
-            search(lanes, requests)
+            search(lanes, requests, handle=handle)
         except (AssertionError, KeyError, IndexError, ValueError):
             return
     pytest.fail("nobody has noticed")

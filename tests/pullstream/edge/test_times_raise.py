@@ -57,7 +57,7 @@ class Moment:
 
 
 @ps.transformer
-class Holding(ps.Kernel):
+class Holding(ps.authoring.Kernel):
     """Has something to release, and takes a while for it."""
 
     def __init__(self, held):
@@ -100,7 +100,7 @@ def at_function(held, fuse):
         fuse.burn()
         return time // 2
 
-    return ps.pipe(numbers(held), ps.restamp(halved))
+    return ps.pipe(numbers(held), ps.map_time(halved))
 
 
 def at_moments(held, fuse):
@@ -204,7 +204,7 @@ def test_it_comes_out_at_once_though_the_source_is_quiet():
             await trio.sleep(100)
             told.append((trio.current_time(), await upstream.abort()))
 
-    stages = ps.pipe(ps.count_by_key(str), ps.epochs(2, nest=True), ps.restamp(lambda time: time // 2))
+    stages = ps.pipe(ps.count_by_key(str), ps.stamp_epochs(2, nest=True), ps.map_time(lambda time: time // 2))
 
     async def main():
         async with ps.pipe(quiet(), stages, aborts()).open() as running:
@@ -213,7 +213,7 @@ def test_it_comes_out_at_once_though_the_source_is_quiet():
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     (early, raised), (late, confirmed) = told
     assert (early, late, confirmed) == (0, 100, ps.DONE)
-    assert any(note.startswith("raised in restamp, composed at") for note in raised.__notes__)
+    assert any(note.startswith("raised in map_time, composed at") for note in raised.__notes__)
 
 
 @pytest.mark.parametrize("check", [False, True])
@@ -247,7 +247,7 @@ def test_no_lane_waits_shielded_for_an_end_that_does_not_come(failure, check):
     async def main():
         with trio.fail_after(10):
             source = ps.concat(numbers(held), numbers(held))
-            async with ps.pipe(source, ps.restamp(fails), ps.batch(2), by_two_lanes()).open(check=check) as running:
+            async with ps.pipe(source, ps.map_time(fails), ps.batch(2), by_two_lanes()).open(check=check) as running:
                 await running.result()
 
     raised = failure("at a time")
@@ -279,7 +279,7 @@ def test_what_is_kept_comes_before_the_failure_however_late_that_is(seconds):
                 told.append((await upstream.ask()).values)
 
     async def main():
-        async with ps.pipe(slowly(), ps.restamp(fails), ps.batch(2), until_it_fails()).open() as running:
+        async with ps.pipe(slowly(), ps.map_time(fails), ps.batch(2), until_it_fails()).open() as running:
             await running.result()
 
     raised = Boom("at a time")
@@ -312,7 +312,7 @@ def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
                 await upstream.ask()
 
     async def main():
-        async with ps.pipe(numbers(held), ps.restamp(fails), module, by_two_lanes()).open() as running:
+        async with ps.pipe(numbers(held), ps.map_time(fails), module, by_two_lanes()).open() as running:
             await running.result()
 
     raised = Boom("at a time")

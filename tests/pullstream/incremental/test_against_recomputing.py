@@ -82,6 +82,7 @@ def check(name, seed, domain, most=12, nodes=4):
         assert sum_up(out, time) == wanted, (time, changes)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_program_gives_at_every_time_what_it_would_from_nothing(name, domain):

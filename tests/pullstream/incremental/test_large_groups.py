@@ -150,6 +150,7 @@ def looks(program, order, size, *, first):
     return Looked.times / changes
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("first", [False, True], ids=["any go", "the first go"])
 @pytest.mark.parametrize("order", [RoundOrder, LatticeOrder])
 @pytest.mark.parametrize("name", GROUPS)

@@ -140,6 +140,7 @@ def test_what_comes_of_two_times_together_comes_at_their_join():
     assert out == [(Product(1, 1), (("k", (1, 2)), 1))]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "subject",
     [

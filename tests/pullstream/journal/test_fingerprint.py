@@ -13,7 +13,7 @@ from adapters import files
 numbers = ps.values(range(9), time=int)
 bad = ps.pipe(ps.map(repr), ps.drain(print))
 channel, other = trio.open_memory_channel(0)
-pair_source, pair_sink = ps.pair()
+pair_source, pair_sink = ps.duplex.pair()
 
 
 @ps.source
@@ -36,7 +36,7 @@ sources = [
     ps.from_async_iterable(other),
     ps.from_callback(print),
     ps.pushable(9),
-    ps.many(),
+    ps.dynamic_merge(),
     ps.broadcast(9).listen(),
     ps.deferred("source"),
     pair_source,
@@ -52,13 +52,13 @@ transformers = [
     ps.flatten(),
     ps.catch(lambda exc: numbers),
     ps.loop(ps.pipe(ps.map(int, on_error=bad), ps.take(3)), capacity=10),
-    ps.lend(ps.map_async(trio.sleep, 2, on_error=bad), ps.map(abs), concurrency=2),
+    ps.worker_pool(ps.map_async(trio.sleep, 2, on_error=bad), ps.map(abs), concurrency=2),
     ps.fork(ps.map(int, on_error=bad), ps.map(abs)),
     ps.in_flight(ps.map_async(trio.sleep, 2), 3),
     ps.reduce_by_key(ps.agg.mean(lambda n: n), key=int),
     ps.pausable(),
     ps.abortable(),
-    ps.lending(),
+    ps.worker_pool(dynamic=True),
     ps.deferred("transformer"),
 ]
 sinks = [

@@ -11,7 +11,7 @@ def numbers(first, end, *, for_now):
     """A source of numbers, each at its own time, of which there are some more in every run."""
 
     @ps.source
-    class Numbers(ps.Kernel, Outside):
+    class Numbers(ps.authoring.Kernel, Outside):
         def __init__(self):
             self.next = first
 

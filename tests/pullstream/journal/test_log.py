@@ -58,7 +58,7 @@ def behind(out):
 
 
 @ps.source
-class Dealt(ps.Kernel):
+class Dealt(ps.authoring.Kernel):
     """Numbers at times that are dealt out as they come, which a ledger keeps, and notes of each."""
 
     async def acquire(self):
@@ -96,7 +96,7 @@ def outcome(make, out, journal):
     """What a run gives and stores, or that it is refused."""
     try:
         return ps.run(make(out), journal=journal, limit=3), out
-    except ps.JournalError:
+    except ps.errors.JournalError:
         return None
 
 
@@ -238,7 +238,7 @@ def test_zeros_may_begin_anywhere_in_a_record(path, sector):
         assert path.stat().st_size == (len(data) if whole else begin)
     path.write_bytes(data[: begin + 16] + bytes(len(data) - begin - 16))
     file = Log(path)
-    with pytest.raises(ps.JournalError, match="checksum of record 1's beginning is wrong"):
+    with pytest.raises(ps.errors.JournalError, match="checksum of record 1's beginning is wrong"):
         [*file.records()]
     file.close()
 
@@ -270,7 +270,7 @@ def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
     written(tmp_path / "other", ONE, TWO, ONE)
     head, parts = records_of(path)
     path.write_bytes(data := head + b"".join(change(parts, records_of(tmp_path / "other")[1])))
-    with pytest.raises(ps.JournalError, match=rf"(?s){message}.*Restore a copy of it, or begin anew"):
+    with pytest.raises(ps.errors.JournalError, match=rf"(?s){message}.*Restore a copy of it, or begin anew"):
         held(path)
     assert path.read_bytes() == data
 
@@ -309,7 +309,7 @@ def test_files_of_other_kinds_are_refused(path, make, message):
     """They are left as they are."""
     make(path)
     before = path.read_bytes()
-    with pytest.raises(ps.JournalError, match=message):
+    with pytest.raises(ps.errors.JournalError, match=message):
         held(path)
     assert path.read_bytes() == before
 
@@ -338,7 +338,7 @@ def test_a_journal_of_an_earlier_format_is_refused(path, version):
     path.chmod(0o600)
     before = path.read_bytes()
     pipeline = ps.pipe(ps.values(range(4), time=lambda n: n), ps.scan(lambda total, n: total + n, 0), ps.collect())
-    with pytest.raises(ps.JournalError, match="is written in format 2, and this is format 3: finish it with"):
+    with pytest.raises(ps.errors.JournalError, match="is written in format 2, and this is format 3: finish it with"):
         ps.run(pipeline, journal=ps.Journal(path, version=version))
     assert path.read_bytes() == before
 
@@ -385,7 +385,7 @@ def test_a_journal_that_others_may_write_is_not_read(path, mode):
     """Reading it would do what they say."""
     planted(path)
     path.chmod(mode)
-    with pytest.raises(ps.JournalError, match="can be written to by others.*chmod 600"):
+    with pytest.raises(ps.errors.JournalError, match="can be written to by others.*chmod 600"):
         held(path)
     assert not GONE_OFF
 
@@ -395,7 +395,7 @@ def test_a_journal_of_another_user_is_not_read(path, monkeypatch):
     planted(path)
     owner = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: owner)
-    with pytest.raises(ps.JournalError, match="belongs to another user"):
+    with pytest.raises(ps.errors.JournalError, match="belongs to another user"):
         held(path)
     assert not GONE_OFF
 
@@ -406,7 +406,7 @@ def test_nothing_is_unpickled_that_is_not_checked(path):
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with pytest.raises(ps.JournalError, match="record 0 is not what was written"):
+    with pytest.raises(ps.errors.JournalError, match="record 0 is not what was written"):
         held(path)
     assert not GONE_OFF
 
@@ -415,18 +415,20 @@ def test_a_secret_keeps_others_from_writing(path, tmp_path):
     """What was not made with it is not looked into; nor is a journal that was begun without, or with another."""
     written(path, ONE, secret=b"ours")
     assert held(path, b"ours") == holding(ONE)
-    with pytest.raises(ps.JournalError, match=r"was written with a secret: Journal\('run.journal', secret=\.\.\.\)"):
+    with pytest.raises(
+        ps.errors.JournalError, match=r"was written with a secret: Journal\('run.journal', secret=\.\.\.\)"
+    ):
         held(path)
-    with pytest.raises(ps.JournalError, match="written with another secret, or is damaged"):
+    with pytest.raises(ps.errors.JournalError, match="written with another secret, or is damaged"):
         held(path, b"theirs")
     planted(tmp_path / "theirs", b"theirs")
     head, _ = records_of(path)
     _, forged = records_of(tmp_path / "theirs")
     path.write_bytes(head + forged[0])
-    with pytest.raises(ps.JournalError, match="record 0 is not what was written"):
+    with pytest.raises(ps.errors.JournalError, match="record 0 is not what was written"):
         held(path, b"ours")
     planted(tmp_path / "plain")
-    with pytest.raises(ps.JournalError, match="was written without a secret"):
+    with pytest.raises(ps.errors.JournalError, match="was written without a secret"):
         held(tmp_path / "plain", b"ours")
     assert not GONE_OFF
 
@@ -503,7 +505,7 @@ def test_what_cannot_be_made_shorter_is_whole(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(path), "replace", full)
-    with pytest.raises(ps.JournalError, match="could not be written.*No space.*what it holds is whole"):
+    with pytest.raises(ps.errors.JournalError, match="could not be written.*No space.*what it holds is whole"):
         journal.write(ONE)
     journal.close()
     assert held(path) == holding(ONE)
@@ -517,10 +519,10 @@ def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
     journal.write(ONE)
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:10]) and full_disk())
-    with pytest.raises(ps.JournalError, match="No space"):
+    with pytest.raises(ps.errors.JournalError, match="No space"):
         journal.write(TWO)
     monkeypatch.undo()
-    with pytest.raises(ps.JournalError, match="an earlier record could not be written"):
+    with pytest.raises(ps.errors.JournalError, match="an earlier record could not be written"):
         journal.write(TWO)
     journal.close()
     assert held(path) == holding(ONE)

@@ -289,8 +289,8 @@ OTHER = {
         "@ps.transformer\nasync def t(upstream, ctx):\n    yield 2\nstage = t()",
     ),
     "a kernel of one's own": (
-        "@ps.transformer\nclass T(ps.Kernel):\n    async def produce(self, limit): return 1\nstage = T()",
-        "@ps.transformer\nclass T(ps.Kernel):\n    async def produce(self, limit): return 2\nstage = T()",
+        "@ps.transformer\nclass T(ps.authoring.Kernel):\n    async def produce(self, limit): return 1\nstage = T()",
+        "@ps.transformer\nclass T(ps.authoring.Kernel):\n    async def produce(self, limit): return 2\nstage = T()",
     ),
     "a module inside another": (
         "stage = ps.group_by(str, ps.pipe(ps.map(lambda n: n + 1), ps.take(1)))",
@@ -441,7 +441,9 @@ MINE, MENDED = ps.map(lambda n: n + 1), ps.map(lambda n: n + 2)
 
 def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
     """By its user, who says which version it is, and by nobody else."""
-    with pytest.raises(ps.JournalError, match=r"the code of <lambda> has changed.*Journal\('run.journal', version="):
+    with pytest.raises(
+        ps.errors.JournalError, match=r"the code of <lambda> has changed.*Journal\('run.journal', version="
+    ):
         halves(MENDED, path, [None], first=MINE)
     pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), MENDED, ps.collect())
     assert ps.run(pipeline, journal=ps.Journal(path, version="mended")) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
@@ -449,14 +451,14 @@ def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
 
 def test_another_version_is_refused(path):
     """Whatever its functions look like."""
-    with pytest.raises(ps.JournalError, match="written by version '1' of the program, and this is version '2'"):
+    with pytest.raises(ps.errors.JournalError, match="written by version '1' of the program, and this is version '2'"):
         halves(MINE, path, ["1", "2"])
 
 
 def test_the_same_version_is_the_same_program(path):
     """Whatever its functions look like; but its modules, and what it reads, are compared."""
     assert halves(MENDED, path, ["1"], first=MINE) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
-    with pytest.raises(ps.JournalError, match="module 3 was map"):
+    with pytest.raises(ps.errors.JournalError, match="module 3 was map"):
         halves(ps.filter(lambda n: n), path, ["1"])
 
 
@@ -464,7 +466,7 @@ def test_what_a_version_vouched_for_is_compared_from_then_on(path):
     """A run that says no version is compared with the program that went on last."""
     halves(MENDED, path, ["1"], first=MINE)
     assert halves(MENDED, path, [None]) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
-    with pytest.raises(ps.JournalError, match="the code of <lambda> has changed"):
+    with pytest.raises(ps.errors.JournalError, match="the code of <lambda> has changed"):
         halves(MINE, path, [None])
 
 
@@ -482,7 +484,7 @@ def test_what_cannot_be_compared_is_refused_from_the_first(path):
         return lambda n: (client, n)[1]
 
     with pytest.raises(
-        ps.JournalError, match=r"module 3, map\(<lambda>\), composed at .*test_program.py.*Client.*say which"
+        ps.errors.JournalError, match=r"module 3, map\(<lambda>\), composed at .*test_program.py.*Client.*say which"
     ):
         halves(ps.map(asks(Client())), path, [None])
     assert halves(ps.map(asks(Client())), path, ["1"], first=ps.map(asks(Client()))) == list(range(10))
@@ -508,7 +510,7 @@ def test_another_python_is_refused_and_may_be_vouched_for(path, monkeypatch):
     """Nobody can tell whether functions are the same under both."""
     from pullstream.journal import program
 
-    with pytest.raises(ps.JournalError, match=r"was written under cpython 3.99, and this is .*say so"):
+    with pytest.raises(ps.errors.JournalError, match=r"was written under cpython 3.99, and this is .*say so"):
         monkeypatch.setattr(program, "PYTHON", "cpython 3.99")
         STOP[0] = 7
         pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), MINE, ps.collect())

@@ -13,6 +13,7 @@ from pullstream.engine.sidecar.consequences import Consequences
 from pullstream.engine.sidecar.cut import Cut
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
+from tests.sampling import amount
 
 
 def by_time(values):
@@ -50,7 +51,7 @@ STEPS = {
     "scan, by function": lambda: ps.scan(lambda a, b: (3 * a + b) % 1009, 0),
     "unique": lambda: ps.unique(lambda n: n % 7),
     "unique, capacity": lambda: ps.unique(lambda n: n % 7, capacity=3),
-    "non_unique": lambda: ps.non_unique(lambda n: n % 5),
+    "duplicates": lambda: ps.duplicates(lambda n: n % 5),
     "several": lambda: step(ps.scan(agg.count()), ps.unique(lambda n: n % 11), ps.scan(agg.sum())),
     "skip": lambda: ps.skip(5),
     "skip while": lambda: ps.skip(lambda n: n % 5 < 3),
@@ -59,12 +60,12 @@ STEPS = {
     "accumulate": lambda: ps.accumulate(agg.sum()),
     "accumulate, by key": lambda: step(ps.accumulate(agg.count(), key=lambda n: n % 3)),
     "reduce_by_key": lambda: step(ps.reduce_by_key(agg.sum(), key=lambda n: n % 3)),
-    "distinct": lambda: ps.distinct(lambda n: n % 4),
+    "unique_by_time": lambda: ps.unique_by_time(lambda n: n % 4),
     "sort": lambda: ps.sort_by_time(lambda n: -n),
     "batch": lambda: step(ps.batch(2)),
-    "window": lambda: step(ps.window(3, 2)),
+    "windowed": lambda: step(ps.windowed(3, 2)),
     "delay": lambda: ps.delay(2),
-    "restamp": lambda: ps.restamp(lambda time: time // 2),
+    "map_time": lambda: ps.map_time(lambda time: time // 2),
     "tumbling": lambda: step(ps.tumbling(3, agg.sum())),
     "sliding": lambda: step(ps.sliding(4, 2, agg.sum())),
     "sessions": lambda: step(ps.sessions(2, agg.sum()), ps.sort_by_time(lambda window: window.start)),
@@ -88,13 +89,19 @@ def source(kind, rows):
     if kind == "merged":
         return ps.pipe(ps.merge(by_time(rows[::2]), by_time(rows[1::2])), value, ps.sort_by_time(lambda n: n))
     if kind == "epochs":
-        return ps.pipe(ps.values([row[1] for row in rows]), ps.epochs(3))
+        return ps.pipe(ps.values([row[1] for row in rows]), ps.stamp_epochs(3))
     within = 2 if kind == "joined within" else None
     left, right = by_time(rows[::2]), by_time(sorted(rows[1::2] + rows[:half]))
     joined = ps.join(left, right, on=lambda row: row[1] % 3, within=within, how="left" if half % 2 else "inner")
     return ps.pipe(
         joined, ps.map(lambda pair: pair[0][1] * 7 + (pair[1][1] if pair[1] else 0)), ps.sort_by_time(lambda n: n)
     )
+
+
+def appended(seen, value):
+    """The step of a fold that changes its state in place."""
+    seen.append(value)
+    return seen
 
 
 def pipeline(world, plan):
@@ -108,7 +115,7 @@ def pipeline(world, plan):
     results = [
         ps.pipe(ps.map(number), ps.collect()),
         ps.reduce(lambda a, b: (a * 5 + b) % 997, 0),
-        ps.reduce(lambda n, _: n + 1, 0),
+        ps.pipe(ps.map(number), ps.reduce(ps.Fold(list, appended, tuple))),
     ]
     return ps.pipe(head, ps.tee(*sinks, results[seed % 3], capacity=seed % 4))
 
@@ -142,7 +149,7 @@ KILLS = st.lists(st.integers(1, 60), max_size=6)
 LIMITS = st.sampled_from([[1], [2], [7], [4096], [1, 4096, 2]])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=amount(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(PLANS, KILLS, LIMITS)
 def test_a_killed_run_has_the_outcome_of_an_undisturbed_one(new_world, plan, kills, limits):
     """Whatever a pipeline is made of, and whenever it is killed, it comes to the same in the end."""
@@ -182,6 +189,7 @@ TOTALS = ("one", [(n, n) for n in range(16)], ["scan"], [["accumulate"], ["filte
 PAIRS = ("joined within", sorted((n % 12, n) for n in range(20)), [], [["delay"], ["scan"]], 5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", BREAKS)
 def test_a_broken_rule_is_found(new_world, monkeypatch, how):
     """If times were dropped, or memories saved, by another rule, killing would change what comes."""

@@ -45,6 +45,7 @@ def killed_everywhere(new_world, source, ordered):
         assert outcome(world, ordered) == expected
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("subject", [s for s in PASSES if s.name not in JOURNAL_REFUSES], ids=lambda s: s.name)
 def test_a_transformer_in_a_killed_run(new_world, subject):
     """A module that may be in a run with a journal comes to the same when that is killed."""
@@ -53,6 +54,7 @@ def test_a_transformer_in_a_killed_run(new_world, subject):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("subject", [s for s in JOINS if s.name not in JOURNAL_REFUSES], ids=lambda s: s.name)
 def test_a_source_of_sources_in_a_killed_run(new_world, subject):
     """A module that joins streams comes to the same when the run is killed."""
@@ -69,7 +71,7 @@ def test_what_is_refused(new_world, subject):
     given = [numbers(seed) for seed in range(subject.inputs)]
     module = made(subject, *given)
     source = module if subject.inputs else ps.pipe(numbers(), module)
-    with pytest.raises(ps.JournalError) as refused:
+    with pytest.raises(ps.errors.JournalError) as refused:
         new_world().run(ps.pipe(source, ps.drain()))
     assert JOURNAL_REFUSES[subject.name] in str(refused.value)
 

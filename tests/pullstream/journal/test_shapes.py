@@ -70,6 +70,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_killed_run_comes_to_the_same(new_world, shape):
     """What is stored, and the results, are those of a run without a journal."""

@@ -19,7 +19,7 @@ async def rows(ctx, file):
 
 
 @ps.source
-class Rows(ps.Kernel):
+class Rows(ps.authoring.Kernel):
     """The same as a kernel."""
 
     def __init__(self, file):
@@ -63,7 +63,7 @@ async def take_while(upstream, ctx, test):
 
 
 @ps.transformer
-class TakeWhile(ps.Kernel):
+class TakeWhile(ps.authoring.Kernel):
     """The same as a kernel: what has passed is answered first, and the failure at the next ask."""
 
     ended = None
@@ -147,7 +147,7 @@ async def in_a_nursery(upstream, ctx, function):
             yield ps.Batch(batch.time, [results[number]])
 
 
-class Both(ps.Kernel):
+class Both(ps.authoring.Kernel):
     """Something made of two sources."""
 
     def __init__(self, left, right):

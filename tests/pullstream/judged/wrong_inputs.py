@@ -7,7 +7,7 @@ from pullstream.authoring import Traits
 from pullstream.conformance import Subject
 
 
-class Both(ps.Kernel):
+class Both(ps.authoring.Kernel):
     """Something made of two sources; subclasses make pairs of them in a wrong way."""
 
     def __init__(self, left, right):

@@ -6,7 +6,7 @@ import pullstream as ps
 from pullstream.conformance import Subject
 
 
-class Rows(ps.Kernel):
+class Rows(ps.authoring.Kernel):
     """Five rows of a file, which subclasses read in a wrong way."""
 
     def __init__(self, file):
@@ -59,7 +59,7 @@ class LeavesATask(Rows):
 
 
 @ps.source
-class OneList(ps.Kernel):
+class OneList(ps.authoring.Kernel):
     """Fills the same list for each of its batches."""
 
     def __init__(self):
@@ -112,7 +112,7 @@ async def kept_for_the_next(ctx, rows=[0, 1, 2, 3]):  # noqa: B006 - the slip it
 
 
 @ps.source
-class KeptOnTheClass(ps.Kernel):
+class KeptOnTheClass(ps.authoring.Kernel):
     """The same on a class."""
 
     rows = [0, 1, 2, 3]  # noqa: RUF012 - the slip it stands for
@@ -123,7 +123,7 @@ class KeptOnTheClass(ps.Kernel):
 
 
 @ps.source
-class Forgetful(ps.Kernel):
+class Forgetful(ps.authoring.Kernel):
     """Gives nothing at all, and says that this is its end."""
 
     async def produce(self, limit):

@@ -9,7 +9,7 @@ import pullstream as ps
 from pullstream.conformance import Subject
 
 
-class TakeWhile(ps.Kernel):
+class TakeWhile(ps.authoring.Kernel):
     """Values as long as they pass a test; subclasses do so in a wrong way."""
 
     def __init__(self, test):
@@ -103,7 +103,7 @@ async def drops_the_prefix(upstream, ctx, test):
 
 
 @ps.transformer
-class OneBatch(ps.Kernel):
+class OneBatch(ps.authoring.Kernel):
     """Takes one batch, whatever its size, for all there is."""
 
     taken = False
@@ -116,7 +116,7 @@ class OneBatch(ps.Kernel):
 
 
 @ps.transformer
-class IgnoresDone(ps.Kernel):
+class IgnoresDone(ps.authoring.Kernel):
     """Asks again when its upstream is over, in case there is more."""
 
     async def produce(self, limit):
@@ -128,7 +128,7 @@ class IgnoresDone(ps.Kernel):
 
 
 @ps.transformer
-class CatchesTheCancellation(ps.Kernel):
+class CatchesTheCancellation(ps.authoring.Kernel):
     """Takes a cancellation for something that can be tried again."""
 
     async def produce(self, limit):
@@ -139,7 +139,7 @@ class CatchesTheCancellation(ps.Kernel):
 
 
 @ps.transformer
-class AsksForMuch(ps.Kernel):
+class AsksForMuch(ps.authoring.Kernel):
     """Asks for a thousand values, as one does for speed, and keeps what is not wanted yet."""
 
     kept = None
@@ -176,7 +176,7 @@ async def leaves_the_program(upstream, ctx):
 
 
 @ps.transformer
-class CrashesHard(ps.Kernel):
+class CrashesHard(ps.authoring.Kernel):
     """Ends the process without a word."""
 
     async def produce(self, limit):
@@ -195,7 +195,7 @@ async def sorts_in_place(upstream, ctx):
 
 
 @ps.transformer
-class Sleeps(ps.Kernel):
+class Sleeps(ps.authoring.Kernel):
     """Waits for something with a call that blocks everything."""
 
     async def produce(self, limit):

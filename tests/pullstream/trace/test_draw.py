@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import pullstream as ps
+from pullstream import trace
 from pullstream.trace import planned
 from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, layout_of
 
@@ -14,7 +15,7 @@ ROUND = ps.loop(ps.map(lambda n: ps.Again(n - 1) if n > 3 else n))
 
 
 def lines(blueprint):
-    return [line.strip() for line in ps.draw(blueprint).mermaid.splitlines()[1:]]
+    return [line.strip() for line in trace.draw(blueprint).mermaid.splitlines()[1:]]
 
 
 def test_stages_that_run_as_one_are_one_box():
@@ -26,7 +27,7 @@ def test_stages_that_run_as_one_are_one_box():
 
 def test_a_loop_leads_back_and_tells_what_becomes_of_times():
     """In and out of rounds, and the next one; the edge that closes it is dotted."""
-    drawn = ps.draw(ps.pipe(ps.values([5]), ROUND, ps.delay(2), ps.collect())).mermaid
+    drawn = trace.draw(ps.pipe(ps.values([5]), ROUND, ps.delay(2), ps.collect())).mermaid
 
     for words in ("into loop", "out of loop", "next round", "later by 2", "-.->"):
         assert words in drawn
@@ -35,9 +36,9 @@ def test_a_loop_leads_back_and_tells_what_becomes_of_times():
 def test_streams_inside_a_module_are_told():
     """Those that are made while it runs; those that are there from the start are boxes."""
     per_key = ps.group_by(str, ps.pipe(ps.scan(max), ps.map(str)))
-    drawn = ps.draw(ps.pipe(ps.merge(ps.values([1]), ps.count()), per_key, ps.tee(ps.first(), ps.drain())))
+    drawn = trace.draw(ps.pipe(ps.merge(ps.values([1]), ps.integers()), per_key, ps.tee(ps.first(), ps.drain())))
 
-    for name in ("values", "count", "merge", "first", "drain", "group_by", "scan -> map"):
+    for name in ("values", "integers", "merge", "first", "drain", "group_by", "scan -> map"):
         assert f'["{name}"]' in drawn.mermaid
     assert drawn.mermaid.count("subgraph") == drawn.svg.count("opened by") == 1
     assert lines(ps.group_by(str, ps.scan(max))) == [
@@ -84,10 +85,10 @@ COUNT = ps.Fold(int, lambda total, _: total + 1)
         (ps.stamp(len), "times: of its own", "stamp's times"),
         (ps.stamp(len, lateness=2, late="drop"), "times: of its own", "stamp's times"),
         (ps.stamp(len, nest=True), "times: nested", "stamp's times, nested"),
-        (ps.epochs(2), "times: of its own", "epochs' times"),
-        (ps.epochs(seconds=1), "times: of its own", "epochs' times"),
-        (ps.epochs(key=len, nest=True).named("runs"), "times: nested", "runs' times, nested"),
-        (ps.restamp(lambda time: time // 24).named('the "day"'), "times: converted", "the #quot;day#quot;'s times"),
+        (ps.stamp_epochs(2), "times: of its own", "stamp_epochs' times"),
+        (ps.stamp_epochs(seconds=1), "times: of its own", "stamp_epochs' times"),
+        (ps.stamp_epochs(key=len, nest=True).named("runs"), "times: nested", "runs' times, nested"),
+        (ps.map_time(lambda time: time // 24).named('the "day"'), "times: converted", "the #quot;day#quot;'s times"),
         (ps.tumbling(4, COUNT), "times: later", ""),
         (ps.sliding(4, 2, COUNT), "times: later", ""),
         (ps.sessions(4, COUNT), "times: later by 4", ""),
@@ -98,7 +99,7 @@ COUNT = ps.Fold(int, lambda total, _: total + 1)
 )
 def test_the_times_of_an_edge_are_told_where_others_begin(module, becomes, carries):
     """Whose they are, from the module that gives them on; where the old ones go on, only what becomes of them."""
-    drawn = ps.draw(ps.pipe(ps.values(["a"]), module, ps.prefetch(1), ps.collect()))
+    drawn = trace.draw(ps.pipe(ps.values(["a"]), module, ps.prefetch(1), ps.collect()))
 
     boxes, edges = (drawn.mermaid.split("m0 --> m1")[part] for part in (0, 1))
     assert boxes.partition("m1[")[2].partition("]")[0].partition("<br>")[2].removesuffix('"') == becomes
@@ -108,19 +109,19 @@ def test_the_times_of_an_edge_are_told_where_others_begin(module, becomes, carri
     )
 
 
-@pytest.mark.parametrize("part", [ps.stamp(len), ps.pipe(ps.map(str), ps.restamp(str))])
+@pytest.mark.parametrize("part", [ps.stamp(len), ps.pipe(ps.map(str), ps.map_time(str))])
 def test_an_edge_that_is_not_drawn_says_nothing(part):
     """Below the last module of a part there is none."""
-    assert "'s times" not in ps.draw(part).mermaid + ps.draw(part).svg
+    assert "'s times" not in trace.draw(part).mermaid + trace.draw(part).svg
 
 
 def test_what_an_edge_says_has_room():
     """Between its boxes, in the frame where it begins; the line leaves it out, and goes on below."""
-    looped = ps.loop(ps.pipe(ps.restamp(lambda time: time), ps.map(str)))
-    several = ps.merge(ps.pipe(ps.values("ab"), ps.stamp(len)), ps.pipe(ps.count(), ps.prefetch(1)))
+    looped = ps.loop(ps.pipe(ps.map_time(lambda time: time), ps.map(str)))
+    several = ps.merge(ps.pipe(ps.values("ab"), ps.stamp(len)), ps.pipe(ps.integers(), ps.prefetch(1)))
     pipeline = ps.pipe(several, ps.prefetch(1), looped, ps.stamp(len).named("long " * 9), ps.collect())
     header = planned(pipeline).header
-    layout, svg = layout_of(header), ET.fromstring(ps.draw(pipeline).svg)
+    layout, svg = layout_of(header), ET.fromstring(trace.draw(pipeline).svg)
 
     said = [each for each in svg.iterfind(".//{*}text") if each.text.endswith(("' times", "'s times"))]
     assert len(said) == sum("begins" in module for module in header["modules"]) == 3
@@ -151,8 +152,8 @@ def inside(frame, x, y, wide=0.0, high=0.0):
     "pipeline",
     [
         ps.pipe(ps.values([1]), ps.loop(ps.group_by(str, ps.pipe(ps.scan(max), ps.prefetch(1)))), ps.collect()),
-        ps.pipe(ps.merge(ps.values([1]), ps.count()), ps.loop(ps.pipe(ROUND, ROUND)), ps.tee(ps.first(), ps.last())),
-        ps.pipe(ps.merge(ps.pipe(ps.values([1]), ROUND), ps.count()), ps.group_by(str, ROUND), ps.drain()),
+        ps.pipe(ps.merge(ps.values([1]), ps.integers()), ps.loop(ps.pipe(ROUND, ROUND)), ps.tee(ps.first(), ps.last())),
+        ps.pipe(ps.merge(ps.pipe(ps.values([1]), ROUND), ps.integers()), ps.group_by(str, ROUND), ps.drain()),
     ],
 )
 def test_boxes_are_in_their_frames_and_in_no_other(pipeline):
@@ -208,7 +209,7 @@ def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
     """It is there from the start, once, and not for each value."""
     refusing = ps.map(int, on_error=ps.first())
     late = ps.stamp(len, lateness=1, late=ps.last())
-    drawn = ps.draw(ps.pipe(ps.values(["1"]), refusing, ps.map(str), late, ps.drain())).mermaid
+    drawn = trace.draw(ps.pipe(ps.values(["1"]), refusing, ps.map(str), late, ps.drain())).mermaid
 
     assert "opened by" not in drawn
     assert '["first"]' in drawn
@@ -221,7 +222,7 @@ def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
 )
 def test_a_part_of_a_pipeline_is_drawn(part):
     """A source without what is below it, and others without what is above."""
-    drawn = ps.draw(part)
+    drawn = trace.draw(part)
 
     assert ('["upstream"]' in drawn.mermaid) == (part.kind != "source")
     assert ET.fromstring(drawn.svg).tag.endswith("svg")
@@ -236,13 +237,13 @@ async def test_what_belongs_to_one_run_is_left_to_it():
     """An iterator, a handle, both ends of a pair: drawn twice, and run after that."""
     numbers = ps.pipe(ps.values(iter([1, 2])), ps.collect())
     pushed, handle = once()
-    source, sink = ps.pair()
+    source, sink = ps.duplex.pair()
     written, read = ps.pipe(ps.values("ab"), sink), ps.pipe(source, ps.collect())
     switched = ps.pipe(ps.values([1]), ps.abortable(), ps.pausable(), ps.collect())
-    limited = ps.pipe(ps.values([1]), ps.in_flight(ps.map(str), ps.Quota(2)), ps.collect())
+    limited = ps.pipe(ps.values([1]), ps.in_flight(ps.map(str), ps.types.Quota(2)), ps.collect())
 
     for blueprint in (numbers, pushed, written, read, switched, limited) * 2:
-        assert ps.draw(blueprint).svg
+        assert trace.draw(blueprint).svg
 
     async with numbers.open() as running:
         assert await running.result() == [1, 2]
@@ -267,11 +268,11 @@ def test_nothing_is_called():
         called.append("source")
         yield 1
 
-    ps.draw(
+    trace.draw(
         ps.pipe(
             mine(),
             ps.map(called.append),
-            ps.infinite(lambda: called.append("f")).named("x") and ps.tap(called.append),
+            ps.unfold(0, lambda n: (called.append("f"), n)).named("x") and ps.tap(called.append),
             ps.drain(called.append),
         )
     )
@@ -283,8 +284,8 @@ def test_a_notebook_shows_the_picture():
     pipeline = ps.pipe(ps.values([1]), ps.collect())
     bundle = pipeline._repr_mimebundle_()
 
-    assert bundle == {"text/plain": repr(pipeline), "image/svg+xml": ps.draw(pipeline).svg}
-    assert ps.draw(pipeline)._repr_mimebundle_()["image/svg+xml"] == bundle["image/svg+xml"]
+    assert bundle == {"text/plain": repr(pipeline), "image/svg+xml": trace.draw(pipeline).svg}
+    assert trace.draw(pipeline)._repr_mimebundle_()["image/svg+xml"] == bundle["image/svg+xml"]
 
 
 def test_what_cannot_be_drawn_is_shown_as_text(monkeypatch):
@@ -296,7 +297,7 @@ def test_what_cannot_be_drawn_is_shown_as_text(monkeypatch):
 
 def test_it_is_saved(tmp_path):
     """As the name says."""
-    picture = ps.draw(ps.values([1]))
+    picture = trace.draw(ps.values([1]))
 
     assert picture.save(tmp_path / "a.svg").read_text() == picture.svg
     assert picture.save(tmp_path / "a.mmd").read_text() == str(picture) == picture.mermaid
@@ -305,24 +306,25 @@ def test_it_is_saved(tmp_path):
 @pytest.mark.parametrize("name", ["p.png", "p.pdf", "p.html", "p"])
 def test_a_picture_of_another_kind_is_refused(name, tmp_path):
     """Text in a file that is called a picture is found out when somebody opens it."""
-    with pytest.raises(ps.CompositionError, match=rf"test_draw.py:\d+ got '.*{name}'.* \.svg, or as Mermaid, \.mmd"):
-        ps.draw(ps.values([1])).save(tmp_path / name)
+    with pytest.raises(ps.CompositionError, match=rf"test_draw.py:\d+ got '.*{name}'.* \.svg, for SVG, or in \.mmd"):
+        trace.draw(ps.values([1])).save(tmp_path / name)
 
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("given", "advice"), [([1], r"values\(\.\.\.\) makes a source of it"), (ps.map, r"a module is called, map\(\)")]
+    ("given", "advice"),
+    [([1], r"values\(\.\.\.\) makes a source of it"), (ps.map, r"call it to get the module: map\(\)")],
 )
 def test_what_is_no_module_is_not_drawn(given, advice):
     """The hint is the one that `pipe` gives."""
     with pytest.raises(ps.CompositionError, match=rf"draw\(\) at .*test_draw.py:\d+ .* is not a module; {advice}"):
-        ps.draw(given)
+        trace.draw(given)
 
 
 def test_a_source_stands_right_above_what_asks_it():
     """Not at the top, from where its line would cross what stands between."""
-    long = ps.pipe(ps.count(), ps.prefetch(1), ps.prefetch(1))
+    long = ps.pipe(ps.integers(), ps.prefetch(1), ps.prefetch(1))
     layout = layout_of(planned(ps.pipe(ps.merge(ps.values([1]), long), ps.collect())).header)
     rows = sorted({y for _, y in layout.boxes.values()})
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 import pullstream as ps
+from pullstream import checker
 from pullstream.__main__ import main
 from pullstream.authoring import Traits
 from pullstream.trace import Trace, page_of
@@ -52,14 +53,14 @@ def broken():
     """The trace of a run in which a module answers more than it was asked for."""
 
     @ps.source
-    class TooMany(ps.Kernel):
+    class TooMany(ps.authoring.Kernel):
         traits = Traits(trusted=True)
 
         async def produce(self, limit):
             return ps.Batch(0, [1, 2, 3])
 
     file = io.StringIO()
-    with pytest.raises(ps.checker.Violation):
+    with pytest.raises(checker.Violation):
         ps.run(ps.pipe(TooMany(), ps.take(5), ps.collect()), limit=1, check=True, trace=file)
     return file.getvalue()
 
@@ -77,7 +78,7 @@ def too_late():
             yield ps.Batch(batch.time - 1, batch.values)
 
     file = io.StringIO()
-    with pytest.raises(ps.CapabilityError):
+    with pytest.raises(ps.errors.CapabilityError):
         ps.run(ps.pipe(ps.values("ab", time=lambda _: 1), back(), ps.collect()), limit=1, trace=file)
     return file.getvalue()
 
@@ -178,7 +179,7 @@ def test_the_next_violation_is_found_and_told(show):
     assert "R2 broken by TooMany" in page.run("document.querySelector('#now').textContent")
     page.run("document.querySelector('#now .rule').focus()")
     told = page.run("document.querySelector('#rule').textContent")
-    assert told == f"R2: {ps.checker.RULES['R2']}"
+    assert told == f"R2: {checker.RULES['R2']}"
     page.run("document.activeElement.blur()")
     assert page.run("document.querySelector('#rule').hidden")
 
@@ -201,7 +202,7 @@ def test_a_page_opens_where_a_rule_is_broken(show, trace, what, width, dark):
     assert what in page.run(f"({SEEN})('#now')")
     assert "..." not in page.run(f"({SEEN})('#now')")
     rule, _ = what.split(maxsplit=1)
-    assert page.run(f"({SEEN})('#told')") == f"{rule}: {ps.checker.RULES[rule]}"
+    assert page.run(f"({SEEN})('#told')") == f"{rule}: {checker.RULES[rule]}"
     assert page.run("document.querySelectorAll('#edges g.bad').length") == 1
     assert page.run("document.documentElement.scrollWidth") <= width
     page.run("document.querySelector('#begin').click()")
@@ -377,7 +378,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert "line 1 of the trace" in capsys.readouterr().err
     (tmp_path / "run.html").write_text(traced(days(), limit=1))
     assert main(["view", str(tmp_path / "run.html")]) == 2
-    assert "would take the place of the trace" in capsys.readouterr().err
+    assert "would overwrite the trace" in capsys.readouterr().err
     assert (tmp_path / "run.html").read_text().startswith('{"trace":1')
     lines = traced(days(), limit=1).splitlines()
     stamps = next(n for n, line in enumerate(lines) if '"stamps"' in line)

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream import checker
 from pullstream.authoring import Traits
 from pullstream.checker import Checker
 from pullstream.engine.run import Scope
@@ -178,14 +179,14 @@ def test_a_violation_is_in_the_trace():
     """A checked run that breaks a rule says which, and what was done."""
 
     @ps.source
-    class TooMany(ps.Kernel):
+    class TooMany(ps.authoring.Kernel):
         traits = Traits(trusted=True)
 
         async def produce(self, limit):
             return ps.Batch(0, [1, 2, 3])
 
     file = io.StringIO()
-    with pytest.raises(ps.checker.Violation):
+    with pytest.raises(checker.Violation):
         ps.run(ps.pipe(TooMany(), ps.collect()), limit=1, check=Checker(), trace=file)
     (violation,) = kinds(read(file.getvalue()), "violation")
     assert violation[1:3] == ["TooMany", "R2"]
@@ -205,7 +206,7 @@ async def backwards(ctx):
 
 
 @ps.source
-class Several(ps.Kernel):
+class Several(ps.authoring.Kernel):
     async def produce(self, limit):
         return ps.Batch(0, [1, 2])
 
@@ -231,20 +232,20 @@ async def nothing(ctx):
             "went back in time: it answered 'b', at 0, after it had said that nothing before 1 would come.",
         ),
         (
-            ps.pipe(ps.values([0, 1], time=lambda n: n), ps.restamp(lambda time: -time)),
-            "restamp",
+            ps.pipe(ps.values([0, 1], time=lambda n: n), ps.map_time(lambda time: -time)),
+            "map_time",
             "R12",
-            "made -1 of the time 1, and 0 of 0, which is before it: a later time in must not give an earlier one out",
+            "mapped 0 to 0, but the later time 1 to -1. The function must be monotone",
         ),
         (Several(), "Several", "R2", "answered 2 values to an ask for one"),
         (nothing(), "nothing", "R2", "yielded "),
     ],
-    ids=["back", "backwards", "restamp", "several", "yielded"],
+    ids=["back", "backwards", "map_time", "several", "yielded"],
 )
 def test_an_answer_that_is_refused_is_a_violation_in_the_trace(stream, module, rule, what):
     """Also of a run that is not checked: told once, of the module that did it, and whole."""
     file = io.StringIO()
-    with pytest.raises((ps.CapabilityError, ps.ProtocolError)):
+    with pytest.raises((ps.errors.CapabilityError, ps.errors.ProtocolError)):
         ps.run(ps.pipe(stream, ps.prefetch(1), ps.map(str), ps.collect()), limit=1, trace=file)
     (violation,) = kinds(read(file.getvalue()), "violation")
     assert violation[1:3] == [module, rule]
@@ -317,7 +318,7 @@ def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
 def test_a_line_that_is_cut_in_the_middle_of_a_trace_is_refused():
     """Only the last one can have been cut by an end."""
     lines = traced(days(), limit=1).splitlines()
-    with pytest.raises(TraceError, match="line 4 of the trace is not whole"):
+    with pytest.raises(TraceError, match="line 4 of the trace is incomplete"):
         Trace.of([*lines[:3], lines[3][:-1], *lines[4:]])
 
 
@@ -326,7 +327,7 @@ def test_bytes_that_are_no_letter_are_refused(tmp_path):
     traced_bytes = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode()
     file = tmp_path / "run.ndjson"
     file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
-    with pytest.raises(TraceError, match="is not whole"):
+    with pytest.raises(TraceError, match="is incomplete"):
         Trace.read(file)
 
 
@@ -351,10 +352,10 @@ def test_a_line_that_is_no_event_is_refused(text):
     """With its number; and so is a first line that does not tell of a run."""
     lines = traced(days(), limit=1).splitlines()
     if text.startswith("{"):
-        with pytest.raises(TraceError, match="its first line does not tell its modules"):
+        with pytest.raises(TraceError, match="its first line does not describe its modules"):
             Trace.of([text, *lines[1:]])
     else:
-        with pytest.raises(TraceError, match="line 4 of the trace is no event"):
+        with pytest.raises(TraceError, match="line 4 of the trace is not an event"):
             Trace.of([*lines[:3], text, *lines[3:]])
 
 
@@ -395,7 +396,7 @@ def test_a_run_that_never_begins_leaves_no_file_open(tmp_path):
     """Whatever keeps it from beginning."""
 
     @ps.source
-    class Odd(ps.Kernel):
+    class Odd(ps.authoring.Kernel):
         def placed(self):
             raise ps.CompositionError("no")
 
@@ -410,7 +411,7 @@ def test_a_run_that_never_begins_leaves_no_file_open(tmp_path):
 async def test_an_aborted_run_is_whole(tmp_path):
     """Its last lines say how it ended, and that the model allows it."""
     path = tmp_path / "run.ndjson"
-    async with ps.pipe(ps.count(), ps.drain()).open(trace=path) as running:
+    async with ps.pipe(ps.integers(), ps.drain()).open(trace=path) as running:
         await trio.sleep(0.01)
         await running.abort()
     trace = Trace.read(path)
@@ -451,7 +452,7 @@ async def test_streams_inside_are_forgotten_when_they_are_over(autojump_clock):
         gc.collect()
         return sum(isinstance(thing, Scope) for thing in gc.get_objects())
 
-    many, before = ps.many(), scopes()
+    many, before = ps.dynamic_merge(), scopes()
     async with ps.pipe(many, ps.drain()).open(trace=io.StringIO()) as running:
         for n in range(30):
             many.add(ps.once(n))

@@ -130,3 +130,7 @@ __all__ = [
     "stutter_free",
     "visible_traces",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""What is asked of each exercise: a function `judge`, and `HINTS` of three levels for each kind of mistake."""
+"""The judges of the exercises: each has a function `judge`, and `HINTS` of three levels for each kind of mistake."""
 
 import importlib
 
@@ -7,7 +7,7 @@ from tutorials.exercises import Exercise
 
 
 def hints(exercise: Exercise, kind: str = "") -> tuple[str, str, str]:
-    """Three hints for an exercise: where to read, what to look at, the line in words; by the kind of the mistake."""
+    """Return three hints for an exercise and a kind of mistake: where to read, what to look at, the line in words."""
     given: dict[str, tuple[str, str, str]] = importlib.import_module(f"{__name__}.{exercise.name}").HINTS
     where, look, line = given[""]
     return given.get(kind, (where, f"To mend it: {MENDING[kind]}." if kind in MENDING else look, line))

@@ -1,4 +1,4 @@
-"""What is asked of `within`: every small report, judged as the toolkit's own check of operators does."""
+"""The judge of `within`: tries every small report, and compares with the toolkit's own check of operators."""
 
 from itertools import combinations_with_replacement, product
 
@@ -13,27 +13,27 @@ HINTS = {
     "": (
         "Chapter 12, piece 2.",
         "What gives a right to a time, and for which claims is one needed?",
-        "Each time in `sent` and in `gained` is at or after one in `held` or `taken`; what is given up was held.",
+        "Each time in `sent` and `gained` must be at or after one in `held` or `taken`; what is given up must be held.",
     ),
     "lax": (
         "Chapter 12, pieces 2 and 5.",
-        "Something came from nothing, or went that was not there. Does what the outside may send give a right?",
+        "Something came from nothing, or was given up but never held. Does a message that may still come give a right?",
         "`any(right <= time for right in [*held, *report.taken])`, for each time that was sent or gained.",
     ),
     "strict": (
         "Chapter 12, pieces 2 and 3.",
-        "It had a right: one that it held already, or that it had until it was given up in this very report.",
-        "What was held before the report counts for all of it. `right <= time` is enough: times may differ.",
+        "The operator had a right: it held one already, perhaps until it gave it up in this very report.",
+        "Everything held before the report counts for the whole report. `right <= time` is enough: times may differ.",
     ),
 }
 
 EARLY, OTHER, LATE = Product(0, 1), Product(1, 0), Product(1, 1)
-"""Two times of which neither is before the other, and one after both."""
+"""Two times, neither before the other, and a time after both."""
 
 
 @attrs.frozen
 class Report:
-    """What an operator reports."""
+    """The report of an operator."""
 
     taken: list
     sent: list
@@ -48,16 +48,16 @@ def judge(answer, seeds):
         why = objection(held, report)
         said = within(list(held), list(outside), Report(*map(list, attrs.astuple(report))))
         if said is True and why:
-            raise Wrong("lax", f"{_told(held, outside, report)}\nyou believe that, and {why}")
+            raise Wrong("lax", f"{_told(held, outside, report)}\nyou accept this, but {why}")
         if said is False and not why:
-            why = "what it claims is at or after what it held or took"
-            raise Wrong("strict", f"{_told(held, outside, report)}\nyou do not believe that, but {why}")
+            why = "its claims are at or after what it held or took"
+            raise Wrong("strict", f"{_told(held, outside, report)}\nyou refuse this, but {why}")
         if said is not True and said is not False:
-            raise Wrong("values", f"within(...) gave {said!r}: it should be True or False")
+            raise Wrong("values", f"within(...) returned {said!r}; return True or False")
 
 
 def cases():
-    """All small ones, the smallest first."""
+    """Yield all small cases, the smallest first."""
     few = [list(times) for n in (0, 1, 2) for times in combinations_with_replacement((EARLY, OTHER, LATE), n)]
     one = [times for times in few if len(times) < 2]
     every = product(few, ([], [EARLY]), one, one, one, few)
@@ -67,7 +67,7 @@ def cases():
 
 
 def objection(held, report):
-    """Why it is not within the contract; nothing if it is."""
+    """Explain why a report breaks the contract; return an empty string if it does not."""
     progress = Progress.none(1, 1)
     for time in report.taken:
         progress.consumed[0].update(time, 1)
@@ -82,7 +82,11 @@ def objection(held, report):
         check_contract("the operator", {(0, 0): (IDENTITY,)}, [counted], progress)
     except CapabilityError as exc:
         claimed = [time for time in [*report.sent, *report.gained] if f"claims {time!r} " in str(exc)]
-        return f"nothing gives it a right to {_times(claimed[:1])}" if claimed else "it gives up what it has not"
+        return (
+            f"nothing gives it a right to {_times(claimed[:1])}"
+            if claimed
+            else "it gives up a capability that it does not hold"
+        )
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What is asked of `find_cycles`: what the theory's query says, of loops that a reader can follow, and of others."""
+"""The judge of `find_cycles`: compares with the theory's query, on simple loops and on random graphs."""
 
 import random
 
@@ -8,8 +8,8 @@ from tutorials.judging.graphs import at_random, drawn, step, unsound
 HINTS = {
     "": (
         "Chapter 10, pieces 2 and 3.",
-        "Take the cycle as a whole: its normal form, and whether there is an f after all of its e.",
-        "Make paths longer until no new ones come, keeping of each (start, end, up, down, strict); then close them.",
+        "Look at the cycle as a whole: at its normal form, and whether there is an f after all of its e.",
+        "Extend paths until no new shape (start, end, up, down, strict) comes; then find the paths that are cycles.",
     ),
 }
 
@@ -32,17 +32,17 @@ def judge(answer, seeds):
         if got == want:
             continue
         if not isinstance(got, (set, frozenset)):
-            raise Wrong("values", f"it should give a set of pairs, and gave {got!r}", drawn(steps))
+            raise Wrong("values", f"it returned {got!r}; return a set of pairs", drawn(steps))
         missing, more = (sorted(some, key=repr) for some in (want - got, got - want))
         if missing:
             way = standing(steps, *missing[0])
             word = f"it lies on {' -> '.join(way)}, which does not advance"
             raise Wrong("values", f"{missing[0]} is missing: {word}", drawn(steps))
-        raise Wrong("values", f"{more[0]} lies on no cycle that does not advance, and it was given", drawn(steps))
+        raise Wrong("values", f"{more[0]} is in your result, but lies on no cycle that does not advance", drawn(steps))
 
 
 def standing(steps, start, end):
-    """The places of a shortest cycle through a step that does not advance."""
+    """Return the places of a shortest cycle through a step that does not advance."""
     agenda = [(there, summary, (here, there)) for here, there, summary in steps if (here, there) == (start, end)]
     seen = set()
     for place, summary, way in agenda:

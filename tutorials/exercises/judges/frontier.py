@@ -1,4 +1,4 @@
-"""What is asked of `frontier`: what the theory's query says, of one loop and of others."""
+"""The judge of `frontier`: compares with the theory's query, on one loop and on random graphs."""
 
 import random
 
@@ -10,13 +10,13 @@ from tutorials.judging.graphs import at_random, drawn, step, time_at
 HINTS = {
     "": (
         "Chapter 10, piece 4.",
-        "Which times are there to begin with? What does one step make of them? When does nothing change any more?",
-        "Keep a set of times for each place; add what each step makes of them, keep `minimal` of each; again.",
+        "Which times are there at the start? How does one step change them? When does nothing change any more?",
+        "Keep a set of times for each place. Add the results of each step, keep the `minimal` ones, and repeat.",
     ),
     "spin": (
         "Chapter 10, piece 4.",
-        "Round a loop there is always a later time. Is it one of the least?",
-        "Keep only `minimal` times in every round, not at the end.",
+        "Each round of a loop gives a later time. Is it minimal?",
+        "Keep only the `minimal` times in every round, not just at the end.",
     ),
 }
 
@@ -39,17 +39,17 @@ def judge(answer, seeds):
     """Judge an answer."""
     for steps, counts in worlds(seeds):
         got, want = answer["frontier"](set(steps), dict(counts)), by_the_theory(steps, counts)
-        said = f"with {counts}\nit gave {got}"
+        said = f"with {counts}\nit returned {got}"
         if not isinstance(got, dict):
-            raise Wrong("values", f"{said}, and should give a dict", drawn(steps))
+            raise Wrong("values", f"{said}; return a dict", drawn(steps))
         for place in sorted({*got, *want}):
             mine, theirs = set(got.get(place, ())), want.get(place, set())
             if mine != theirs:
-                raise Wrong("values", f"{said}\nto {place!r} may come {_why(mine, theirs)}", drawn(steps))
+                raise Wrong("values", f"{said}\nbut to {place!r} may come {_why(mine, theirs)}", drawn(steps))
 
 
 def worlds(seeds):
-    """Graphs, and what is where in them."""
+    """Yield graphs with the pending messages in them."""
     yield from FIXED
     chance = random.Random(seeds)  # noqa: S311 - nothing is kept secret by it
     for steps, deep in at_random(chance, 60 * seeds, sound=True):
@@ -58,7 +58,7 @@ def worlds(seeds):
 
 
 def by_the_theory(steps, counts):
-    """What the query says of what is really there."""
+    """Return the result of the query for the positive counts."""
     return frontier(steps, set(), [stamp for stamp, count in counts.items() if count > 0])
 
 
@@ -69,4 +69,4 @@ def _why(mine, theirs):
         return f"{told}: {missing[0]} is missing"
     if any(time <= more[0] for time in theirs):
         return f"{told}: {more[0]} is after one of these"
-    return f"{told}: nothing that is there leads to {more[0]}"
+    return f"{told}: nothing pending leads to {more[0]}"

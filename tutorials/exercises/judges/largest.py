@@ -1,4 +1,4 @@
-"""What is asked of `largest`: one value a time, when that is complete, with times that are open side by side."""
+"""The judge of `largest`: one value per time, when the time is complete, with several times open at once."""
 
 import trio
 
@@ -10,33 +10,33 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 HINTS = {
     "": (
         "Chapter 8, piece 7: `best_seller` does nearly the same.",
-        "When is it known which value is the largest? Who tells you?",
-        "`match event:` with two cases: a Batch, whose largest is kept by its time, and Completed, which is answered.",
+        "When is it certain which value is the largest? How is your module notified?",
+        "`match event:` with two cases: for a Batch, store the largest value by time; for Completed, answer.",
     ),
     "R12": (
         "Chapter 8, piece 9.",
-        "You have answered at a time to which you had no right any more, or not yet.",
+        "You answered at a time that you no longer held, or did not hold yet.",
         "`ctx.notify_at(time)` at each batch; and answer at `time` when its Completed comes, once.",
     ),
     "holding": (
         "Chapter 8, pieces 7 and 9.",
-        "A time that nothing is owed at was not complete. Who holds it?",
-        "Read `ctx.events(upstream)`, not `ctx.batches`: a time you were to be told of is let go when you are told.",
+        "A time was still open after its answer. What holds it?",
+        "Read `ctx.events(upstream)`, not `ctx.batches`: it delivers Completed, and then releases the time.",
     ),
     "early": (
         "Chapter 8, piece 7.",
-        "A time was answered while more of it could come.",
+        "A time was answered while more of its values could come.",
         "At Completed(time), answer that time and no other.",
     ),
     "batching": (
         "Chapter 8, piece 7.",
         "A time has more than one batch.",
-        "Compare with what is kept for the time: `max([found[time], *values])`.",
+        "Compare with the largest so far: `max([found[time], *values])`.",
     ),
     "times": (
         "Chapter 8, piece 7.",
-        "What belongs to one time has come into another's answer.",
-        "A dict by time, of which the time's own is taken out, `found.pop(time)`.",
+        "Values of one time are in the answer of another.",
+        "Use a dict by time, and remove the entry when you answer: `found.pop(time)`.",
     ),
 }
 
@@ -51,7 +51,7 @@ def judge(answer, seeds):
             yield value
 
     def mixed(largest):
-        by_ten = ps.pipe(ps.stamp(lambda n: n, lateness=10), ps.restamp(lambda n: n // 10))
+        by_ten = ps.pipe(ps.stamp(lambda n: n, lateness=10), ps.map_time(lambda n: n // 10))
         return lambda: ps.pipe(rows(), by_ten, largest())
 
     def plain(largest):

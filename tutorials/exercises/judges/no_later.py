@@ -1,4 +1,4 @@
-"""What is asked of `less_equal`: all pairs of short paths, and a time for each that is wrong."""
+"""The judge of `less_equal`: tries all pairs of short paths, and shows a time for each mistake."""
 
 from functools import cache
 from itertools import product
@@ -9,8 +9,8 @@ from tutorials.judging import Wrong
 HINTS = {
     "": (
         "Chapter 9, pieces 7 and 8.",
-        "Take a large counter, and one that is 0, through both of them. Which counters does a path set anew?",
-        "Who leaves fewer loops is never no later. Else: what each adds to each counter; what is kept is at least 0.",
+        "Send a large counter, and one that is 0, along both paths. Which counters does a path replace?",
+        "A path that leaves fewer loops may be later. Else compare what each adds; a kept counter is at least 0.",
     ),
 }
 
@@ -22,11 +22,11 @@ def judge(answer, seeds):
     for p, q in sorted(pairs(), key=lambda pair: (len(pair[0] + pair[1]), pair)):
         got, want = less_equal(p, q), summary(p) <= summary(q)
         if got is not want:
-            raise Wrong("values", f"less_equal({p!r}, {q!r}) gave {got!r}; {_why(p, q, want)}")
+            raise Wrong("values", f"less_equal({p!r}, {q!r}) returned {got!r}; {_why(p, q, want)}")
 
 
 def pairs():
-    """Pairs of normal forms between the same places."""
+    """Return pairs of normal forms between the same places."""
     words = [
         "e" * leaves + "".join(["f" * counts[0], *("i" + "f" * count for count in counts[1:])])
         for leaves in range(3)
@@ -43,11 +43,11 @@ def _why(p, q, want):
         if not all(map(int.__le__, mine, theirs)):
             return f"{time} {shown.format(mine, theirs)}"
     time = (3, 3, 7)
-    return f"there is no time that comes out later: {time} {shown.format(through(p, time), through(q, time))}"
+    return f"no time comes out later: {time} {shown.format(through(p, time), through(q, time))}"
 
 
 def through(path, time):
-    """What becomes of a time on a path, a letter at a time."""
+    """Send a time along a path, letter by letter."""
     for letter in path:
         time = {"e": time[:-1], "f": (*time[:-1], time[-1] + 1), "i": (*time, 0)}[letter]
     return time

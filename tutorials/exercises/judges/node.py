@@ -1,4 +1,4 @@
-"""What is asked of `react`: every behaviour of a program with that node, by the model's own explorer."""
+"""The judge of `react`: explores every behaviour of a program with that node, with the model's own explorer."""
 
 from collections import defaultdict
 from itertools import product
@@ -22,28 +22,28 @@ from tutorials.judging import Wrong
 HINTS = {
     "": (
         "Chapter 13, pieces 1 and 2.",
-        "What does the node have to know when it is told that a time is complete? Where does it know that from?",
-        "Keep pairs (time, largest) in the state; ask to be told of the message's time; when told, send, and forget.",
+        "What must the node know when it is notified that a time is complete? Where is that stored?",
+        "Keep pairs (time, largest) in the state, request the message's time, and when notified, send and delete.",
     ),
     "past": (
         "Chapter 13, piece 4.",
-        "The past is closed: what others rely upon is that no request and no message is before the event.",
-        "Ask for `event.time`, and send at `event.time`.",
+        "The past is closed: no request and no message may be before the event.",
+        "Request `event.time`, and send at `event.time`.",
     ),
     "bound": (
         "Chapter 13, piece 3.",
-        "There is always something more to come. What goes on growing, or is asked for again and again?",
-        "When told, ask for nothing, and take out of the state what belongs to that time.",
+        "The node never comes to an end. What keeps growing, or is requested again and again?",
+        "When notified, request nothing, and remove that time from the state.",
     ),
     "domain": (
         "Chapter 13, piece 1.",
-        "What others compare are times of one kind. What is yours?",
+        "Times must be of one kind, so that they can be compared. What is yours?",
         "`Message(event.time, largest)`: the time is the event's, and the number is the body.",
     ),
     "early": (
         "Chapter 13, piece 2.",
         "A number was sent while a larger one could still come.",
-        "Send when told that the time is complete, and not sooner.",
+        "Send when notified that the time is complete, not before.",
     ),
 }
 
@@ -51,7 +51,7 @@ TIMES = (0, 1, 2)
 NUMBERS = (1, 2)
 GRAPH = ModelGraph(("largest",), (Edge("in", destination="largest"), Edge("out", "largest")))
 MOST = 200
-"""How many states the node may have: there are far fewer ways to keep a number for each time."""
+"""The number of states that the node may have; a number for each time needs far fewer."""
 
 INPUTS = ([(0, 1)], [(0, 1), (0, 2)], [(0, 2), (0, 1)], [(1, 1), (0, 2), (1, 2)], [(2, 1), (0, 1), (0, 2), (2, 2)])
 
@@ -63,14 +63,14 @@ def judge(answer, seeds):
     messages = tuple(Message(time, number) for time, number in product(TIMES, NUMBERS))
     node = Node(frozenset({(start, frozenset())}), react)
     program = Program(GRAPH, {"largest": node}, TIMES, messages)
-    # It sends at the time of the event, as is known by now: no other step need be reckoned with.
+    # By now we know that it sends at the time of the event, so no other step is possible.
     leads = CouldResultIn(GRAPH, TIMES, [Step("largest", time, "out", time) for time in TIMES])
     for came in INPUTS:
         _goes_well(Machine(program, leads, reordering=True), came)
 
 
 def _keeps_the_conditions(react, start):
-    """Whether, in whichever state, no event leads to a request or a message before it (Conditions 1 and 2)."""
+    """Check that in no state an event leads to an earlier request or message (Conditions 1 and 2)."""
     todo, known = [(start, frozenset())], set()
     while todo:
         state, pending = todo.pop()
@@ -78,7 +78,7 @@ def _keeps_the_conditions(react, start):
             continue
         known.add((state, pending))
         if len(known) > MOST:
-            raise Wrong("bound", f"the node has more than {MOST} states, such as {shortened(state)}")
+            raise Wrong("bound", f"the node has more than {MOST} states, for example {shortened(state)}")
         events = [Received("in", Message(time, number)) for time, number in product(TIMES, NUMBERS)]
         for event in [*events, *map(Notified, sorted(pending))]:
             reaction = react(state, event)
@@ -90,14 +90,14 @@ def _keeps_the_conditions(react, start):
 def _is_a_reaction(reaction, state, event):
     happened = f"in the state {shortened(state)}, when {_told(event)}, it"
     if not isinstance(reaction, Reaction):
-        raise Wrong("values", f"{happened} gives {reaction!r}, which is no Reaction")
+        raise Wrong("values", f"{happened} returns {reaction!r}; return a Reaction")
     for edge, messages in reaction.sends.items():
         if edge != "out":
             raise Wrong("values", f"{happened} sends on {edge!r}: the edge is called 'out'")
         for message in messages:
             _is_a_time(message.time, event, f"{happened} sends a message at")
     for time in reaction.requests:
-        _is_a_time(time, event, f"{happened} asks to be told of")
+        _is_a_time(time, event, f"{happened} requests")
 
 
 def _is_a_time(time, event, happened):
@@ -108,7 +108,7 @@ def _is_a_time(time, event, happened):
 
 
 def _goes_well(machine, came):
-    """Whether each way that things can go ends with the largest of each time."""
+    """Check that every order of events ends with the largest value of each time."""
     (start,) = machine.initial({"in": [Message(*each) for each in came]})
 
     def inside(state):
@@ -126,7 +126,7 @@ def _goes_well(machine, came):
         after[step.before].add(step.after)
     if not explored.complete:
         way = max(ways.values(), key=len)
-        raise Wrong("bound", f"it does not come to its end: {_way(way)}, and so on")
+        raise Wrong("bound", f"it does not end: {_way(way)}, and so on")
     for state, way in ways.items():
         if after[state]:
             continue
@@ -151,7 +151,7 @@ def _told(event):
 
 
 def shortened(state):
-    """A state, as far as it fits a line."""
+    """Return a state as text that fits a line."""
     text = repr(state)
     return text if len(text) < 70 else f"{text[:70]}..."
 

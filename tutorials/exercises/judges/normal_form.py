@@ -1,4 +1,4 @@
-"""What is asked of `normal_form`: every word of up to eight letters."""
+"""The judge of `normal_form`: tries every word of up to eight letters."""
 
 from itertools import product
 
@@ -8,8 +8,8 @@ from tutorials.judging import Wrong
 HINTS = {
     "": (
         "Chapter 9, piece 6.",
-        "After one rule has been applied, the other may apply where it did not before.",
-        "Go on while the word changes: `fe` becomes `e`, `ie` becomes nothing; or letter by letter, looking back at e.",
+        "After one rule has been applied, the other may apply in a new place.",
+        "While the word changes, replace `fe` by `e` and `ie` by nothing; or go letter by letter, looking back at e.",
     ),
 }
 
@@ -22,13 +22,13 @@ def judge(answer, seeds):
             word = "".join(letters)
             got, want = normal_form(word), solution(word)
             if got != want:
-                raise Wrong("values", f"normal_form({word!r}) gave {got!r}; {_why(word, got, want)}")
+                raise Wrong("values", f"normal_form({word!r}) returned {got!r}; {_why(word, got, want)}")
 
 
 def _why(word, got, want):
     if not isinstance(got, str):
-        return "it should be a word"
+        return "return a word"
     for rule, said in (("ie", "ie = 1"), ("fe", "fe = e")):
         if rule in got:
-            return f"there {said} still applies, and it should have been {want!r}"
+            return f"there {said} still applies; the result is {want!r}"
     return f"by ie = 1 and fe = e, {word!r} becomes {want!r}"

@@ -1,4 +1,4 @@
-"""What is asked of `one_ahead`: two predictions that come true, and a stage that is one ahead, no less and no more."""
+"""The judge of `one_ahead`: checks two predictions, and that the module is exactly one value ahead."""
 
 import trio
 import trio.testing
@@ -11,23 +11,23 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 HINTS = {
     "": (
         "Chapter 2.",
-        "Which module of the toolkit asks ahead of who is below it?",
-        "`ps.prefetch(n)` keeps up to n values; or a task of your own that asks, and hands over through a channel.",
+        "Which module of the toolkit asks ahead of its consumer?",
+        "`ps.prefetch(n)` keeps up to n values; or write a task that asks, and sends the values through a channel.",
     ),
     "prediction": (
         "Chapter 2; and chapter 1, pieces 1 and 2.",
-        "Nothing is read before somebody asks. For how many does the sink ask?",
-        "At limit 1, read and get take turns. At limit 2 two are read before both are got; the last is alone.",
+        "Nothing is read before it is asked for. How many values does the sink ask for?",
+        "At limit 1, reads and gets alternate. At limit 2, two are read before both are got; the last one is alone.",
     ),
     "R2": (
         "Chapter 2.",
         "More was read than one value ahead. What did you ask for, and when?",
-        "One value, and when it has been taken the next: `ps.prefetch(1)`, or a channel without room.",
+        "Ask for one value, and for the next when it has been taken: `ps.prefetch(1)`, or a channel of size 0.",
     ),
     "demand": (
         "Chapter 2.",
-        "While the sink was at work nothing was read. Who should have asked?",
-        "Somebody has to ask while what is below works: `ps.prefetch`, or a task.",
+        "While the sink was working, nothing was read. What should have asked?",
+        "Something must ask while the consumer works: `ps.prefetch`, or a task.",
     ),
 }
 
@@ -47,7 +47,7 @@ def judge(answer, seeds):
 
 
 def run_at(limit):
-    """What the program of the task prints."""
+    """Return the lines that the program of the task prints."""
     printed = []
 
     def read(n):
@@ -64,7 +64,7 @@ def run_at(limit):
 
 
 def is_ahead(module, n):
-    """Whether a module asks for n values ahead, no less and no more, and loses none while who is below is slow."""
+    """Check that a module reads exactly n values ahead, and loses none while its consumer is slow."""
     trio.run(_is_ahead, module, n, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
@@ -73,7 +73,7 @@ async def _is_ahead(module, n):
     ahead = []
 
     @ps.source
-    class numbers(ps.Kernel):
+    class numbers(ps.authoring.Kernel):
         async def produce(self, limit):
             values = list(range(len(reads), min(8, len(reads) + limit)))
             reads.extend(values)
@@ -91,10 +91,8 @@ async def _is_ahead(module, n):
     async with ps.pipe(numbers(), module, works()).open(limit=1) as running:
         got = await running.result()
     if got != list(range(8)):
-        raise Wrong("values", f"with a sink that is slow, of 0 to 7 it gave {got}")
+        raise Wrong("values", f"with a slow sink, for 0 to 7 it gave {got}")
     if max(ahead) > n:
-        raise Wrong("R2", f"while the sink was at work on a value, {max(ahead)} more had been read: {n} was the limit")
+        raise Wrong("R2", f"while the sink worked on a value, {max(ahead)} more had been read; the limit is {n}")
     if ahead[0] < n:
-        raise Wrong(
-            "demand", f"while the sink was at work on the first value, {ahead[0]} more had been read, and not {n}"
-        )
+        raise Wrong("demand", f"while the sink worked on the first value, {ahead[0]} more had been read, and not {n}")

@@ -1,4 +1,4 @@
-"""What is asked of `one_behind`: each value when the next has come, and its time complete then, not sooner or later."""
+"""The judge of `one_behind`: each value comes when the next has come, and its time is complete exactly then."""
 
 import trio
 
@@ -10,22 +10,22 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 HINTS = {
     "": (
         "Chapter 8, piece 9: the right to speak.",
-        "When a value is given, whose turn is it above? What gives you the right to its time?",
-        "Take `ctx.hold(batch.time)` for each value that you keep, before the next one is asked for.",
+        "When you emit a value, which batch is the current one? What gives you the right to the value's time?",
+        "Enter `ctx.hold(batch.time)` for each value that you keep, before you ask for the next one.",
     ),
     "R12": (
         "Chapter 8, piece 9.",
-        "You have answered at a time that you did not hold any more.",
-        "Enter the hold while the value's own batch is the current one, and leave it when the value has been given.",
+        "You answered at a time that you no longer held.",
+        "Enter the hold while the value's own batch is the current one, and leave it after you have emitted the value.",
     ),
     "holding": (
         "Chapter 8, piece 9; chapter 5, piece 3.",
-        "Everything of a time has been given, and it is still held.",
+        "All values of a time have been emitted, and it is still held.",
         "Leave each value's hold right after its `yield`.",
     ),
     "values": (
         "Chapter 8, piece 9.",
-        "Is the last one there, and each one once, at its own time?",
+        "Do you emit the last one, and each one once, at its own time?",
         "After the loop, if something is kept, yield it.",
     ),
 }

@@ -1,4 +1,4 @@
-"""What is asked of `pairs`: the pairs, as soon as both are there, and all rules, with inputs that end and fail."""
+"""The judge of `pairs`: the pairs, as soon as both values are there, and all rules, with inputs that end and fail."""
 
 import trio
 
@@ -10,12 +10,12 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 HINTS = {
     "": (
         "Chapter 6, pieces 1 and 2.",
-        "Two tasks, each with an input of its own. Where does each put its answer?",
-        "A list of two places; a task for each input that puts its answer there; a nursery waits for both.",
+        "Use two tasks, each with its own input. Where does each put its answer?",
+        "Use a list with two places, a task for each input that fills its place, and a nursery that waits for both.",
     ),
     "order": (
         "Chapter 6, piece 2.",
-        "Whichever came first was taken for the left one.",
+        "The first answer to arrive was taken for the left one.",
         "Put each answer in the place of its input: `answers[number] = await self.inputs[number].ask(1)`.",
     ),
     "R4": (
@@ -25,12 +25,12 @@ HINTS = {
     ),
     "R6": (
         "Chapter 6, piece 3.",
-        "One input has failed, or below somebody has ended. Who was told, and what?",
-        "Leave `dismiss` as it is, which tells both; and do not catch what an input raises.",
+        "One input failed, or the consumer ended the stream. Which inputs were notified, and how?",
+        "Do not override `dismiss`, which notifies both, and do not catch what an input raises.",
     ),
     "R9": (
         "Chapter 6, piece 4; and chapter 1, piece 8.",
-        "An ask was given up, and that input asked again. To give an ask up is to end its stream.",
+        "An ask was given up, and that input asked again. Giving up an ask ends its stream.",
         "Wait for both, as long as it takes.",
     ),
     "values": (

@@ -1,4 +1,4 @@
-"""What is asked of `politely`: scenes at its edge, one after another, both of its edges watched strictly."""
+"""The judge of `politely`: plays scenes at its edge, and watches both of its edges strictly."""
 
 from contextlib import suppress
 
@@ -11,39 +11,39 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 4, pieces 4 to 10: each mistake is shown there, and mended.",
-        "What has to be remembered between two requests? What is left over, and whether it is over, and how.",
-        "An attribute `ending`, None until it is over: look at it first in every method, and set it in every ending.",
+        "Chapter 4, pieces 4 to 10 show each mistake and its fix.",
+        "What must be stored between two requests? The remaining words, and whether and how the stream has ended.",
+        "An attribute `ending`, None at first: every method checks it first, and every ending sets it.",
     ),
     "R2": (
         "Chapter 4, piece 5.",
         "How many words has a row? How many were asked for?",
-        "Keep what is left over for the next ask, and while there is nothing ask above again.",
+        "Keep the remaining words for the next ask, and while there are none, ask upstream again.",
     ),
     "R3": (
         "Chapter 4, pieces 6 and 9.",
-        "It was over, and then it was not, or it was over in another way.",
-        "An ending empties what is left over; a failure is kept, and the same object raised at every ask from then on.",
+        "The stream ended, and then went on, or ended again in another way.",
+        "Drop the remaining words at an ending. Store a failure, and raise the same object at every ask from then on.",
     ),
     "R5": (
         "Chapter 4, piece 10.",
-        "An abort came, and after it a value was given, from what was under way or left over.",
-        "After every `await` look again whether it is over; in `abort`, empty what is left over.",
+        "A value was answered after an abort: it was in flight, or a remaining word.",
+        "After every `await`, check again whether the stream has ended; in `abort`, drop the remaining words.",
     ),
     "R6": (
         "Chapter 4, piece 7.",
-        "An ending came from below. What did you say above, and have you waited for the answer?",
+        "An ending came from below. What did you send upstream, and did you wait for the answer?",
         "`return await self.upstream.abort()`, and the same for `error`, with its reason.",
     ),
     "R9": (
         "Chapter 4, piece 6.",
-        "Somebody has been asked, or ended, who was over.",
-        "Remember that it is over, and answer alone.",
+        "You asked or ended a stream that was over.",
+        "Record that the stream is over, and answer without asking upstream.",
     ),
     "R8": (
         "Chapter 1, pieces 3 and 5.",
-        "What is an ending confirmed with?",
-        "`return ps.DONE`, when it is confirmed above.",
+        "What confirms an ending?",
+        "`return ps.DONE`, when upstream has confirmed it.",
     ),
 }
 
@@ -112,7 +112,7 @@ def judge(answer, seeds):
     said = []
     trio.run(_scene, words, _all(said), 0, ps.values(TOGETHER), clock=trio.testing.MockClock(autojump_threshold=0))
     if said != ["tea", "and", "rice", "salt"]:
-        raise Wrong("values", f"of the rows {TOGETHER} it gave\n{said}")
+        raise Wrong("values", f"for the rows {TOGETHER} it gave\n{said}")
     for scene in SCENES:
         fails = scene is asks_when_it_has_failed
         try:
@@ -123,11 +123,11 @@ def judge(answer, seeds):
         above = Noted()
         getattr(words(above), name)(*arguments)
         if above.said != [name]:
-            raise Wrong(rule, f"{name}() was said below, and above {' and '.join(above.said) or 'nothing'}")
+            raise Wrong(rule, f"after {name}() from below, upstream received {' and '.join(above.said) or 'nothing'}")
 
 
 class Noted:
-    """Somebody above, who notes what does not wait for an answer."""
+    """An upstream that records the calls that have no answer."""
 
     def __init__(self):
         self.said = []
@@ -171,7 +171,7 @@ async def _scene(words, scene, fails, source=None):
             await scene(reader)
         reader.settled()
 
-    # Who asks for more is given more; where the drawing of a scene is the thing, it is one.
+    # With limit 1, the drawing of a scene is simple; the first scene needs larger answers.
     limit = 1 if source is None else 1000
     async with ps.pipe(source or ps.from_async_iterable(rows()), below()).open(limit=limit) as running:
         await running.result()

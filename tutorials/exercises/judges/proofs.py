@@ -1,4 +1,4 @@
-"""What is asked of `could_result_in`: what the model of timely dataflow says of loops, and of graphs by chance."""
+"""The judge of `could_result_in`: compares with the model of timely dataflow, on loops and on random graphs."""
 
 import random
 
@@ -8,8 +8,8 @@ from tutorials.judging import Wrong
 HINTS = {
     "": (
         "Chapter 9, pieces 1 to 4.",
-        "Draw the chain. Does it visit a place twice? May it wait, and where? Is a place alone a chain?",
-        "Walk from each place, with the set of places visited so far; at each place go on at every later time, too.",
+        "Draw the chain. Does it visit a place twice? May it wait, and where? Is a single place a chain?",
+        "Walk from each place, with the set of visited places; at each place continue at every later time, too.",
     ),
 }
 
@@ -24,27 +24,27 @@ def judge(answer, seeds):
         got, want = could_result_in(edges, steps, TIMES), by_the_model(edges, steps)
         if got == want:
             continue
-        said = f"of\n{edges}\nand the steps\n{sorted(steps)}\n"
+        said = f"for\n{edges}\nand the steps\n{sorted(steps)}\n"
         if not isinstance(got, (set, frozenset)):
-            raise Wrong("values", f"{said}it should give a set of pairs, and gave {got!r}")
+            raise Wrong("values", f"{said}it returned {got!r}; return a set of pairs")
         missing, more = (sorted(some, key=repr) for some in (want - got, got - want))
         if missing:
             here, there = min(missing, key=lambda pair: len(chain(edges, steps, *pair)))
             shown = ", ".join(chain(edges, steps, here, there))
             waits = " and a wait" if here != there and here[0] == there[0] else ""
-            raise Wrong("values", f"{said}{here} could result in {there}, by the chain {shown}{waits}: that is missing")
-        raise Wrong("values", f"{said}it has {more[0]}, and no chain that visits no place twice goes there")
+            raise Wrong("values", f"{said}{here} could result in {there}, by the chain {shown}{waits}: missing")
+        raise Wrong("values", f"{said}it has {more[0]}, but no chain without a repeated place goes there")
 
 
 def worlds(seeds):
-    """Loops that count, go back in time, or are left at a choice, and some by chance."""
+    """Yield loops that count, go back in time, or are left at a choice, and some random graphs."""
     for advance in (1, -1):
         again = {("again", t, "b", t + advance) for t in TIMES if t + advance in TIMES}
         yield EDGES, {("body", t, edge, t) for t in TIMES for edge in ("a", "out")} | again
     yield {"in": (None, "one"), "out": ("one", None)}, {("one", 0, "out", 2)}
     chance = random.Random(seeds)  # noqa: S311 - nothing is kept secret by it
     for _ in range(10 * seeds):
-        # No edge leads from a node to itself: the model has none such.
+        # The model has no edge from a node to itself.
         edges = {name: tuple(chance.sample(["one", "two", "three", None], 2)) for name in "abcde"}
         yield (
             edges,
@@ -53,20 +53,20 @@ def worlds(seeds):
 
 
 def by_the_model(edges, steps):
-    """What Definition 2 of the model says."""
+    """Return the relation by Definition 2 of the model."""
     leads = relation(edges, steps)
     return {(tuple(here), tuple(there)) for here in leads.stamps for there in leads.stamps if leads(here, there)}
 
 
 def relation(edges, steps):
-    """The model of it."""
+    """Build the model's relation."""
     nodes = tuple(dict.fromkeys(end for ends in edges.values() for end in ends if end is not None))
     graph = model.ModelGraph(nodes, tuple(model.Edge(name, *ends) for name, ends in edges.items()))
     return model.CouldResultIn(graph, TIMES, [model.Step(*step) for step in steps])
 
 
 def chain(edges, steps, here, there):
-    """The places of a shortest proof, as they are to be drawn."""
+    """Return the places of a shortest proof, for the message."""
     agenda = [(here[0], here[1], (here[0],))]
     for place, time, visited in agenda:
         if place == there[0] and time <= there[1]:

@@ -1,4 +1,4 @@
-"""What is asked of `reach`: the fewest steps to each page, for every time by itself, whenever its pages come."""
+"""The judge of `reach`: the fewest steps to each page, for each time separately, whenever its pages come."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,28 +14,28 @@ from tutorials.judging.steps import value_at
 HINTS = {
     "": (
         "Chapter 11, piece 14: `wander` works round by round, too.",
-        "What has to be known when a round is answered? What is known of pages, and for how long is it true?",
-        "Keep what arrives by its time; at Completed(time) answer what is new at time.outer, and `ps.Again` its links.",
+        "What must you know to answer a round? What do you store about pages, and for how long is it valid?",
+        "Store pages by time. At Completed(time), answer those that are new at time.outer, and `ps.Again` their links.",
     ),
     "early": (
         "Chapter 11, pieces 13 and 14.",
-        "A page was answered while a shorter way to it could still come. When is it known that none does?",
-        "Answer a round at its Completed(time), and not at its batches: a page that comes in late is in round 0.",
+        "A page was answered while a shorter path to it could still come. When is it certain that none can?",
+        "Answer a round at its Completed(time), not at its batches: a page that enters late is in round 0.",
     ),
     "bound": (
         "Chapter 11, piece 14.",
-        "What goes round never becomes less: there are links in circles.",
-        "Send on the links of pages that are new, and of no others.",
+        "Pages go round for ever, because there are circles of links.",
+        "Send the links of new pages only.",
     ),
     "times": (
-        "Chapter 11, piece 13: what is inside of a LoopTime?",
-        "At another time the question is asked anew, and what was seen for one is not seen for the other.",
+        "Chapter 11, piece 13: what does a LoopTime contain?",
+        "Each time is a separate question: a page seen at one time is not yet seen at another.",
         "A set for each time outside: `seen.setdefault(time.outer, set())`.",
     ),
     "failure": (
         "Chapter 11, piece 13.",
-        "A time that has no `outer` is not one of a loop; and `ps.Again` means something inside of one alone.",
-        "`reach` gives `ps.loop(...)` of the module that answers `ps.Again`.",
+        "A time without `outer` is not in a loop, and `ps.Again` has a meaning only inside a loop.",
+        "`reach` returns `ps.loop(...)` of the module that answers `ps.Again`.",
     ),
 }
 
@@ -54,7 +54,7 @@ ENOUGH = 1_000
 
 
 class Links(Mapping):
-    """Links that notice when somebody follows them for ever."""
+    """Links that raise when they are looked up for ever."""
 
     def __init__(self):
         self.asked = 0
@@ -62,7 +62,7 @@ class Links(Mapping):
     def __getitem__(self, page):
         self.asked += 1
         if self.asked > ENOUGH:
-            raise Wrong("bound", f"of {len(PAGES)} pages it has asked for links {ENOUGH} times, and goes on")
+            raise Wrong("bound", f"it has looked up links {ENOUGH} times for {len(PAGES)} pages, and goes on")
         return PAGES[page]
 
     def __iter__(self):
@@ -88,13 +88,13 @@ def judge(answer, seeds):
         (TIMES, 0, "times"),
         (SIDE_BY_SIDE, 1, "times"),
     ):
-        asks = f"of {pages}, a second apart," if seconds else f"of {pages}"
+        asks = f"for {pages}, a second apart," if seconds else f"for {pages}"
         got, want = (answers(each, pages, seconds, asks) for each in (reach, solution.reach))
         for time in sorted(want.keys() | got.keys()):
             if got.get(time) != want.get(time):
                 shown, right = (_shown(found.get(time, [])) for found in (got, want))
                 happened = f"{asks} it gave at {time}\n  {shown}\nand should have given\n  {right}"
-                # Of what is missing it is known at the end.
+                # A missing value is noticed at the end.
                 at = value_at(sum(map(len, got.values())))
                 raise Wrong(kind, happened, again=partial(answers, reach, pages, seconds, asks), at=at)
     gives_the_same(
@@ -110,27 +110,27 @@ IN_ORDER = ps.Fold(list, lambda found, pair: sorted([*found, pair]))
 
 @ps.source
 async def rows(ctx, pages, seconds):
-    """Times and pages."""
+    """Yield times and pages."""
     for row in pages:
         await trio.sleep(seconds)
         yield row
 
 
 def asked(pages, seconds):
-    """Pages at their times, of which several are open side by side; all of them at once, or so many seconds apart."""
+    """Return pages at their times, several of which are open at once; all together, or `seconds` apart."""
     stamped = ps.stamp(lambda row: row[0], lateness=1)
     return ps.pipe(rows(pages, seconds) if seconds else ps.values(pages), stamped, ps.map(lambda row: row[1]))
 
 
 def answers(reach, pages, seconds, asks):
-    """What comes out at each time: pairs, in order."""
+    """Return the sorted pairs that come out at each time."""
     run = seen(ps.pipe(asked(pages, seconds), reach(Links())), limit=1000)
     if run.ending != "done":
         raise Wrong("failure", f"{asks} it failed: {run.ending}")
     found = {}
     for time, pair in run.values:
         if isinstance(pair, ps.Again):
-            raise Wrong("values", f"{asks} {pair} came out, and did not go round: it was not inside of a loop")
+            raise Wrong("values", f"{asks} {pair} came out and did not go round: the module was not inside a loop")
         found.setdefault(time, []).append(pair)
     return {time: sorted(pairs) for time, pairs in found.items()}
 

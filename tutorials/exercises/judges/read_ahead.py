@@ -1,4 +1,4 @@
-"""What is asked of `read_ahead`: n ahead, no less and no more, and all else as if it were not there."""
+"""The judge of `read_ahead`: exactly n values ahead, and no other effect."""
 
 import pullstream as ps
 from pullstream.conformance import Subject
@@ -8,28 +8,28 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 HINTS = {
     "": (
         "Chapter 6, piece 5.",
-        "A task asks, and the generator yields. What has each of them in its hands, and who holds its time?",
-        "Enter a hold of the batch's time before you send, and close it when the batch has been yielded.",
+        "A task asks, and the generator yields. Which batch does each of them have, and which holds its time?",
+        "Enter a hold of the batch's time before you send it, and close it after the batch has been yielded.",
     ),
     "R12": (
         "Chapter 6, piece 5.",
-        "By the time a batch was yielded its time was complete: it had been acknowledged by the next ask.",
+        "When a batch was yielded, its time was complete: the next ask had acknowledged it.",
         "`hold.enter_context(ctx.hold(batch.time))` in the task, before it asks again; `hold.close()` after the yield.",
     ),
     "R2": (
         "Chapter 2, piece 5.",
         "More was read than n ahead.",
-        "A channel with room for n - 1, of batches of one value: `upstream.ask(1)`.",
+        "Use a channel of size n - 1, and batches of one value: `upstream.ask(1)`.",
     ),
     "R8": (
         "Chapter 4, piece 9.",
         "A failure came before the values that were read before it.",
-        "Send the failure through the channel as well, behind the values, and raise it when its turn has come.",
+        "Send the failure through the channel as well, behind the values, and raise it when you receive it.",
     ),
     "R10": (
         "Chapter 6, piece 5.",
-        "A task was still there when everything was over.",
-        "Start it in a nursery of the generator's own, `async with trio.open_nursery()`.",
+        "A task was still running when the stream had ended.",
+        "Start it in a nursery inside the generator: `async with trio.open_nursery()`.",
     ),
 }
 

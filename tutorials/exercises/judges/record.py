@@ -1,4 +1,4 @@
-"""What is asked of `record`: that the model allows it, and that it tells of all that has happened."""
+"""The judge of `record`: the model must allow the record, and it must contain everything that happened."""
 
 from collections import Counter
 
@@ -9,17 +9,17 @@ from tutorials.judging import Wrong
 HINTS = {
     "": (
         "Chapter 13, piece 5: `DAY` is such a record, of another program.",
-        "Who holds which time, what is on which edge, and who waits to be told? What of it does a move change?",
-        "One `case` for each word; `answers` changes what `numbers` holds as well, where the time is another.",
+        "Which times are held, what is on which edge, and who waits for a notification? What does each move change?",
+        "Write one `case` for each word. `answers` also changes the time that `numbers` holds, if it is a new one.",
     ),
     "model": (
         "Chapter 13, piece 5.",
-        "Go to the event that it names. What was there just before it, by what you have written?",
-        "First what comes, then what goes: `Held` before `Released`, and a message before the right to send it goes.",
+        "Look at the event that it names. What was pending just before it, according to your record?",
+        "Additions first, then removals: `Held` before `Released`, and a message before its right is released.",
     ),
     "record": (
         "Chapter 13, piece 5.",
-        "What has happened is all there, once, and nothing else; what rests is written down, too.",
+        "The record must have every event once, and nothing else; `rests` is an event, too.",
         "Count: an `answers` is one `Sent`, an `asks` one `Taken`, a `told` one `Completed`, a `rests` one `Settled`.",
     ),
 }
@@ -34,7 +34,7 @@ FACTS = {
     "stored": lambda time: Taken("out", time),
     "rests": lambda time: Settled(),
 }
-"""What each move comes to, beside what is held."""
+"""The event of each move, besides those about holds."""
 
 
 def judge(answer, seeds):
@@ -43,13 +43,13 @@ def judge(answer, seeds):
         moves = list(run(times))
         events = answer["record"](list(moves))
         if not isinstance(events, list) or not all(type(event).__module__ == Sent.__module__ for event in events):
-            raise Wrong("values", f"record(...) gave {events!r}: it should be a list of events of the model")
+            raise Wrong("values", f"record(...) returned {events!r}; return a list of events of the model")
         _is_allowed(events, f"batches at {', '.join(map(str, times))}")
         _is_what_happened(moves, events)
 
 
 def run(times):
-    """The moves of a run in which batches come at these times."""
+    """Yield the moves of a run in which batches come at these times."""
     open_at = None
     for time in times:
         yield "answers", time
@@ -66,7 +66,7 @@ def run(times):
 
 
 def over(time):
-    """The moves after a time is complete."""
+    """Yield the moves after a time is complete."""
     yield "told", time
     yield "largest", time
     yield "stored", time
@@ -88,7 +88,7 @@ def _is_allowed(events, story):
             )
     left = ", ".join(f"{stamp.time} at {stamp.location}" for stamp in replay.pending)
     if left:
-        raise Wrong("record", f"{story}: by what is written something is left at the end: {left}")
+        raise Wrong("record", f"{story}: according to the record something is still pending at the end: {left}")
 
 
 def _is_what_happened(moves, events):
@@ -96,5 +96,5 @@ def _is_what_happened(moves, events):
     written = Counter(event for event in events if type(event) in {type(fact) for fact in wanted})
     for event in (wanted - written) + (written - wanted):
         raise Wrong(
-            "record", f"of {moves}, {event} has happened {wanted[event]} times, and is written {written[event]} times"
+            "record", f"for {moves}, {event} happens {wanted[event]} times, but is recorded {written[event]} times"
         )

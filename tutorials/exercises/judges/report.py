@@ -1,4 +1,4 @@
-"""What is asked of `report`: one report a day, with every sale, however late it came."""
+"""The judge of `report`: one report per day, with every sale, however late."""
 
 import pullstream as ps
 from tutorials.judging import Wrong
@@ -17,13 +17,13 @@ WANTED = [
 HINTS = {
     "": (
         "Chapter 7, pieces 2 and 3.",
-        "Sales are late by hours. Which is the time that may be late, the hour's or the day's?",
-        "`ps.stamp` by the hour with `lateness=6`, `ps.restamp` to the day, and then a module that answers per time.",
+        "Sales are late by hours. Which time may be late, the hour or the day?",
+        "`ps.stamp` by the hour with `lateness=6`, `ps.map_time` to the day, and then a per-time module.",
     ),
     "R12": (
         "Chapter 7, piece 2.",
-        "A sale came at a time that was over.",
-        "`ps.stamp(lambda sale: sale[0], lateness=6)`: by how many hours it may be late.",
+        "A sale came at a time that was complete.",
+        "`ps.stamp(lambda sale: sale[0], lateness=6)`: `lateness` is in hours.",
     ),
     "early": (
         "Chapter 7, piece 7; chapter 8.",
@@ -33,7 +33,7 @@ HINTS = {
     "values": (
         "Chapter 7, piece 2.",
         "Is a sale missing? Is a day cut in two, or mixed with another?",
-        "Drop nothing that is late: allow for it. A day is `hour // 24`.",
+        "Do not drop late sales: allow for them. A day is `hour // 24`.",
     ),
 }
 HINTS["CapabilityError"] = HINTS["R12"]
@@ -49,4 +49,4 @@ def judge(answer, seeds):
         days = [pair[0] for pair in result] if isinstance(result, list) else []
         if len(days) > len(set(days)) and dict(result) == dict(WANTED):
             raise Wrong("early", f"a day is reported more than once; it gave\n{result}", at=at)
-        raise Wrong("values", f"of\n{SALES}\nit gave\n{result}\nand should have given\n{WANTED}", at=at)
+        raise Wrong("values", f"for\n{SALES}\nit gave\n{result}\nand should have given\n{WANTED}", at=at)

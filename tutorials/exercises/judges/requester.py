@@ -1,4 +1,4 @@
-"""What is asked of `requester`: the drawing, said politely."""
+"""The judge of `requester`: compares the drawing, and checks politeness."""
 
 import trio
 import trio.testing
@@ -11,8 +11,8 @@ from tutorials.judging import Wrong
 HINTS = {
     "": (
         "Chapter 1, pieces 2, 6 and 7.",
-        "What is sent while another ask waits is sent by another task. Which lane does each use?",
-        "A nursery; in it `nursery.start_soon(reader.lane().ask)`, half a second of sleep, and `await reader.abort()`.",
+        "While one ask waits, another task must send the next request. Which lane does each use?",
+        "In a nursery: `nursery.start_soon(reader.lane().ask)`, sleep half a second, and `await reader.abort()`.",
     ),
     "R4": (
         "Chapter 1, piece 6.",
@@ -21,12 +21,12 @@ HINTS = {
     ),
     "R6": (
         "Chapter 1, piece 3.",
-        "You leave, and the table is still open. Who is to close it?",
-        "Say `await reader.abort()` before you leave.",
+        "You return while the table is still open. What closes it?",
+        "Call `await reader.abort()` before you return.",
     ),
     "R9": (
         "Chapter 1, piece 9.",
-        "After an ending, whoever's it was, nothing more is to be said.",
+        "After an ending, from either side, send nothing more.",
         "One abort, and nothing after it.",
     ),
 }
@@ -37,13 +37,13 @@ def judge(answer, seeds):
     wanted, _ = drawn(solution.requester)
     got, over = drawn(answer["requester"])
     if not over:
-        raise Wrong("R6", "it left without a word, and the table is open", got)
+        raise Wrong("R6", "it returned without an abort, and the table is still open", got)
     if got != wanted:
-        raise Wrong("drawing", "drawn was the first, and should have been the second", f"{got}\n\n{wanted}")
+        raise Wrong("drawing", "your drawing is the first, and it should be the second", f"{got}\n\n{wanted}")
 
 
 def drawn(requester):
-    """What a requester and the table say, and whether it has been ended."""
+    """Return the drawing of a requester and the table, and whether the stream was ended."""
     said = []
 
     async def table():

@@ -1,4 +1,4 @@
-"""What is asked of `rows`: the rows, with any limit, and a table that is opened and closed once, in every ending."""
+"""The judge of `rows`: the rows, at any limit, and a table that is opened and closed once, in every ending."""
 
 from pullstream.conformance import Subject
 from tutorials.exercises.solutions import rows as solution
@@ -7,22 +7,22 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 HINTS = {
     "": (
         "Chapter 3, piece 3: a kernel; piece 2 for the same as a generator.",
-        "Who opens the table, and when? Who closes it?",
+        "Where is the table opened, and when? Where is it closed?",
         "`acquire` for `self.table.__enter__()`, `release` for `__exit__`; or `with table:` in a generator.",
     ),
     "R10": (
         "Chapter 3, piece 12.",
-        "How many ways are there to end? The table has to be closed in each, and once; and not opened before an ask.",
-        "Close in `release` and nowhere else, open in `acquire` and nowhere else; a task of your own ends with them.",
+        "How many ways are there to end? Close the table once in each, and do not open it before the first ask.",
+        "Open only in `acquire`, and close only in `release`; there, end any task that you have started.",
     ),
     "R2": (
         "Chapter 1, piece 2.",
-        "How many values was the ask for, and how many were answered?",
+        "How many values did the ask request, and how many did the answer have?",
         "`produce(limit)` answers with at most `limit` values: `self.table.read(limit)`.",
     ),
     "sharing": (
         "Chapter 1, piece 12.",
-        "A batch belongs to whoever was given it. What do you do with its list afterwards?",
+        "A batch belongs to its receiver. What do you do with its list afterwards?",
         "Make a new list for every answer.",
     ),
 }
@@ -44,7 +44,7 @@ class Table:
             self.ledger.__exit__(*error)
 
     def read(self, number):
-        """The next rows."""
+        """Return the next rows."""
         if not self.open:
             raise ValueError("the table is not open")
         values, self.left = self.left[:number], self.left[number:]

@@ -1,4 +1,4 @@
-"""What is asked of `steps`: the differences, with any limit and in every run, and all rules."""
+"""The judge of `steps`: the differences, at any limit and in every run, and all rules."""
 
 import pullstream as ps
 from pullstream.conformance import Subject
@@ -10,28 +10,28 @@ NUMBERS = [5, 7, 4, 4, 9, 1, 3, 3]
 HINTS = {
     "": (
         "Chapter 4, pieces 4 and 5; and `help(ps.transformer)`.",
-        "What has to be remembered from one value to the next, and where is it kept?",
+        "What must be stored from one value to the next, and where?",
         "`last = 0` before the loop over batches; in a loop over `batch.values`, the difference, then `last = value`.",
     ),
     "batching": (
         "Chapter 2.",
-        "What is remembered when a batch ends? The next value's neighbour is in the batch before.",
-        "`last = 0` stands before `async for`, not inside it.",
+        "What is stored when a batch ends? The next value's neighbour is in the batch before.",
+        "Put `last = 0` before `async for`, not inside it.",
     ),
     "state": (
         "Chapter 3, piece 3.",
-        "The second run gave something else. What a class, or a default argument, keeps is there in the next run, too.",
+        "The second run gave another result. State in a class or a default argument survives into the next run.",
         "A local variable of the generator, or an attribute set in `__init__` of the kernel, is new in each run.",
     ),
     "R2": (
         "Chapter 4, piece 5.",
-        "An answer holds at least one value, and at most as many as were asked for.",
-        "One difference for each value: do not leave any out, and do not answer an empty batch.",
+        "An answer has at least one value, and at most as many as were asked for.",
+        "Emit one difference for each value, leave none out, and never answer an empty batch.",
     ),
     "R6": (
         "Chapter 4, piece 9.",
-        "What is above has failed. Who is told?",
-        "Do not catch what comes from above: it goes on down by itself.",
+        "Upstream has failed. Where does the failure go?",
+        "Do not catch failures from upstream: they go on downstream by themselves.",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""What is asked of `summarize`: what the theory's query says, of graphs with an outside."""
+"""The judge of `summarize`: compares with the theory's query, on graphs with an outside."""
 
 import random
 
@@ -10,8 +10,8 @@ from tutorials.judging.graphs import at_random, drawn, step
 HINTS = {
     "": (
         "Chapter 10, piece 5.",
-        "Begin at the end: what is known of a place when what is known of its successors has been found?",
-        "For each step, `summary.followed_by(rest)` for each rest of its end, or alone if that is outside.",
+        "Begin at the end: how do the summaries of a place follow from those of its successors?",
+        "For each step, `summary.followed_by(rest)` for each summary of its end, or `summary` alone if it is outside.",
     ),
 }
 
@@ -32,16 +32,16 @@ def judge(answer, seeds):
     for steps in worlds(seeds):
         got, want = answer["summarize"](set(steps)), by_the_theory(steps)
         if not isinstance(got, dict):
-            raise Wrong("values", f"it gave {got!r}, and should give a dict", drawn(steps))
+            raise Wrong("values", f"it returned {got!r}; return a dict", drawn(steps))
         for place in sorted({*got, *want}):
             mine, theirs = ({*map(_word, found.get(place, ()))} for found in (got, want))
             if mine != theirs:
                 told = [sorted(words, key=lambda word: (len(word), word)) for words in (mine, theirs)]
-                raise Wrong("values", f"from {place!r} it gave {told[0]}, where the least are {told[1]}", drawn(steps))
+                raise Wrong("values", f"from {place!r} it returned {told[0]}; minimal are {told[1]}", drawn(steps))
 
 
 def worlds(seeds):
-    """Graphs with an outside, some place or other; which lies in a loop as often as not."""
+    """Yield graphs with an outside, which is in a loop half of the time."""
     yield from FIXED
     chance = random.Random(seeds)  # noqa: S311 - nothing is kept secret by it
     for steps, _ in at_random(chance, 120 * seeds, sound=True):
@@ -50,12 +50,12 @@ def worlds(seeds):
 
 
 def by_the_theory(steps):
-    """What the query says of a graph whose outside is two places: what comes from it, and what goes there."""
+    """Run the query on a graph with the outside split in two: its exit, and its entry."""
     nodes = {(start, "there" if end == "outside" else end, summary) for start, end, summary in steps}
     found = summarize(nodes, set(), ["there"])
     return {start: summaries for (start, _), summaries in found.items() if start != "there"}
 
 
 def _word(summary):
-    """How it is spelled; "1" is the path that does nothing."""
+    """Return the letters of a summary; "1" is the path that does nothing."""
     return getattr(summary, "letters", "") or ("1" if summary == IDENTITY else repr(summary))

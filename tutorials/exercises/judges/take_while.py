@@ -1,4 +1,4 @@
-"""What is asked of `take_while`: the values, then all rules, with a test that raises as well."""
+"""The judge of `take_while`: the values, then all rules, with a test that raises as well."""
 
 import pullstream as ps
 from pullstream.conformance import Subject
@@ -8,38 +8,38 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Chapter 4, piece 8: ending without a word; and `help(ps.take)`.",
-        "You are given batches, and the test is about values. Look at them one by one.",
-        "A generator ends by `return`; a value that passed can be yielded at once, as a batch of one at `batch.time`.",
+        "Chapter 4, piece 8; and `help(ps.take)`.",
+        "You receive batches, but the test applies to values. Test them one by one.",
+        "End the generator by `return`. Yield a value that passed at once, as a batch of one at `batch.time`.",
     ),
     "batching": (
         "Chapter 4, piece 5, and chapter 2.",
-        "With a batch of several values, is each of them tested? Are those before the first that fails given?",
+        "In a batch of several values, is each tested? Are the values before the first that fails emitted?",
         "`for value in batch.values:`, and in it the test, and in it the end.",
     ),
     "R8": (
-        "Chapter 4, piece 9: what comes before a failure is delivered first.",
-        "The test has raised at the third value of a batch. Where are the first two?",
+        "Chapter 4, piece 9: values before a failure are delivered first.",
+        "The test raised at the third value of a batch. Where are the first two?",
         "Yield each value as soon as it has passed, `yield ps.Batch(batch.time, [value])`; then a raise loses nothing.",
     ),
     "R7": (
         "Chapter 4, pieces 7 and 8.",
-        "You end, and what is above you does not know. What does `dismiss` of a kernel do, if left alone?",
-        "Return from the generator, or answer DONE from `produce`; leave `dismiss` as it is, it does the rest.",
+        "You ended without notifying upstream. What does a kernel's `dismiss` do by default?",
+        "Return from the generator, or answer DONE from `produce`; do not override `dismiss`, which does the rest.",
     ),
     "R9": (
         "Chapter 4, piece 6.",
-        "Somebody is asked after it has said that it is over.",
-        "`async for batch in ctx.batches(upstream)` ends at DONE; after `upstream.ask`, look for DONE.",
+        "You asked upstream after it had ended.",
+        "`async for batch in ctx.batches(upstream)` ends at DONE; after `upstream.ask`, check for DONE.",
     ),
     "demand": (
-        "Chapter 2, and chapter 4, piece 8: ending without a word.",
-        "The first value that does not pass has come. Who still asks for the others, and what for?",
-        "`return` where the test says no: the stream ends there, above as well.",
+        "Chapter 2, and chapter 4, piece 8.",
+        "The first value that does not pass has come. Why does anything still ask for more?",
+        "`return` where the test fails: the stream ends there, upstream as well.",
     ),
     "R2": (
         "Chapter 2, and chapter 4, piece 5.",
-        "How many values may an answer have, at least and at most? How many are asked for above?",
+        "How many values may an answer have, at least and at most? How many do you ask for upstream?",
         "Never answer an empty batch, nor ask for more than you were asked for: `ctx.limit`, or `ctx.batches`.",
     ),
 }
@@ -63,7 +63,7 @@ def judge(answer, seeds):
 
 
 def asks_for_no_more(take_while):
-    """Whether it ends above as well at the first value that does not pass, of which there may be no end."""
+    """Check that it ends upstream as well at the first value that does not pass, in an endless stream."""
     asked = []
 
     def counted():
@@ -75,6 +75,6 @@ def asks_for_no_more(take_while):
     if len(asked) > 5:
         raise Wrong(
             "demand",
-            f"of 0, 1, 2, ... with the test n < 3 it went on to ask after 3 had not passed, and was given "
-            f"{len(asked)} values: the stream is to end there, above as well",
+            f"for 0, 1, 2, ... with the test n < 3 it went on asking after 3 had not passed, and received "
+            f"{len(asked)} values: the stream must end there, upstream as well",
         )

@@ -1,4 +1,4 @@
-"""What is asked of `takings`: that a run which is killed and started again gives what an undisturbed one does."""
+"""The judge of `takings`: a run that is killed and started again must give the results of an undisturbed one."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,24 +11,24 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Chapter 14, piece 4: `records` keeps the most that a day has taken.",
-        "What of your module is still there when it is started again?",
-        "`ctx.memory.at(batch.time)[item] = ctx.memory.get(item, 0) + price`, and nothing kept beside it.",
+        "Chapter 14, piece 4: `records` keeps the highest takings of a day.",
+        "Which state of your module survives a restart?",
+        "`ctx.memory.at(batch.time)[item] = ctx.memory.get(item, 0) + price`, and no other state.",
     ),
     "resumed": (
         "Chapter 14, piece 4.",
-        "What was kept is gone, or is not what it was when the day was done. Where is it kept, and how is it changed?",
-        "In `ctx.memory`, a number an item, assigned anew: what is changed in place, or at a later time, is lost.",
+        "The state is lost, or differs from the state when the day was complete. Where is it, and how is it changed?",
+        "Use `ctx.memory`, with a number per item, and assign it anew: a change in place, or at a later time, is lost.",
     ),
     "JournalError": (
         "Chapter 14, piece 4.",
-        "The journal cannot save what you keep: it is told at which time it changes, in order, and it pickles it.",
-        "Plain values, under plain keys; and `ctx.memory.at(batch.time)`, with the time of the batch in your hands.",
+        "The journal cannot save your state: it pickles it, and needs the times of its changes, in order.",
+        "Use plain values and keys, and `ctx.memory.at(batch.time)` with the time of the current batch.",
     ),
     "values": (
         "Chapter 14, piece 4.",
-        "Nobody has killed it, and a sum is not right.",
-        "What the item had, and this price; from day to day it goes on.",
+        "A sum is wrong even without a kill.",
+        "Add this price to the item's sum; the sum continues from day to day.",
     ),
 }
 
@@ -45,7 +45,7 @@ SALES = [
 
 
 class Killed(Exception):
-    """It stands for the kill: what the run knew is gone, and its journal is there."""
+    """Stands in for the kill: the state of the run is lost, and its journal remains."""
 
 
 def judge(answer, seeds):
@@ -60,21 +60,21 @@ def judge(answer, seeds):
                 sold = SALES[moment]
                 raise Wrong(
                     "resumed",
-                    f"killed at {sold[1]} for {sold[2]}, of day {sold[0]}, and started again, it gave for day {day}\n  "
-                    f"{got.get(day)}\nand undisturbed gives\n  {answers}",
+                    f"killed at {sold[1]} for {sold[2]}, of day {sold[0]}, and started again, for day {day} it gave\n  "
+                    f"{got.get(day)}\nand undisturbed it gives\n  {answers}",
                 )
     subject = Subject("takings", takings, values=lambda n: ("tea", n + 1))
     keeps_the_rules(subject, answer.site("takings"), seeds)
 
 
 def sales(takings, sold=lambda sale: sale):
-    """The answers to all sales, each at its day."""
+    """Return the answers to all sales, each at its day."""
     timed = ps.values(SALES, time=lambda sale: sale[0])
     return ps.pipe(timed, ps.map(lambda sale: sale[1:]), ps.map(sold), takings())
 
 
 def days_of(takings, moment):
-    """What is told of each day when it is complete; by a run that is killed at a sale, and then by another."""
+    """Return the answers of each complete day, by a run that is killed at a sale, and then by another."""
     days = {}
     kills = [] if moment is None else [SALES[moment][1:]]
 

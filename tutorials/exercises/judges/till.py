@@ -1,4 +1,4 @@
-"""What is asked of `till`: sales at their days, days complete at midnight, and an end whenever somebody has enough."""
+"""The judge of `till`: sales at their days, days complete at midnight, and an end at any moment."""
 
 import trio
 import trio.testing
@@ -15,23 +15,23 @@ AT_MIDNIGHT = [(24, "tea"), (47, "salt"), (72, "rice")]
 HINTS = {
     "": (
         "Chapter 7, piece 4: frontiers.",
-        "The till sleeps until the next sale. Who says at midnight that a day is over?",
+        "The till sleeps until the next sale. What announces at midnight that a day is over?",
         "While the next sale is on a later day: sleep until midnight, `ctx.advance(day)`; then sleep until the sale.",
     ),
     "holding": (
         "Chapter 7, pieces 4 and 5.",
-        "A day was complete only when the next sale came. What is known at midnight, and who says so?",
+        "A day was complete only when the next sale came. What is certain at midnight, and what announces it?",
         "At each midnight before the next sale: `ctx.advance(day)`, with the day that begins.",
     ),
     "R12": (
         "Chapter 8, piece 9; and chapter 1, piece 12.",
-        "You have said that nothing before a day would come, and something came.",
-        "`ctx.advance(day)` at the beginning of that day, not sooner; and a sale is at the day of its own hour.",
+        "You announced that nothing before a day would come, and then something came.",
+        "Call `ctx.advance(day)` at the beginning of that day, not before; a sale is at the day of its own hour.",
     ),
     "R5": (
         "Chapter 1, piece 7.",
-        "Somebody had enough while you slept, and had to wait for you to wake.",
-        "Leave sleeping as it is: without a shield it is cancelled, and `finally` does what is to be done.",
+        "The consumer had enough while you slept, and had to wait until you woke.",
+        "Do not shield the sleep: it is then cancelled, and `finally` cleans up.",
     ),
     "values": (
         "Chapter 7, piece 1.",
@@ -48,7 +48,7 @@ def judge(answer, seeds):
     till = answer["till"]
     trio.run(_enough, till(SALES), clock=trio.testing.MockClock(autojump_threshold=0))
     gives_the_same(lambda: till(SALES), lambda: solution.till(SALES), times=(0, 1, 2))
-    told = "of sales at 24, 47 and 72, "
+    told = "for sales at 24, 47 and 72, "
     gives_the_same(lambda: till(AT_MIDNIGHT), lambda: solution.till(AT_MIDNIGHT), times=(0, 1, 2), what=told)
     when = ps.map(lambda item: (trio.current_time(), item))
     gives_the_same(
@@ -58,12 +58,12 @@ def judge(answer, seeds):
 
 
 async def _enough(source):
-    """Whether it ends when somebody below has enough, while it waits for a sale."""
+    """Check that it ends when the consumer has enough, even while it waits for a sale."""
     try:
         async with ps.pipe(source, ps.drain()).open() as running:
             await trio.sleep(30.5)
             await running.abort()
-    except ps.Abandoned:
+    except ps.errors.Abandoned:
         pass
     if trio.current_time() > 30.5:
         raise Wrong("R5", f"aborted at 30.5, it ended at {trio.current_time():g}")

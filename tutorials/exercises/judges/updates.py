@@ -1,4 +1,4 @@
-"""What is asked of `updates`: the tracker is told them one by one, and the model judges what it takes for complete."""
+"""The judge of `updates`: the tracker receives them one by one, and the model judges its completions."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ HAPPENED = (
     (model.Taken("next", 1),),
     (model.Taken("clerk", 1),),
 )
-"""The five moves, as the model writes them down: an edge has the name of the place where it leads."""
+"""The five moves as events of the model; an edge has the name of the place where it leads."""
 
 PLAN = model.Plan(
     [model.Edge("next", "till", "adds"), model.Edge("clerk", "adds", "enters")],
@@ -25,18 +25,18 @@ WATCHED = [(place, day) for place in ("next", "clerk") for day in range(4)]
 HINTS = {
     "": (
         "Chapter 10, piece 6.",
-        "For each move: what is there that was not, and at which day? What is there no longer?",
-        "A sale at `next` at day 0 is one at the clerk at day 1. Who is done with a sale takes it away, once.",
+        "For each move: what is new, and at which day? What is gone?",
+        "A sale at `next` at day 0 becomes one at the clerk at day 1. A sale that has been processed is removed, once.",
     ),
     "early": (
         "Chapter 10, piece 8.",
-        "Between two updates of one move the tracker has seen half of it. Which half may it see?",
-        "First what is new, 1, and then what this came of, -1.",
+        "Between two updates of one move, the tracker sees half of it. Which half is harmless?",
+        "Additions first, 1, and then the removal of their cause, -1.",
     ),
     "holding": (
         "Chapter 10, piece 6.",
-        "When all is done nothing is anywhere. What has never been taken away?",
-        "Each 1 has its -1: as `next` gives a sale on, as it drops one, as the clerk is done, as the till closes.",
+        "After the last move nothing is pending. What has never been removed?",
+        "Each 1 needs its -1: when `next` passes on or drops a sale, when the clerk is done, when the till closes.",
     ),
 }
 
@@ -50,7 +50,7 @@ def judge(answer, seeds):
     record = [model.Awaited(*stamp) for stamp in WATCHED]
     record += tracker.told(0, ("till", 0, 1))
     for number, (updates, happened) in enumerate(zip(moves, HAPPENED, strict=True), start=1):
-        # It has happened when the first is told of it.
+        # The move has happened when its first update arrives.
         record.append(model.Together(happened))
         for update in updates:
             record += tracker.told(number, update)
@@ -58,13 +58,16 @@ def judge(answer, seeds):
                 raise Wrong("early", _early(number, update, wrong))
     left = tracker.left()
     if left:
-        raise Wrong("holding", f"when all is done there is still {left[0][1]} at {left[0][0]!r}, and so it goes on")
+        raise Wrong(
+            "holding",
+            f"at the end there is still {left[0][1]} at {left[0][0]!r}, so its day never completes",
+        )
     for number, (updates, happened) in enumerate(zip(moves, HAPPENED, strict=True), start=1):
         _compared(number, Counter(map(tuple, updates)), Counter(map(_update, happened)))
 
 
 class Looking:
-    """The tracker, which looks after every update."""
+    """The tracker, evaluated after every update."""
 
     def __init__(self):
         builder = GraphBuilder()
@@ -78,19 +81,19 @@ class Looking:
             "next": graph.place(Target(nodes[1])),
             "clerk": graph.place(Target(clerk)),
         }
-        # A completion that is taken back is for the model to judge.
+        # The model judges completions that are revoked.
         self.tracker = Tracker(graph, monotone=False)
         self.tracker.observe(self.places["next"])
         self.tracker.observe(self.places["clerk"])
         self.open = list(WATCHED)
 
     def told(self, number, update):
-        """Tell it an update; what it takes for complete now."""
+        """Report an update; return the completions that it causes."""
         try:
             place, day, change = update
             self.tracker.update(self.places[place], day, change)
         except (KeyError, TypeError, ValueError):
-            raise Wrong("prediction", f"move {number}: {update} is no (place, day, 1 or -1)") from None
+            raise Wrong("prediction", f"move {number}: {update} is not of the form (place, day, 1 or -1)") from None
         try:
             self.tracker.propagate()
         except NegativeCountError:
@@ -102,19 +105,19 @@ class Looking:
         return [model.Completed(*stamp) for stamp in complete]
 
     def left(self):
-        """What is there, by place."""
+        """Return what is still pending, by place."""
         counts = {place: sorted(self.tracker.counts(at)) for place, at in self.places.items()}
         return [(place, f"something of day {days[0]}") for place, days in counts.items() if days]
 
 
 def _early(number, update, wrong):
-    """A completion that the model does not allow."""
-    complete = f"day {wrong.event.time} for complete at {wrong.event.location!r}"
-    return f"move {number}: after {update} the tracker takes {complete}; the model: {wrong.rule}, {wrong.because}"
+    """Describe a completion that the model does not allow."""
+    complete = f"day {wrong.event.time} complete at {wrong.event.location!r}"
+    return f"move {number}: after {update} the tracker finds {complete}; the model: {wrong.rule}, {wrong.because}"
 
 
 def _update(event):
-    """What the tracker is told of an event."""
+    """Return the tracker's update for an event."""
     match event:
         case model.Sent(place, day) | model.Held(place, day):
             return place, day, 1
@@ -123,7 +126,7 @@ def _update(event):
 
 
 def _compared(number, said, happened):
-    """What is said of a move, which did no harm, is also what happened."""
+    """Check that the updates of a move are exactly its events."""
     for update in said - happened:
         raise Wrong("prediction", f"move {number}: {update} is not what happens there")
     for update in happened - said:

@@ -1,4 +1,4 @@
-"""What is asked of `when`: the seconds, as the program itself says them."""
+"""The judge of `when`: compares the seconds with those of the program itself."""
 
 import trio
 import trio.testing
@@ -9,17 +9,17 @@ from tutorials.judging import Wrong
 HINTS = {
     "": (
         "Chapter 7, pieces 4 and 5.",
-        "At the till a day is over when a later one has come; at the clerk, when he has also dealt with all its sales.",
-        "The clerk enters one after another: from 1, from 11, from 21. Which is the last of day 0, when is it done?",
+        "At the till a day is over when a later one has come; at the clerk, when he has also processed all its sales.",
+        "The clerk enters one after another: from 1, 11 and 21. Which sale is the last of day 0, and when is it done?",
     ),
 }
 
 SAID = {
-    "AT_THE_TILL": "nothing before day 1 can come out of the till any more when a sale of day 1 has; what the clerk "
-    "does is below it",
-    "AT_THE_CLERK": "the clerk counts until he is done with the last sale of day 0, which waits until he has entered "
+    "AT_THE_TILL": "after a sale of day 1, nothing before day 1 can come out of the till; the work of the clerk "
+    "is downstream of it",
+    "AT_THE_CLERK": "day 0 is open until the clerk has entered its last sale, which waits until he has entered "
     "the first",
-    "DAY_1": "both are needed: day 2 has come out of the till, and the clerk is done with day 1",
+    "DAY_1": "both are needed: day 2 has come out of the till, and the clerk has finished day 1",
 }
 
 
@@ -32,7 +32,7 @@ def judge(answer, seeds):
 
 
 def completions():
-    """When each time is complete, of the program of the task."""
+    """Run the program of the task, and return when each time is complete."""
     seconds = {}
 
     @ps.source

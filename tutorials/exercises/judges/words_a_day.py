@@ -1,4 +1,4 @@
-"""What is asked of `words_a_day`: a pipeline, which gives one number a day, as often as it is run."""
+"""The judge of `words_a_day`: a pipeline that gives one number per day, in every run."""
 
 import pullstream as ps
 from tutorials.judging import Wrong
@@ -10,23 +10,23 @@ WANTED = [(1, 4), (2, 1), (4, 4)]
 HINTS = {
     "": (
         "Chapter 0; and README's first program, which does nearly the same.",
-        "A line's day is its time. What is computed per time is told when that time is complete.",
+        "A line's day is its time. Per-time results come out when that time is complete.",
         "`ps.values(lines, time=...)`, `ps.flat_map` for words, `ps.reduce_by_time` with a counting `ps.Fold`.",
     ),
     "CompositionError": (
         "Chapter 0, piece 4.",
-        "What does `pipe` give for these modules: a source, a transformer, a sink, or a pipeline? That is what runs.",
+        "What does `pipe` return for these modules: a source, a transformer, a sink, or a pipeline? Only that runs.",
         "A pipeline begins with one source, `ps.values`, and ends with one sink, `ps.collect`.",
     ),
     "ReuseError": (
         "Chapter 0, piece 3.",
-        "The first run used something up that the second one needs as well.",
+        "The first run used up something that the second one needs as well.",
         "Give `ps.values` the list itself, not an iterator or a generator made of it.",
     ),
     "early": (
         "Chapter 0, piece 5.",
-        "A number was told while more of the day was still to come. Which modules speak at each value?",
-        "`scan` and `map` speak at every value; `reduce_by_time` and `count_by_key` when a time is complete.",
+        "A number was emitted while more of the day could come. Which modules emit at each value?",
+        "`scan` and `map` emit at every value; `reduce_by_time` and `count_by_key` when a time is complete.",
     ),
 }
 
@@ -40,9 +40,9 @@ def judge(answer, seeds):
             continue
         at = value_at(first_difference(result, WANTED)) if isinstance(result, list) else None
         if isinstance(result, list) and _last(result) == WANTED and len(dict(result)) < len(result):
-            told = f"of {LINES} it gave\n{result}\na day is told more than once: the first time too early"
+            told = f"for {LINES} it gave\n{result}\na day comes more than once; the first time is too early"
             raise Wrong("early", told, at=at)
-        raise Wrong("values", f"{nth}of {LINES} it gave\n{result}\nand should have given\n{WANTED}", at=at)
+        raise Wrong("values", f"{nth}for {LINES} it gave\n{result}\nand should have given\n{WANTED}", at=at)
 
 
 def _last(result):

@@ -1,1 +1,1 @@
-"""Answers that are right, one for each exercise."""
+"""Correct answers, one for each exercise."""

@@ -1,10 +1,10 @@
-"""12.1 Is this report within the contract? Each claim needs a right from before, and what is given up was there."""
+"""12.1 Is this report within the contract? Each claim needs an earlier right; only held times are given up."""
 
 from collections import Counter
 
 
 def within(held, outside, report):
-    """Whether nothing comes from nothing, and nothing goes that was not there."""
+    """Return whether nothing comes from nothing, and only held capabilities are given up."""
     rights = [*held, *report.taken]
     claims = [*report.sent, *report.gained]
     gone = Counter(report.given_up) - Counter([*held, *report.gained])

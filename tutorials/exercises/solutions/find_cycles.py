@@ -1,10 +1,10 @@
-"""10.1 Does every cycle advance? Of a path only its shape is kept, or there would be no end of paths."""
+"""10.1 Does every cycle advance? Keep only the shape of each path; the paths themselves have no end."""
 
 from pullstream.timely import LoopSummary
 
 
 def find_cycles(steps):
-    """The steps that lie on a cycle that does not advance."""
+    """Return the steps that lie on a cycle that does not advance."""
     paths = {(start, end, shape(summary)) for start, end, summary in steps}
     while True:
         longer = {
@@ -27,5 +27,5 @@ def find_cycles(steps):
 
 
 def shape(summary):
-    """A path that leaves and enters as many loops, and that advances if this one does."""
+    """Return a path that leaves and enters as many loops, and advances if this one does."""
     return LoopSummary(summary.up, int(summary.strict), (0,) * summary.down)

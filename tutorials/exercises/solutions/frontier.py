@@ -1,10 +1,10 @@
-"""10.2 What can still come? A step more until nothing changes, and of what came the least."""
+"""10.2 What can still come? Extend by a step until nothing changes, and keep the minimal times."""
 
 from pullstream.timely.order import minimal
 
 
 def frontier(steps, counts):
-    """The least times that may still come, for each place that anything can reach."""
+    """Return the minimal times that may still come, for each place that anything can reach."""
     there = {}
     for (place, time), count in counts.items():
         if count > 0:
@@ -21,5 +21,5 @@ def frontier(steps, counts):
 
 
 def least(there):
-    """The same, without the times that others are before: without that a loop would go round for ever."""
+    """Keep the minimal times only; otherwise a loop would go round for ever."""
     return {place: set(minimal(times)) for place, times in there.items()}

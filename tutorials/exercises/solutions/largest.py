@@ -1,11 +1,11 @@
-"""8.1 The largest of each time: a dict by time, which is asked for with the first of its batches."""
+"""8.1 The largest of each time: a dict by time; the first batch of a time requests its notification."""
 
 import pullstream as ps
 
 
 @ps.transformer
 async def largest(upstream, ctx):
-    """The largest value of every time."""
+    """Emit the largest value of every time."""
     found = {}
     async for event in ctx.events(upstream):
         match event:

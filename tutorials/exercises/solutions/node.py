@@ -1,4 +1,4 @@
-"""13.1 The largest of each time, as a node of the model: a state is pairs of a time and its largest so far."""
+"""13.1 The largest of each time, as a node of the model: the state is pairs of a time and its largest value."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 
@@ -6,7 +6,7 @@ START = frozenset()
 
 
 def react(state, event):
-    """Keep the largest of each time; when it is complete, send it, and forget it."""
+    """Store the largest value of each time; when the time is complete, send it and delete it."""
     known = dict(state)
     if isinstance(event, Received):
         known[event.time] = max(known.get(event.time, event.message.body), event.message.body)

@@ -1,8 +1,8 @@
-"""9.2 The normal form of a path: the rules are applied at the end of what is done already, a letter at a time."""
+"""9.2 The normal form of a path: add a letter at a time, and apply the rules at the end."""
 
 
 def normal_form(word):
-    """The word to which neither rule applies."""
+    """Return the word to which neither rule applies."""
     done = []
     for letter in word:
         if letter != "e":

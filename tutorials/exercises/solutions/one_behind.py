@@ -1,4 +1,4 @@
-"""8.2 One behind: a hold for what is kept, taken while its batch is there, left when it has been given."""
+"""8.2 One behind: a hold for each kept value, entered at its batch, left when the value has been emitted."""
 
 from contextlib import ExitStack
 
@@ -7,7 +7,7 @@ import pullstream as ps
 
 @ps.transformer
 async def one_behind(upstream, ctx):
-    """Each value when the next has come."""
+    """Emit each value when the next has come."""
     kept, held = None, ExitStack()
     async for batch in ctx.batches(upstream):
         for value in batch.values:

@@ -1,4 +1,4 @@
-"""6.1 Pairs of two sources: each answer goes into the place of its input, whichever comes first."""
+"""6.1 Pairs of two sources: each answer goes into the place of its input, in any order of arrival."""
 
 import trio
 
@@ -7,8 +7,8 @@ from pullstream.authoring import Traits
 
 
 @ps.source
-class pairs(ps.Kernel):
-    """The first of both, the second of both, ..."""
+class pairs(ps.authoring.Kernel):
+    """A source of the first values of both, the second values of both, and so on."""
 
     def __init__(self, left, right):
         self.traits = Traits(sources=(left, right))

@@ -1,10 +1,10 @@
-"""4.2 By hand: the words of rows, politely. Whether it is over, and how, is kept in one place, and looked at first."""
+"""4.2 By hand: the words of rows, politely. One attribute says whether and how the stream ended; check it first."""
 
 import pullstream as ps
 
 
 class Words(ps.Reader):
-    """The words of rows."""
+    """A reader of the words of rows."""
 
     def __init__(self, upstream):
         self.upstream = upstream
@@ -31,7 +31,7 @@ class Words(ps.Reader):
         return ps.Batch(self.time, words)
 
     def end(self, how):
-        """It is over; the first ending is the one that counts. Whether this is it."""
+        """Record the ending, and return whether it is the first; only the first counts."""
         if self.ending is not None:
             return False
         self.ending, self.left = how, []

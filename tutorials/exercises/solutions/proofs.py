@@ -2,7 +2,7 @@
 
 
 def could_result_in(edges, steps, times):
-    """All pairs of pointstamps of which the first could result in the second."""
+    """Return all pairs of pointstamps in which the first could result in the second."""
 
     def onward(place, time):
         if place in edges:

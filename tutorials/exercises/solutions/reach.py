@@ -1,11 +1,11 @@
-"""11.1 How far is it? What has been seen is kept for each time outside, and a round is answered when it is complete."""
+"""11.1 How far is it? Store the seen pages for each time outside, and answer a round when it is complete."""
 
 import pullstream as ps
 
 
 @ps.transformer
 async def by_round(upstream, ctx, links):
-    """The pages of a round that are new, and their links once more."""
+    """Emit the new pages of a round, and their links once more."""
     seen = {}
     arrived = {}
     async for event in ctx.events(upstream):
@@ -24,5 +24,5 @@ async def by_round(upstream, ctx, links):
 
 
 def reach(links):
-    """(page, steps), of all that can be reached."""
+    """Emit (page, steps) for all pages that can be reached."""
     return ps.loop(by_round(links))

@@ -1,6 +1,6 @@
-"""6.2 Read ahead by n: what is kept has a hold, and a failure waits its turn behind the values before it.
+"""6.2 Read ahead by n: kept values have a hold, and a failure comes after the values before it.
 
-A channel with room for n - 1, and one in the hands of the task that waits for room: that makes n.
+A channel of size n - 1, and one value in the task that waits to send it: that makes n.
 """
 
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ import pullstream as ps
 
 @ps.transformer
 async def read_ahead(upstream, ctx, n):
-    """The values as they are, asked for n ahead."""
+    """Pass values on, and ask for n ahead."""
     send, receive = trio.open_memory_channel(n - 1)
 
     async def ask():

@@ -1,10 +1,10 @@
-"""13.2 A run, written down for the model: who gains a right does so before another lets go."""
+"""13.2 A run, recorded for the model: gain a right before another is released."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 
 
 def record(moves):
-    """Each move as what it changes."""
+    """Return the events of each move."""
     at = 0
     events = []
     for what, time in moves:

@@ -1,4 +1,4 @@
-"""7.2 A report a day: the hour is the time, which may be late by six; a day is made of hours, and then counted."""
+"""7.2 A report a day: stamp by the hour, with a lateness of six, then map hours to days and count."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import pullstream as ps
 
 
 def report(sales):
-    """A pipeline from sales to reports."""
+    """Return a pipeline from sales to reports."""
 
     def count(counts, sale):
         counts[sale[1]] += 1
@@ -15,7 +15,7 @@ def report(sales):
     return ps.pipe(
         ps.values(sales),
         ps.stamp(lambda sale: sale[0], lateness=6),
-        ps.restamp(lambda hour: hour // 24),
+        ps.map_time(lambda hour: hour // 24),
         ps.reduce_by_time(ps.Fold(Counter, count)),
         ps.map(dict),
         ps.collect(timed=True),

@@ -1,11 +1,11 @@
-"""3.1 Rows of a table: what is opened in `acquire` is closed in `release`, and the kernel sees to both."""
+"""3.1 Rows of a table: `acquire` opens it, `release` closes it, and the kernel calls both."""
 
 import pullstream as ps
 
 
 @ps.source
-class rows(ps.Kernel):
-    """The rows of a table."""
+class rows(ps.authoring.Kernel):
+    """A source of the rows of a table."""
 
     def __init__(self, table):
         self.table = table

@@ -1,11 +1,11 @@
-"""4.3 Differences between neighbours: what is kept from batch to batch is a local variable, which each run has anew."""
+"""4.3 Differences between neighbours: the state is a local variable, which is new in each run."""
 
 import pullstream as ps
 
 
 @ps.transformer
 async def steps(upstream, ctx):
-    """Each value's difference to the one before."""
+    """Emit the difference of each value to the one before."""
     last = 0
     async for batch in ctx.batches(upstream):
         found = []

@@ -1,6 +1,6 @@
-"""5.1 Store every value: a sink that has stored a batch before it asks again needs nothing else.
+"""5.1 Store every value: a sink that stores a batch before it asks again needs nothing else.
 
-To ask is to say that what came before has been dealt with (R11).
+Asking acknowledges the batch before (R11).
 """
 
 import pullstream as ps

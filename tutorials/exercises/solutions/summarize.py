@@ -5,7 +5,7 @@ from pullstream.timely.order import minimal
 
 
 def summarize(steps):
-    """The least summaries of the paths that lead outside, for each place."""
+    """Return the minimal summaries of the paths that lead outside, for each place."""
     known = {}
     while True:
         longer = {}

@@ -1,6 +1,6 @@
-"""4.1 Values as long as they pass a test: whoever yields value by value has given what passed, whatever comes next.
+"""4.1 Values as long as they pass a test: yield value by value, and a failing test loses no value before it.
 
-`return` is all it takes to end: what is upstream is aborted, and has confirmed, before downstream is told (R7).
+`return` is enough to end: upstream is aborted, and has confirmed, before the consumer receives DONE (R7).
 """
 
 import pullstream as ps
@@ -8,7 +8,7 @@ import pullstream as ps
 
 @ps.transformer
 async def take_while(upstream, ctx, test):
-    """The values before the first that does not pass."""
+    """Emit the values before the first that does not pass."""
     async for batch in ctx.batches(upstream):
         for value in batch.values:
             if not test(value):

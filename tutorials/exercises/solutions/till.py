@@ -1,4 +1,4 @@
-"""3.2 A till that closes at midnight: it wakes at each midnight before the next sale, and says so."""
+"""3.2 A till that closes at midnight: it wakes at each midnight before the next sale, and announces it."""
 
 import trio
 
@@ -7,7 +7,7 @@ import pullstream as ps
 
 @ps.source
 async def till(ctx, sales):
-    """Sales as they are made; a day is over at midnight."""
+    """Yield sales as they are made; announce the end of each day at midnight."""
     today = 0
     for hour, item in sales:
         while today < hour // 24:

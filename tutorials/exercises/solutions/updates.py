@@ -1,4 +1,4 @@
-"""10.4 What the tracker is told: in every move first what is new, and then what it came of is taken away."""
+"""10.4 Updates for the tracker: in every move, additions first, and then the removal of their cause."""
 
 MOVES = [
     [("next", 0, 1), ("till", 1, 1), ("till", 0, -1)],

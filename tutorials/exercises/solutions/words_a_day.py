@@ -1,10 +1,10 @@
-"""0.1 Words a day: every line at its day, a word at a time, and one number a day when it is complete."""
+"""0.1 Words a day: every line at its day, split into words, and one number per day when it is complete."""
 
 import pullstream as ps
 
 
 def words_a_day(lines):
-    """A pipeline from lines to how many words a day has."""
+    """Return a pipeline from lines to the number of words per day."""
     return ps.pipe(
         ps.values(lines, time=lambda line: line[0]),
         ps.flat_map(lambda line: line[1].split()),

@@ -5,3 +5,4 @@ from pullstream.checkout import beside
 beside("timely")
 
 from timely.theory.model import *  # noqa: E402, F403
+from timely.theory.model import __all__, __dir__  # noqa: E402, F401

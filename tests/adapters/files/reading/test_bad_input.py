@@ -29,7 +29,7 @@ def test_a_row_of_too_many_fields(put, failing):
 
     assert got == [(1, 2), (3, 4)]
     assert (error.path, error.line) == (str(path), 4)
-    told = "CSV parse error: Expected 2 columns, got 3: 5,6,7; look at delimiter and quotes (or say on_error=)"
+    told = "CSV parse error: Expected 2 columns, got 3: 5,6,7; check delimiter and quotes (or set on_error=)"
     assert str(error) == f"{path}:4: {told}"
     assert "read_csv, composed at" in error.__notes__[0]
 
@@ -69,7 +69,7 @@ def test_bad_lines_go_to_a_sink(put, read):
 
     assert read(source) == [{"a": 1}, {"a": 2}]
     assert parts(bad) == [(b"nothing", 2)]
-    assert "is no JSON: Expecting value, at column 1" in str(bad[0].error)
+    assert "is not valid JSON: Expecting value, at column 1" in str(bad[0].error)
 
 
 def test_an_open_quote_swallows_nothing(put, read):
@@ -88,8 +88,8 @@ def test_a_value_that_does_not_fit_later(put, failing):
 
     assert got == [(1,), (2,), (3,)]
     assert error.line == 5
-    assert "; name in schema= a type that fits all values: what it does not name" in str(error)
-    assert str(error).endswith("(or say on_error=)")
+    assert "; name a type in schema= that fits all values" in str(error)
+    assert str(error).endswith("(or set on_error=)")
 
 
 @pytest.mark.parametrize("line", ["4,5,6", "no,5", "\xff,5"])
@@ -123,7 +123,7 @@ def test_what_is_wrong_with_an_object_names_its_line_once(put, failing):
 
     _, error = failing(files.read_jsonl(path, as_="rows"), files.FileReadError)
 
-    assert "do not go together: JSON parse error: Column(/x) changed from number to string; say schema=" in str(error)
+    assert "types do not match: JSON parse error: Column(/x) changed from number to string; give schema=" in str(error)
 
 
 def test_a_long_value_is_told_in_part(put, failing):
@@ -171,7 +171,7 @@ def test_a_table_of_objects_gets_no_advice_for_csv(put, failing):
     """Two objects in a line are wrong, and no option of CSV's helps."""
     _, error = failing(files.read_jsonl(put("a.jsonl", '{"x": 1}{"x": 2}\n'), as_="rows"), files.FileReadError)
 
-    assert "the row does not end where the line does" in str(error)
+    assert "the row does not end at the end of its line" in str(error)
     assert "ParseOptions" not in str(error)
 
 
@@ -184,7 +184,7 @@ def test_invalid_utf8(reader, put, failing):
 
     assert len(got) == 1
     assert error.line == 2
-    assert "is no UTF-8: byte 4 of the line is 0xe9; say encoding= (or say on_error=)" in str(error)
+    assert "is not valid UTF-8: byte 4 of the line is 0xe9; set encoding= (or set on_error=)" in str(error)
 
 
 @pytest.mark.parametrize("end", [-1, -8, -300, 5])
@@ -233,7 +233,7 @@ def test_a_parquet_file_that_is_cut_off(size, folder, put, failing, read):
     got, error = failing(files.read_parquet(path), files.FileReadError)
 
     assert got == []
-    assert str(error).startswith(f"{path}: is no Parquet file that can be read: ")
+    assert str(error).startswith(f"{path}: is not a readable Parquet file: ")
     first, *rest = read(files.read_parquet([path, good], on_error="result", as_="tuples"))
     assert first.value == str(path)
     assert rest == [(n,) for n in range(1000)]
@@ -267,7 +267,7 @@ def test_an_arrow_file_that_is_cut_off(kind, folder, put, failing):
     got, error = failing(files.read_arrow(path, as_="tuples"), files.FileReadError)
 
     assert got == ([] if kind == "file" else [(n,) for n in range(1000)])
-    assert str(error).startswith(f"{path}: is no Arrow IPC")
+    assert str(error).startswith(f"{path}: is not readable Arrow IPC")
 
 
 def test_files_of_other_columns(put, failing, read):
@@ -277,7 +277,9 @@ def test_files_of_other_columns(put, failing, read):
     got, error = failing(files.read_csv(paths, as_="tuples"), files.FileReadError)
 
     assert got == [(1, 2)]
-    assert str(error).startswith(f"{paths[1]}: has no column 'y' and has more: 'z', other than {paths[0]} before it")
+    assert str(error).startswith(
+        f"{paths[1]}: has no column 'y' and has additional columns: 'z', unlike {paths[0]} before it"
+    )
     assert "columns=[...]" in str(error)
     assert read(files.read_csv(paths, as_="tuples", columns=["x"])) == [(1,), (4,)]
     assert read(files.read_csv([paths[0], put("c.csv", "y,x\n5,6\n")], as_="tuples")) == [(1, 2), (6, 5)]
@@ -290,11 +292,11 @@ def test_parquet_files_of_other_types(folder, failing, read):
 
     _, error = failing(files.read_parquet(folder), files.FileReadError)
 
-    assert "b.parquet: the column 'x' is double, and int64 in " in str(error)
+    assert "b.parquet: the column 'x' is double, but int64 in " in str(error)
     assert "schema={'x': 'int64'}" in str(error)
     assert read(files.read_parquet(folder, as_="tuples", schema={"x": "float64"})) == [(1.0,), (1.5,)]
     _, error = failing(files.read_parquet(folder, schema={"x": "int32"}), files.FileReadError)
-    assert "does not fit into schema=" in str(error)
+    assert "does not match schema=" in str(error)
 
 
 def test_json_of_other_types_and_members(put, read):
@@ -326,9 +328,9 @@ def test_columns_that_are_not_there(kind, on_error, put, folder, failing):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('{"x": 2, "y": 3}', "it has no member 'day', which time= names; it has 'x', 'y'; look at time="),
+        ('{"x": 2, "y": 3}', "it has no member 'day', which time= names; it has 'x', 'y'; check time="),
         ('{"day": null}', "'day', which time= names, is null"),
-        ("[1]", "it is no object, and time= names a member, 'day'"),
+        ("[1]", "it is not an object, but time= names a member, 'day'"),
     ],
 )
 def test_a_value_whose_time_is_not_there(line, told, put, failing, read):
@@ -347,8 +349,8 @@ def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
     text = "".join(json.dumps({"day": day}) + "\n" for day in rows)
     path = put("a.jsonl", text)
     source = files.read_jsonl(path, time="day", as_=as_, on_error="skip")
-    _, error = failing(source, ps.CapabilityError)
-    assert str(error).startswith(f"{path}:5: goes back in time, to 1 after 2. Sort what is read, or read it without ")
+    _, error = failing(source, ps.errors.CapabilityError)
+    assert str(error).startswith(f"{path}:5: goes back in time, to 1 after 2. Sort the input, or read it without ")
     below = ps.stamp(lambda row: row["day"] or 2, lateness=1)
     assert len(read(ps.pipe(files.read_jsonl(path), below))) == len(rows)
 
@@ -356,7 +358,7 @@ def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
 @pytest.mark.parametrize("path", ["x.jsonl", "in/*.ndjson", "x.jsonl.gz", ["a.csv", "b.jsonl"]])
 def test_json_lines_are_no_csv(path):
     """They would be read, without an error, as rows of nonsense."""
-    with pytest.raises(ps.CompositionError, match=r"which is JSON Lines: read_jsonl reads it"):
+    with pytest.raises(ps.CompositionError, match=r"which is JSON Lines: use read_jsonl"):
         files.read_csv(path)
     for fine in ("x.jsonl.csv", "jsonl", "x.jsonl/*", "x.jsonl.csv.gz"):
         files.read_csv(fine)
@@ -365,7 +367,7 @@ def test_json_lines_are_no_csv(path):
 def test_columns_of_one_name(put, failing):
     """No row could tell them apart."""
     _, error = failing(files.read_csv(put("a.csv", "x,x\n1,2\n")), files.FileReadError)
-    assert "has several columns of one name: 'x'" in str(error)
+    assert "has several columns with the same name: 'x'" in str(error)
 
 
 def test_a_relative_path_is_told_with_where_it_was_looked_for(folder, monkeypatch, failing):
@@ -373,7 +375,7 @@ def test_a_relative_path_is_told_with_where_it_was_looked_for(folder, monkeypatc
     monkeypatch.chdir(folder)
     for given, told in (
         ("in/tills.csv", f"in/tills.csv: does not exist, looked for as {folder}/in/tills.csv"),
-        ("../*.csv", f"../*.csv: matches no file, looked for as {folder}/../*.csv; look at the pattern, or wait"),
+        ("../*.csv", f"../*.csv: matches no file, looked for as {folder}/../*.csv; check the pattern, or wait"),
         (f"file://{folder}/tills.csv", f"file://{folder}/tills.csv: does not exist"),
     ):
         _, error = failing(files.read_text(given), files.NoFilesError)
@@ -393,9 +395,9 @@ def test_there_is_no_such_file(folder, put, failing):
     put("sub/deep/_part", "x")
     for path, told in (
         ("nothing.csv", "does not exist"),
-        ("*.csv", "matches no file; look at the pattern"),
-        ("sub", "is a folder with no files in it"),
-        ("s*", f"matches folders and no file; to read what is in them, write {folder}/s*/*"),
+        ("*.csv", "matches no file; check the pattern"),
+        ("sub", "is a folder without files"),
+        ("s*", f"matches only folders; to read the files in them, write {folder}/s*/*"),
         ("sub/deep/_part/x", ""),
     ):
         got, error = failing(files.read_text(folder / path), files.NoFilesError if told else Exception)
@@ -420,7 +422,7 @@ def test_a_file_that_vanishes_before_it_is_read(put, failing):
     got, error = failing(source, files.FileChangedError)
 
     assert got == ["one"]
-    assert str(error) == f"{paths[1]}: was there, and is not any more: keep files until they have been read"
+    assert str(error) == f"{paths[1]}: no longer exists: keep files until they have been read"
 
 
 def test_what_is_in_front_of_the_end_of_a_shortened_table_comes(put, failing):
@@ -443,7 +445,7 @@ def test_a_file_that_is_shortened_while_it_is_read(put, failing):
     got, error = failing(ps.pipe(source, ps.tap(lambda _: next(cut, int)())), files.FileChangedError)
 
     assert len(got) == 50_000
-    assert "had 500,000 bytes, and ended after 250,000: it was shortened while it was read" in str(error)
+    assert "had 500,000 bytes, but ended after 250,000: it was truncated while it was read" in str(error)
 
 
 def test_what_the_file_system_refuses_is_no_matter_of_policy(put, failing):
@@ -503,7 +505,7 @@ def test_an_archive_that_is_in_this_folder(folder, read, monkeypatch):
     with zipfile.ZipFile("good.zip", "w") as archive:
         archive.writestr("a.txt", "one\n")
     assert read(files.read_text("zip://*.txt::good.zip")) == ["one"]
-    with pytest.raises(ps.CompositionError, match="fsspec knows no nosuch://"):
+    with pytest.raises(ps.CompositionError, match="fsspec has no file system for nosuch://"):
         files.read_text("zip://*.txt::nosuch")
 
 
@@ -513,7 +515,7 @@ def test_archives_that_are_none(folder, put, failing, read):
     assert "no.zip: does not exist" in str(error)
     put("bad.zip", "no archive")
     _, error = failing(files.read_text(f"zip://*.txt::{folder}/bad.zip"), files.FileReadError)
-    assert "bad.zip: cannot be opened: the file is no zip archive" in str(error)
+    assert "bad.zip: cannot be opened: the file is not a zip archive" in str(error)
     with zipfile.ZipFile(folder / "good.zip", "w") as archive:
         archive.writestr("2026-01-02.txt", "two\n")
         archive.writestr("2026-01-01.txt", "one\n")
@@ -541,24 +543,24 @@ def test_urls(read):
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: files.read_text(3), "reads a path, or a list of paths, and got 3"),
+        (lambda: files.read_text(3), "needs a path or a list of paths, and got 3"),
         (lambda: files.read_text([]), "got an empty list of paths"),
-        (lambda: files.read_text([b"x"]), "got b'x', which is no path"),
-        (lambda: files.read_text(""), "got '', which is no path"),
-        (lambda: files.read_text("nosuch://x"), "fsspec knows no nosuch://"),
-        (lambda: files.read_text("x", encoding="utf-9"), "got encoding='utf-9', which Python does not know"),
-        (lambda: files.read_text("x", compression="rar"), "got compression='rar': it is 'infer', None, or one of"),
-        (lambda: files.read_text("x", folow=True), "got folow=, which it does not know"),
+        (lambda: files.read_text([b"x"]), "got b'x', which is not a path"),
+        (lambda: files.read_text(""), "got '', which is not a path"),
+        (lambda: files.read_text("nosuch://x"), "fsspec has no file system for nosuch://"),
+        (lambda: files.read_text("x", encoding="utf-9"), "got encoding='utf-9', which Python does not support"),
+        (lambda: files.read_text("x", compression="rar"), "got compression='rar': it must be 'infer', None, or one of"),
+        (lambda: files.read_text("x", folow=True), "does not have the option folow="),
         (lambda: files.read_text("x", every=0), "needs a positive number of seconds as its every"),
         (lambda: files.read_text("x", block_size=0), "needs a whole number of at least 1 as its block_size"),
         (lambda: files.read_text("x", time=3), "needs a callable as its time"),
         (lambda: files.read_text("x", on_error="ignore"), "got on_error='ignore'"),
         (lambda: files.read_csv("x", as_="lists"), "got as_='lists'"),
-        (lambda: files.read_csv("x", columns="ab"), "needs a list of columns' names"),
+        (lambda: files.read_csv("x", columns="ab"), "needs columns= to be a list of distinct column names"),
         (lambda: files.read_csv("x", columns=["a"], time="b"), "got time='b', which is not among the columns ('a',)"),
         (
             lambda: files.read_csv("x", schema={"a": "number"}),
-            "No type alias for number; it is a mapping of columns to Arrow types",
+            "No type alias for number; use a mapping of column names to Arrow types",
         ),
         (lambda: files.read_csv("x", parse_options={}), "needs a pyarrow.csv.ParseOptions as its parse_options"),
         (lambda: files.read_csv("x", delimiter=", "), "got {'delimiter': ', '}"),
@@ -566,7 +568,7 @@ def test_urls(read):
             lambda: files.read_csv("x", parse_options=pc.ParseOptions(newlines_in_values=True, escape_char="\\")),
             "newlines_in_values and an escape_char together",
         ),
-        (lambda: files.read_jsonl("x", schema={"a": "int64"}), "got schema= for dicts"),
+        (lambda: files.read_jsonl("x", schema={"a": "int64"}), "got schema=, which does not apply to dicts"),
         (lambda: files.name_time("("), "needs a regular expression: '('"),
         (lambda: files.path_time("x"), "needs a callable as its function"),
     ],

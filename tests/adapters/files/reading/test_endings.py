@@ -121,7 +121,7 @@ async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder
     path = put("a.txt", "x\n" * 1000)
     fs = held(fsspec.filesystem("file"))
     pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())
-    with pytest.raises(ps.ReleaseTimeout, match="read_text"):
+    with pytest.raises(ps.errors.ReleaseTimeout, match="read_text"):
         async with pipeline.open(release_timeout=0.05) as running:
             await until(fs.waiting.is_set)
             await running.abort()

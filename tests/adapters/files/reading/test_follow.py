@@ -98,7 +98,7 @@ async def test_a_file_of_an_earlier_time(following):
     """Is too late, which is said with its name."""
     rename_into(following, "2.log", "b\n")
     run = Followed(files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK))
-    with pytest.raises(ps.CapabilityError, match=r"1\.log: goes back in time, to 1 after 2.*restamp"):
+    with pytest.raises(ps.errors.CapabilityError, match=r"1\.log: goes back in time, to 1 after 2.*map_time"):
         async with run.open() as running:
             await running.progress.completed(1)
             rename_into(following, "1.log", "a\n")
@@ -121,9 +121,9 @@ async def test_times_of_rows_go_on_from_file_to_file(following, until):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda path: rename_into(path.parent, path.name, "x\n"), r"had 4 bytes when .* whole, and has 2 now"),
-        (lambda path: rename_into(path.parent, path.name, "x\n" * 3), r"had 4 bytes when .* whole, and has 6 now"),
-        (lambda path: os.utime(path, (1, 1)), r"was written again after it had been found whole"),
+        (lambda path: rename_into(path.parent, path.name, "x\n"), r"had 4 bytes when .* complete, and has 2 now"),
+        (lambda path: rename_into(path.parent, path.name, "x\n" * 3), r"had 4 bytes when .* complete, and has 6 now"),
+        (lambda path: os.utime(path, (1, 1)), r"was written again after it was found complete"),
     ],
 )
 async def test_a_file_that_shrinks_or_changes_while_followed(change, told, following, until):
@@ -167,7 +167,7 @@ async def test_a_glob_and_a_list_are_followed(following):
 async def test_values_of_files_that_come_late(following):
     """What the message advises works: times of the values in place of the files', with some lateness."""
     rename_into(following, "2.jsonl", '{"day": 2}\n')
-    below = ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda row: row["day"], lateness=1))
+    below = ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda row: row["day"], lateness=1))
     run = Followed(ps.pipe(files.read_jsonl(following, **QUICK), below))
     async with run.open() as running:
         await running.progress.completed(0)

@@ -42,7 +42,7 @@ class TestJoined:
     def test_joined_files_are_refused(self, reader, make, options, counts, put, read):
         """Whichever is larger, and of files without rows, too."""
         path = put("data", b"".join(make(list(range(count)), **options) for count in counts))
-        with pytest.raises(FileReadError, match="is more than one .* file, one behind the other"):
+        with pytest.raises(FileReadError, match="consists of several .* files joined end to end"):
             read(reader(path))
 
     @pytest.mark.parametrize("count", [0, 1, 5, 900])

@@ -61,7 +61,7 @@ def test_rows_are_answered_at_once_each_at_its_time(form, put, limit):
 def test_what_comes_before_a_time_that_goes_back_is_answered(form, put):
     """The rows before it, each at its time, and then the failure; none after it (R8)."""
     seen = []
-    with pytest.raises(ps.CapabilityError, match="goes back in time, to 4 after 5"):
+    with pytest.raises(ps.errors.CapabilityError, match="goes back in time, to 4 after 5"):
         ps.run(ps.pipe(READERS[form](put, [1, 2, 3, 5, 4, 6], time="t"), answers(seen)), check=True)
     assert [t for each in seen for t in each.times] == [1, 2, 3, 5]
 

@@ -176,7 +176,7 @@ def test_a_link_under_the_name_of_a_folder(target, late, precious, tmp_path, mon
     told = "0 is a link, so .* would be in another folder than the target says"
     if late:
         monkeypatch.setattr(Local, "_check_above", lambda *_: None)
-        told = "Not a directory, so write_text cannot write to .*; give another target"
+        told = "Not a directory, so write_text cannot write to .*; write to another target"
     with pytest.raises((files.FileTargetError, NotADirectoryError), match=told):
         written("a", files.write_text(out / target, key=lambda _: "0"))
     assert [path.name for path in out.iterdir()] == ["0"]
@@ -215,7 +215,9 @@ def test_another_file_in_the_place_of_one_that_grows(size, longer, tmp_path):
     os.link(thesis, tmp_path / "all.txt")
     there = thesis.read_bytes()
     assert len(there) > size
-    with pytest.raises(files.FileTargetError, match=r"all\.txt is not what the run that is resumed had written"):
+    with pytest.raises(
+        files.FileTargetError, match=r"all\.txt is not the file that the run that is resumed had written"
+    ):
         ps.run(ps.pipe(source, write), journal=tmp_path / "journal", limit=1)
     assert thesis.read_bytes() == there
 
@@ -237,7 +239,7 @@ def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
 def test_values_with_times_are_no_manifest(given, tmp_path):
     """They are not replaced, though they begin like one."""
     (tmp_path / "m").write_bytes(given)
-    with pytest.raises(files.FileTargetError, match="m is a file of another kind, and would be replaced"):
+    with pytest.raises(files.FileTargetError, match="m is not a manifest, and the manifest would replace it"):
         written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))
     assert (tmp_path / "m").read_bytes() == given
 
@@ -250,7 +252,7 @@ def test_under_the_names_of_a_manifest(plant, name, precious, tmp_path):
     out.mkdir()
     plant(out / name, precious)
     before = state(out)
-    with pytest.raises(files.FileTargetError, match=f"{name} is .*, and would be replaced by the manifest"):
+    with pytest.raises(files.FileTargetError, match=f"{name} is .*, and the manifest would replace it"):
         written("a", files.write_text(out / "{time}.txt", manifest=out / "manifest"))
     if name == "manifest":
         assert state(out) == before

@@ -28,7 +28,7 @@ def stopping(n):
 
 
 def aside(path):
-    return ps.pipe(ps.map(lambda failed: str(failed.error)), ps.epochs(1), files.write_text(path))
+    return ps.pipe(ps.map(lambda failed: str(failed.error)), ps.stamp_epochs(1), files.write_text(path))
 
 
 def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):

@@ -53,7 +53,7 @@ def test_csv_has_one_header(tmp_path):
 def test_other_columns_do_not_fit(tmp_path):
     """A later time with other columns is an error; the times before stay."""
     rows = [{"n": 1}, {"n": 11, "m": 1}]
-    with pytest.raises(files.SchemaError, match=r'columns are "n", and those of its next time "n","m"'):
+    with pytest.raises(files.SchemaError, match=r'columns are "n", but those of its next time are "n","m"'):
         written(rows, files.write_csv(tmp_path / "all.csv"), time=lambda row: of_day(row["n"]))
     assert content(tmp_path) == {"all.csv": b'"n"\n1\n'}
 
@@ -61,7 +61,7 @@ def test_other_columns_do_not_fit(tmp_path):
 async def test_somebody_else_writes_to_the_file(tmp_path, autojump_clock):
     """A file that has another length than what was written is not written to."""
     out = tmp_path / "all.txt"
-    with pytest.raises(files.FileTargetError, match="somebody else writes to it"):
+    with pytest.raises(files.FileTargetError, match="another program writes to it"):
         async with ps.pipe(ps.values("ab", time=ord), files.write_text(out)).open(limit=1) as running:
             await running.progress.completed(ord("a"))
             out.write_text("gone")

@@ -80,6 +80,7 @@ async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path,
         if place == "source":
             raise failure
         yield ps.Batch(2, [{"day": 2, "bad": True}])
+        await trio.sleep(1)  # a branch may be ahead of another by what comes at once
         yield ps.Batch(3, [{"day": 3}])
 
     def check(row):
@@ -115,7 +116,7 @@ async def test_an_abort_leaves_whole_files_only(tmp_path, autojump_clock):
         yield ps.Batch(2, [2])
         await trio.sleep_forever()
 
-    with pytest.raises(ps.Abandoned):
+    with pytest.raises(ps.errors.Abandoned):
         async with ps.pipe(source(), files.write_jsonl(tmp_path / "{time}.jsonl")).open() as running:
             await running.progress.completed(1)
             await running.abort()
@@ -164,7 +165,7 @@ def test_a_target_that_cannot_name_files_is_refused_when_composing(target):
 @pytest.mark.parametrize("time", ["a/b", "", ".", "..", "a\0b"])
 def test_a_time_that_would_lead_elsewhere_is_refused(time, tmp_path):
     """A time is part of a file's name, not of a path."""
-    with pytest.raises(files.FileTargetError, match="cannot be part of a file's name"):
+    with pytest.raises(files.FileTargetError, match="cannot be part of a file name"):
         ps.run(ps.pipe(ps.values([1], time=lambda _: time), files.write_jsonl(tmp_path / "{time}.jsonl")))
     assert names(tmp_path) == []
 

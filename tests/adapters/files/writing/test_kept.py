@@ -29,6 +29,7 @@ def kept_while(tmp_path, target, times):
     return made, max(kept, default=0), waiting[-1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", ["{time}.jsonl", "all.jsonl"])
 def test_times_that_are_over_are_in_the_journal_alone(tmp_path, target):
     """And a later run has them from there."""

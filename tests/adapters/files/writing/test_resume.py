@@ -65,7 +65,7 @@ def undisturbed(tmp_path_factory):
     return outcome(folder), named(result, folder)
 
 
-@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [43, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_operation_fails_in_turn_with_a_journal(step, undisturbed, tmp_path, monkeypatch):
     """One failure after another, each in a run that goes on from the last, at every distance."""
     expected, result = undisturbed
@@ -111,7 +111,8 @@ print("finished")
 )
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_killed_over_and_over(seed, undisturbed, tmp_path):
     """kill -9 until a run comes to its end: nothing lost, nothing twice, the same bytes."""
     inputs(tmp_path)
@@ -166,7 +167,7 @@ def test_a_growing_file_that_somebody_shortened(change, tmp_path):
     """Is refused with an explanation, for what was there cannot be had again."""
     stopped(tmp_path, 7)
     change(tmp_path / "all")
-    with pytest.raises(files.FileTargetError, match="had written 12: somebody has changed it"):
+    with pytest.raises(files.FileTargetError, match="had written 12: another program changed it"):
         ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1"))
 
 
@@ -178,7 +179,7 @@ def test_times_without_an_order_and_a_growing_file(tmp_path):
     source = ps.merge(one, other)
     pipeline = ps.pipe(source, files.write_text(tmp_path / "all"))
     assert ps.run(pipeline) == [tmp_path / "all"]
-    with pytest.raises(ps.JournalError, match="sort_by_time"):
+    with pytest.raises(ps.errors.JournalError, match="sort_by_time"):
         ps.run(pipeline, journal=tmp_path / "j")
     apart = ps.pipe(source, files.write_text(tmp_path / "{time}"))
     assert len(ps.run(apart, journal=tmp_path / "k")) == 2
@@ -238,6 +239,6 @@ def test_a_file_that_was_taken_away_is_told_of(tmp_path, caplog):
     assert told(3) == told(4) == []
     (tmp_path / "1.jsonl").unlink()
     (said,) = told(5)
-    assert f"{tmp_path}/1.jsonl, made by an earlier run with this journal, is not there any more" in said
+    assert f"{tmp_path}/1.jsonl, made by an earlier run with this journal, no longer exists" in said
     (tmp_path / "0.jsonl").unlink()
     assert "0.jsonl (and 1 more), made by an earlier run" in told(5)[0]

@@ -86,7 +86,7 @@ def test_a_folder_in_the_way(tmp_path):
 def test_a_file_where_a_folder_is_needed(tmp_path):
     """Is said at once."""
     (tmp_path / "0").write_text("taken")
-    with pytest.raises(files.FileTargetError, match=r"0 is a file, so .* cannot be in it"):
+    with pytest.raises(files.FileTargetError, match=r"0 is a file, so it cannot contain"):
         written(["a"], files.write_text(tmp_path / "{time}" / "a.txt"))
 
 
@@ -177,13 +177,13 @@ def test_keys_that_are_a_dictionary(tmp_path):
 
 def test_what_cannot_be_a_key(tmp_path):
     """A list cannot; the error says what can."""
-    with pytest.raises(TypeError, match=r"\[1\] \(list\) is no key: have a function as key= make text or a number"):
+    with pytest.raises(TypeError, match=r"\[1\] \(list\) cannot be a key: key= must return text or a number"):
         written([{"k": [1]}], files.write_jsonl(tmp_path / "{key}.jsonl", key="k"))
 
 
 def test_a_key_that_is_no_whole_text(tmp_path):
     """Half a character is no name."""
-    with pytest.raises(files.FileTargetError, match="write_text: the time 0 and .*cannot be part of a file's name"):
+    with pytest.raises(files.FileTargetError, match="write_text: the time 0 and .*cannot be part of a file name"):
         written(["\ud800"], files.write_text(tmp_path / "{time}{key}", key=str))
 
 
@@ -191,7 +191,7 @@ def test_a_key_that_is_no_whole_text(tmp_path):
     ("error", "told"),
     [
         (TimeoutError(), "TimeoutError, so it does not"),
-        (OSError(errno.ENOSPC, "No space"), "[Errno 28] No space, so it does not; make room there"),
+        (OSError(errno.ENOSPC, "No space"), "[Errno 28] No space, so it does not; free some space"),
         (ssl.SSLError(1, "certificate verify failed"), "certificate verify failed, so it does not"),
         (socket.gaierror(socket.EAI_NONAME, "unknown"), "unknown, so it does not"),
     ],
@@ -209,9 +209,13 @@ def test_advice_is_for_what_happened(error, told):
 @pytest.mark.parametrize(
     ("target", "kind", "told"),
     [
-        ("file/{time}.txt", FileExistsError, "File exists, so {}; give another target, or move away"),
-        ("file/in/{time}.txt", FileExistsError, "File exists, so {}; give another target, or move away"),
-        ("x" * 300 + "/{time}.txt", OSError, "File name too long, so {}; give a target, times and keys whose names"),
+        ("file/{time}.txt", FileExistsError, "File exists, so {}; write to another target, or move the existing"),
+        ("file/in/{time}.txt", FileExistsError, "File exists, so {}; write to another target, or move the existing"),
+        (
+            "x" * 300 + "/{time}.txt",
+            OSError,
+            "File name too long, so {}; use a target, times and keys with shorter names",
+        ),
     ],
 )
 def test_what_the_file_system_refuses_is_told_with_the_target(target, kind, told, tmp_path, monkeypatch):
@@ -238,7 +242,7 @@ def test_a_file_system_that_refuses_later(tmp_path, monkeypatch):
             target = str(tmp_path / "{time}.txt")
             with pytest.raises(PermissionError) as caught:
                 written(["a"], files.write_text(target))
-        told = f"Permission denied, so write_text cannot write to {target!r}; write where this user may, or change"
+        told = f"Permission denied, so write_text cannot write to {target!r}; write to a place where"
         assert str(caught.value).startswith(f"[Errno {errno.EACCES}] {told}")
         assert str(caught.value).endswith(": 'there'")
 
@@ -247,7 +251,9 @@ def test_a_manifest_that_cannot_be_written(tmp_path, monkeypatch):
     """Is told of, and not the target."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("taken")
-    with pytest.raises(OSError, match="so write_text cannot write its manifest, 'file/manifest'; give another target"):
+    with pytest.raises(
+        OSError, match="so write_text cannot write its manifest, 'file/manifest'; write to another target"
+    ):
         written(["a"], files.write_text("{time}", manifest="file/manifest"))
 
 
@@ -255,7 +261,7 @@ def test_a_manifest_that_cannot_be_written(tmp_path, monkeypatch):
 def test_what_is_no_file_is_not_replaced(tmp_path):
     """A pipe, or a device as /dev/null, would be gone for all others."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(files.FileTargetError, match="pipe is a device or a pipe, and a file would take its place"):
+    with pytest.raises(files.FileTargetError, match="pipe is a device or a pipe, which a file would replace"):
         written(["a"], files.write_text(tmp_path / "pipe"))
     assert (tmp_path / "pipe").is_fifo()
 
@@ -263,11 +269,11 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ("out/", "got the target 'out/', which names no file"),
-        ("a\0{time}", "which names no file"),
-        ("{time}/../all.txt", "behind a field leads out of the folder that the field names"),
-        ("{{{time}}}/a{key}/..", "behind a field leads out of the folder that the field names"),
-        ("nosuch://{time}", "fsspec knows no nosuch://"),
+        ("out/", "got the target 'out/', which does not name a file"),
+        ("a\0{time}", "which does not name a file"),
+        ("{time}/../all.txt", "after a field leads out of the folder that the field names"),
+        ("{{{time}}}/a{key}/..", "after a field leads out of the folder that the field names"),
+        ("nosuch://{time}", "fsspec has no file system for nosuch://"),
     ],
 )
 def test_targets_that_mean_nothing(target, told):
@@ -304,7 +310,7 @@ def test_a_bucket_that_is_not_there(monkeypatch):
         raise FileNotFoundError("The specified bucket does not exist")
 
     monkeypatch.setattr(fsspec.get_filesystem_class("memory"), "put_file", refuse)
-    told = "^The specified bucket does not exist, so write_text cannot write to 'memory://b/{time}'; the disk"
+    told = "^The specified bucket does not exist, so write_text cannot write to 'memory://b/{time}'; its disk"
     with pytest.raises(FileNotFoundError, match=told):
         written(["a"], files.write_text("memory://b/{time}"))
 
@@ -364,9 +370,9 @@ def test_days_of_a_month_are_made_one_time(tmp_path):
     """A month's file cannot be a day's; the message says what to do, and that works."""
     days = ps.values([dt.date(2026, 3, 2), dt.date(2026, 3, 3), dt.date(2026, 4, 1)], time=lambda day: day)
     write = files.write_jsonl(f"{tmp_path}/{{time:%Y-%m}}.jsonl")
-    with pytest.raises(files.FileTargetError, match=r"would share the file .*: ps\.restamp\(lambda time: "):
+    with pytest.raises(files.FileTargetError, match=r"would share the file .*: ps\.map_time\(lambda time: "):
         ps.run(ps.pipe(days, write))
-    paths = ps.run(ps.pipe(days, ps.restamp(lambda day: day.replace(day=1)), write))
+    paths = ps.run(ps.pipe(days, ps.map_time(lambda day: day.replace(day=1)), write))
     assert [(path.name, path.read_text().count("\n")) for path in paths] == [("2026-03.jsonl", 2), ("2026-04.jsonl", 1)]
 
 

@@ -5,7 +5,7 @@ import pytest
 import pullstream as ps
 from adapters import spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture

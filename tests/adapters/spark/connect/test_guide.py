@@ -11,7 +11,7 @@ from adapters import spark
 pytestmark = pytest.mark.spark
 
 GUIDE = (Path(__file__).parents[4] / "tutorials/site/pages/guides/spark.md").read_text()
-TABLE = GUIDE.split("| through Spark Connect | |\n| --- | --- |\n")[1].split("\n\n")[0].splitlines()
+TABLE = GUIDE.split("| module | through Spark Connect |\n| --- | --- |\n")[1].split("\n\n")[0].splitlines()
 
 
 def test_the_table_is_of_everything():

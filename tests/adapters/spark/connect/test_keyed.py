@@ -8,7 +8,7 @@ import pullstream as ps
 from adapters import spark
 from tests.adapters.spark.executing.program import ROCKSDB, SECOND
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pullstream as ps
 from tests.adapters.spark.streaming.conftest import Landing
 from tests.adapters.spark.streaming.program import counting
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[4]
 SECONDS = 3.0

@@ -29,6 +29,7 @@ def test_rows_in_order(frame):
     assert read(frame, as_="tuples") == [tuple(row) for row in frame.collect()]
 
 
+@pytest.mark.slow
 def test_types(remote):
     """Values are what they are in a classic session: instants in UTC, whatever the session's time zone."""
     remote.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
@@ -48,6 +49,7 @@ def test_types(remote):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_times(frame, remote):
     """Spark sorts by the time, and a time is complete when a later one has come; lateness sorts nothing."""
     counted = ps.pipe(spark.from_dataframe(frame, time="five"), ps.count_by_key(lambda row: row.five))
@@ -61,6 +63,7 @@ def test_times(frame, remote):
     assert read(remote.range(0).selectExpr("id", "id AS t"), time="t") == []
 
 
+@pytest.mark.slow
 def test_failures(frame, remote):
     """Spark's message arrives: of Java, and of a user's Python on the executors."""
     with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
@@ -74,6 +77,7 @@ def test_failures(frame, remote):
         read(frame.mapInArrow(failing, "id long"))
 
 
+@pytest.mark.slow
 def test_without_the_bridge_to_java(frame, monkeypatch):
     """Where Spark Connect's packages are installed alone there is no py4j: what fails is told all the same."""
     monkeypatch.setitem(sys.modules, "py4j.protocol", None)
@@ -94,6 +98,7 @@ def slowly(remote):
     return remote.range(0, 100_000, 1, 4).mapInArrow(slow, "id long")
 
 
+@pytest.mark.slow
 def test_enough_and_aborts(remote):
     """A stream that has enough, and one that is aborted, interrupt the server's operation at once."""
     assert [row.id for row in read(remote.range(0, 1_000_000, 1, 100), ps.take(3))] == [0, 1, 2]
@@ -106,6 +111,7 @@ def test_enough_and_aborts(remote):
     trio.run(abort)
 
 
+@pytest.mark.slow
 def test_what_spark_does_is_told(remote):
     """While nothing comes, the server's own progress says how far it is."""
     batches = ConnectBatches(slowly(remote))
@@ -131,6 +137,7 @@ def test_what_spark_does_is_told(remote):
     assert "0 of 4 tasks done" in told[0]
 
 
+@pytest.mark.slow
 def test_without_the_private_call(frame, monkeypatch):
     """Where PySpark lacks the call, its public one brings the same rows."""
     from pyspark.sql.connect.client import SparkConnectClient

@@ -53,6 +53,7 @@ except spark.SparkJobError as exc:
 """
 
 
+@pytest.mark.slow
 def test_a_new_one(server):
     """An address opens one, in the arguments or in the environment; where nobody is, that is said at once."""
     done = subprocess.run(
@@ -60,5 +61,5 @@ def test_a_new_one(server):
     )
     lines = done.stdout.splitlines()
     assert lines[:2] == ["7 3 True", "8 False"], done.stderr
-    assert "has no session: say where its server is" in lines[2]
+    assert "has no session: give the server's address" in lines[2]
     assert "cannot reach a Connect server at sc://127.0.0.1:1" in lines[3]

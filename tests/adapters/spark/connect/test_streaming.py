@@ -8,7 +8,7 @@ from adapters import spark
 from adapters.spark.connect import gate
 from tests.adapters.spark.streaming.conftest import Landing
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_program_that_is_not_heard_of(landing, monkeypatch):
         while landing.session.streams.active:  # noqa: ASYNC110 - in the server
             await trio.sleep(0.5)
 
-    with pytest.raises(spark.SparkStreamError, match="was not heard of for 2 seconds"):
+    with pytest.raises(spark.SparkStreamError, match="has sent no heartbeat for 2 seconds"):
         ps.run(ps.pipe(landing.source(), ps.map_async(slow, concurrency=1), ps.drain()))
     assert landing.commits == []
 
@@ -141,5 +141,5 @@ def test_no_shared_views(landing, monkeypatch):
         raise NotImplementedError("not on this platform")
 
     monkeypatch.setattr(DataFrame, "createOrReplaceGlobalTempView", refused)
-    with pytest.raises(ps.CompositionError, match=r"global temporary views, and its server has none \(not on this"):
+    with pytest.raises(ps.CompositionError, match=r"global temporary views, but its server has none \(not on this"):
         landing.source()

@@ -9,7 +9,7 @@ import pullstream as ps
 from adapters import files, spark
 from adapters.spark.connect import local
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SCHEMA = "n BIGINT, text STRING, at TIMESTAMP, day DATE"
 
@@ -56,12 +56,14 @@ class TestToDataframe:
             spark.to_dataframe(ps.values(["x"]), "n INT")
         monkeypatch.setattr(local, "MOST_BYTES", 1 << 20)
         with pytest.raises(ps.CompositionError, match=r"^to_dataframe\(\) at .*test_writing.py:\d+ got more than 1 MB"):
-            spark.to_dataframe(ps.count(), "n BIGINT")
+            spark.to_dataframe(ps.integers(), "n BIGINT")
 
 
 def test_register_source(remote):
     """A source by name is refused when composing, with what to do instead."""
-    with pytest.raises(ps.CompositionError, match=r"needs a classic session.*write_table writes what Spark may read"):
+    with pytest.raises(
+        ps.CompositionError, match=r"needs a classic session.*use write_table to write a table that Spark can read"
+    ):
         spark.register_source("sales", ps.values([1]), "n INT")
 
 

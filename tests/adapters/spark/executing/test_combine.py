@@ -1,6 +1,8 @@
 """`reduce_by_key` on the executors: the driver's result and Spark's own, as times complete."""
 
 import datetime as dt
+import pickle
+from collections import Counter
 
 import pytest
 
@@ -30,7 +32,7 @@ STATISTICS = ps.agg.several(
     mean=ps.agg.mean(lambda row: row.id),
     least=ps.agg.min(lambda row: row.id),
     median=ps.agg.quantile(0.5, lambda row: row.id),
-    distinct=ps.agg.distinct(lambda row: row.id % 100),
+    distinct=ps.agg.count_unique(lambda row: row.id % 100),
 )
 
 
@@ -88,6 +90,43 @@ def test_every_row_is_folded_once(frame, tmp_path):
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) == 10_000
 
 
+def test_spark_sorts_states_and_no_rows(frame):
+    """A partition is folded as it is read."""
+    source = spark.reduce_by_key(frame, ps.agg.count(), key=by_k, time="day")
+    plan = source.modules[0].args[0].frame._jdf.queryExecution().optimizedPlan().toString()
+    sorts, folds = plan.index("Sort"), plan.index("MapInArrow")
+    assert sorts < folds
+    assert "Sort" not in plan[folds:]
+
+
+def test_states_leave_after_so_many_rows(monkeypatch):
+    """However many keys and times there are, an executor keeps no more; what leaves is merged."""
+    import pyarrow as pa
+
+    from adapters.spark.executing import combining
+    from pullstream.authoring import Site
+
+    monkeypatch.setattr(combining, "ROWS", 300)
+    batches = [
+        pa.record_batch({"n": list(range(begin, begin + 100)), "time": [n % 7 for n in range(100)]})
+        for begin in range(0, 1000, 100)
+    ]
+    schema = pa.schema([("time", pa.int64()), ("states", pa.binary())])
+    plan = combining.CombiningPlan(ps.agg.count(), _third, "tuples", ("n",), "time", schema, "test", Site.here())
+    left = list(combining.run(pickle.dumps(plan), iter(batches)))
+    assert len(left) == 4
+    counts = Counter()
+    for part in left:
+        for row in part.to_pylist():
+            for key, count in pickle.loads(row["states"]):
+                counts[row["time"], key] += count
+    assert counts == Counter((n % 100 % 7, n % 3) for n in range(1000))
+
+
+def _third(row):
+    return row[0] % 3
+
+
 def test_without_a_time_everything_is_at_one(frame):
     """The whole frame by key."""
     found = results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k))
@@ -111,7 +150,7 @@ def test_batches_are_folded_as_well(frame):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"fold": ps.Fold(int, lambda n, _: n + 1)}, "give it Fold(..., merge="),
+        ({"fold": ps.Fold(int, lambda n, _: n + 1)}, "use Fold(..., merge="),
         ({"fold": "count"}, "needs a Fold"),
         ({"key": "k"}, "needs a callable as its key"),
         ({"df": [1]}, "needs a Spark DataFrame, and got [1] (list)"),
@@ -134,7 +173,9 @@ def test_a_stream_is_refused_in_its_own_name(session):
     """One without end, sorted or not."""
     stream = session.readStream.format("rate").load()
     for time in (None, "timestamp"):
-        with pytest.raises(ps.CompositionError, match=r"^reduce_by_key\(\) at .* got a streaming one$"):
+        with pytest.raises(
+            ps.CompositionError, match=r"^reduce_by_key\(\) at .* got a streaming one: use from_streaming$"
+        ):
             spark.reduce_by_key(stream, ps.agg.count(), key=by_k, time=time)
 
 
@@ -152,7 +193,7 @@ def test_a_failure_of_the_keys_function_is_the_users(frame):
 def test_a_row_without_a_time_is_named_by_the_times_own_column(session):
     """And not by a column that nobody has written."""
     frame = session.sql("SELECT * FROM VALUES (1, 'a'), (NULL, 'b') AS t(`the.day`, k)")
-    with pytest.raises(spark.SparkJobError, match=r"no time in 1 of the next \d rows: the\.day is null") as caught:
+    with pytest.raises(spark.SparkJobError, match=r"no time in 1 of the next \d rows: 'the\.day' is null") as caught:
         results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k, time="the.day"))
     assert "raised in reduce_by_key, composed at" in str(caught.value)
 

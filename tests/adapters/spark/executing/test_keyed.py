@@ -49,7 +49,7 @@ PARTS = [
     lambda dice: ps.filter(lambda value: value % 3),
     lambda dice: ps.flat_map(lambda value: [value, -value][: value % 3]),
     lambda dice: ps.map_async(asynchronously, concurrency=2),
-    lambda dice: ps.restamp(coarser(dice.choice([2, 5]) * SECOND)),
+    lambda dice: ps.map_time(coarser(dice.choice([2, 5]) * SECOND)),
     lambda dice: ps.reduce_by_time(ps.agg.sum()),
     lambda dice: ps.pipe(ps.reduce_by_key(ps.agg.max(), key=lambda value: value % 2), ps.map(lambda pair: pair[1])),
     lambda dice: ps.accumulate(ps.agg.sum()),
@@ -242,7 +242,7 @@ def test_what_other_transformers_have_kept_is_refused():
     keys, others = Keys(ps.accumulate(ps.agg.count())), Keys(ps.unique())
     keys.batch([("a", 1, 5)], 9)
     others.take_over(keys)
-    with pytest.raises(StateMismatch, match="the checkpoint holds what accumulate has kept.*and this is unique"):
+    with pytest.raises(StateMismatch, match="the checkpoint contains the state of accumulate .*but this is unique"):
         others.batch([("a", 11, 5)], 19)
 
 

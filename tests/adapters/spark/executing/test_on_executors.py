@@ -127,7 +127,7 @@ class TestResults:
         query = writer.option("checkpointLocation", str(tmp_path / "at")).start()
         assert query.awaitTermination(60)
         assert found(session.table("doubled")) == found(session.range(0, 200, 2))
-        with pytest.raises(ps.CompositionError, match="needs both by= and time="):
+        with pytest.raises(ps.CompositionError, match="give both by= and time="):
             source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long", time="id"))
 
     def test_empty_partitions_are_no_trouble(self, session):
@@ -222,7 +222,7 @@ class TestFailures:
         frame = session.range(0, 100, 1, 2).transform(
             spark.on_executors(ps.map(lambda row: "x" if row.id == 3 else row.id), schema="n long")
         )
-        told = r"(?s)RowError: the column 'n' is int64, and does not take 'x' \(str\).*raised in on_executors"
+        told = r"(?s)RowError: the column 'n' is int64, and cannot hold 'x' \(str\).*raised in on_executors"
         with pytest.raises(PythonException, match=rf"{told}, composed at {re.escape(__file__)}:\d+"):
             frame.collect()
 
@@ -240,7 +240,7 @@ class TestFailures:
         frame = session.range(3).transform(
             spark.on_executors(ps.map(lambda row: ps.run(ps.pipe(ps.values([row.id]), ps.first()))), schema="id long")
         )
-        with pytest.raises(spark.SparkJobError, match="starts a trio program, and this is one"):
+        with pytest.raises(spark.SparkJobError, match="starts a trio program, and one is running here"):
             ps.run(ps.pipe(spark.from_dataframe(frame, time="id"), ps.collect()))
 
 
@@ -251,7 +251,10 @@ class TestRefusals:
             (lambda: spark.on_executors(schema="a long"), "needs at least one transformer"),
             (lambda: spark.on_executors(ps.values([1]), schema="a long"), r"part 1, values\(\[1\]\), is a source"),
             (lambda: spark.on_executors(ps.map(len), ps.drain(), schema="a long"), r"part 2, drain\(\), is a sink"),
-            (lambda: spark.on_executors(ps.flatten, schema="a long"), r"is no module; a module is called, flatten\(\)"),
+            (
+                lambda: spark.on_executors(ps.flatten, schema="a long"),
+                r"is no module; call it to get the module: flatten\(\)",
+            ),
             (
                 lambda: spark.on_executors(lambda row: row, schema="a long"),
                 r"is no module; a plain function goes into map\(<lambda>\)",
@@ -260,7 +263,7 @@ class TestRefusals:
                 lambda: ps.pipe(ps.values([1]), spark.on_executors(ps.map(len), schema="a long"), ps.collect()),
                 r"not a module; it is a function of a DataFrame: a source is from_dataframe\(df.transform\(",
             ),
-            (lambda: spark.on_executors(ps.map(len)), "missing a required .*'schema'"),
+            (lambda: spark.on_executors(ps.map(len)), "needs the argument 'schema'"),
             (lambda: spark.on_executors(ps.map(len), schema="a long", as_="table"), "got as_='table'"),
             (lambda: spark.on_executors(ps.map(len), schema="a long")([1]), r"needs a Spark DataFrame, and got \[1\]"),
         ],
@@ -275,10 +278,10 @@ class TestRefusals:
         [
             ({"schema": "a lung"}, "cannot read the schema 'a lung': .*Unsupported data type \"LUNG\""),
             ({"schema": 3}, "needs its columns as a schema"),
-            ({"schema": "a long, a int"}, "several named a"),
+            ({"schema": "a long, a int"}, "several columns named a"),
             ({"time": "dya"}, "has no column for time='dya'; its columns are id, day, k, x, t"),
             ({"by": "x"}, "by='x', which is of type double"),
-            ({"by": [3]}, "as its by, and got 3"),
+            ({"by": [3]}, "needs by= to be the name of a column or a column expression, and got 3"),
         ],
     )
     def test_what_does_not_fit_the_frame_is_refused(self, frame, options, message):
@@ -290,10 +293,10 @@ class TestRefusals:
     def test_what_cannot_travel_is_named(self, frame):
         """A lock, a frame, a handle: the module and the reason."""
         lock = threading.Lock()
-        with pytest.raises(ps.CompositionError, match=r"map\(.*cannot go to the executors: .*lock"):
+        with pytest.raises(ps.CompositionError, match=r"map\(.*cannot be sent to the executors: .*lock"):
             spark.on_executors(ps.map(lambda row: lock), schema="a long")
         other = spark.from_dataframe(frame, time="day")
-        with pytest.raises(ps.CompositionError, match="cannot go to the executors"):
+        with pytest.raises(ps.CompositionError, match="cannot be sent to the executors"):
             spark.on_executors(ps.flat_map(lambda row: [other]), schema="a long")
 
     def test_it_shows_what_it_does(self):

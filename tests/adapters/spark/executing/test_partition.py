@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from adapters.spark.executing import partition as partition_module
 from adapters.spark.executing.answers import Answer
 from adapters.spark.executing.input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
 from adapters.spark.executing.partition import ROWS, Handover
 from pullstream.authoring import Remainder
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
+from pullstream.engine import assembly
 
 N = pa.schema([("n", pa.int64())])
 
@@ -180,7 +182,7 @@ class TestEndings:
     def test_a_value_that_is_no_row_is_a_failure(self, ran, numbers):
         """It is named with its column, and the stream is ended."""
         _, failure = ran(numbers(5), ps.map(lambda row: "x" if row.n == 3 else row.n), schema=N)
-        assert str(failure).startswith("the column 'n' is int64, and does not take 'x' (str)")
+        assert str(failure).startswith("the column 'n' is int64, and cannot hold 'x' (str)")
         assert failure.__notes__[0].startswith("raised in on_executors, composed at ")
         assert failure.__notes__[1] == "on an executor, partition ?"
 
@@ -252,6 +254,41 @@ class TestKeysAndTimes:
             times = portion.time if portion.timed else [portion.time] * len(portion.values)
             found += [((*portion.key, at), value) for at, value in zip(times, portion.values, strict=True)]
         assert found == list(expected.items())
+
+    @pytest.mark.parametrize("time", [None, "t"])
+    @pytest.mark.parametrize(
+        "row",
+        [
+            ps.pipe(ps.map(lambda row: row.n), ps.filter(lambda n: n % 3)),
+            ps.pipe(ps.map(lambda row: row.n), ps.reduce_by_time(ps.agg.sum()), ps.map(lambda n: -n)),
+            ps.pipe(ps.take(5), ps.map(lambda row: row.n), ps.reduce_by_time(ps.agg.sum())),
+            ps.pipe(ps.map(lambda row: row.n), ps.batch(4), ps.map(sum)),
+        ],
+    )
+    def test_keys_cost_no_stream_where_stages_and_folds_do(self, ran, monkeypatch, row, time):
+        """What comes is the same; keys are no modules of the run, whose number is that of one key."""
+        made = []
+        installed = assembly.install
+
+        def counting(*args):
+            made.append(args)
+            return installed(*args)
+
+        monkeypatch.setattr(assembly, "install", counting)
+        counts, results = [], []
+        schema = pa.schema([("k", pa.string()), *([("t", pa.int64())] if time else []), ("n", pa.int64())])
+        for keys, alone in ((3, True), (30, True), (30, False)):
+            rows = [(f"{number // 10:02}", number % 10 // 4, number) for number in range(10 * keys)]
+            batches = [batch if time else batch.drop_columns("m1") for batch in batches_of(rows, 7)]
+            if not alone:
+                monkeypatch.setattr(partition_module, "runs_in_a_row", lambda _: False)
+            made.clear()
+            results.append(ran(batches, row, schema=schema, keys=["k"], time=time))
+            counts.append(len(made))
+        assert results[1] == results[2]
+        assert results[1][1] is None
+        assert counts[0] == counts[1]
+        assert counts[1] + 30 < counts[2]
 
     @pytest.mark.parametrize("keys", [[], ["k"]])
     def test_rows_of_many_times_go_through_at_once(self, ran, keys, monkeypatch):
@@ -330,7 +367,9 @@ class TestConformance:
             return Stretch(key, Remainder(ps.Batch(time, values)))
 
         def many():
-            stretches = [[Stretch((), Remainder(ps.TimedBatch([1, 1, 2, 3], [1, 2, 3, 4]))), stretch((), 4, [5])]]
+            stretches = [
+                [Stretch((), Remainder(ps.authoring.TimedBatch([1, 1, 2, 3], [1, 2, 3, 4]))), stretch((), 4, [5])]
+            ]
             return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
 
         def plain():

@@ -75,7 +75,7 @@ class Arrivals:
             elsewhere.rename(path)
 
     def in_time(self, batches):
-        """Those that Spark does not drop, by key: it goes by the watermark of the micro-batch before."""
+        """Those that Spark does not drop, by key: it uses the watermark of the micro-batch before."""
         known, dropped = defaultdict(list), 0
         latest = [max((at for file in batch for _, at, _ in self.files[file]), default=-EPOCH) for batch in batches]
         for number, batch in enumerate(batches):
@@ -238,7 +238,7 @@ class TestRefusals:
     @pytest.mark.parametrize("option", [{"by": ()}, {"time": None}])
     def test_a_key_and_a_time(self, stateful, tmp_path, option):
         """One without the other is nothing that Spark could keep a state by."""
-        with pytest.raises(ps.CompositionError, match="needs both by= and time="):
+        with pytest.raises(ps.CompositionError, match="give both by= and time="):
             self.frame(stateful, tmp_path).transform(self.asked(**option))
 
     @pytest.mark.parametrize("column", ["at", "since"])
@@ -246,7 +246,7 @@ class TestRefusals:
         """How far it has come nobody would know."""
         frame = landing(stateful, tmp_path).selectExpr("*", "at AS since")
         frame = frame if column == "at" else frame.withWatermark("at", "2 seconds")
-        with pytest.raises(ps.CompositionError, match=r"goes by the watermark .*withWatermark"):
+        with pytest.raises(ps.CompositionError, match=r"uses the watermark .*withWatermark"):
             frame.transform(self.asked(time=column))
 
     def test_a_state_store_without_room(self, session, tmp_path):

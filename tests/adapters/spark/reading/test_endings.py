@@ -111,6 +111,7 @@ class TestFailures:
         assert Path(__file__).name in str(failed.value)
         assert failed.value.__notes__[0].startswith("raised in from_dataframe, composed at ")
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("how", ["exit", "kill"])
     def test_a_worker_that_dies_fails_the_stream(self, session, how):
         """However a worker process goes, its end is told, and nothing hangs."""
@@ -145,6 +146,7 @@ class TestFailures:
 
 
 class TestAborts:
+    @pytest.mark.sampled
     @pytest.mark.usefixtures("way")
     @pytest.mark.parametrize("wait", [0.0, 1.0])
     def test_an_abort_before_the_first_batch_ends_the_job(self, session, wait, until_idle):

@@ -82,6 +82,7 @@ class TestReading:
 
 
 class TestCancelling:
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
     def test_a_blocked_reader_comes_back_at_once(self, slow, wait, until_idle):
         """However early it comes, a close ends the call under way and the job, which would take an hour."""

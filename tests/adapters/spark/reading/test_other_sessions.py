@@ -44,10 +44,11 @@ def once(how, after):
             yield batch
     return function
 
-df = session.range(0, 400_000, 1, 4)
+session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
+df = session.range(0, 40_000, 1, 4)
 for how in sys.argv[1:]:
     broken = df.mapInArrow(once(how, 5), "id long")
-    found[how] = ids(spark.from_dataframe(broken)) == list(range(400_000))
+    found[how] = ids(spark.from_dataframe(broken)) == list(range(40_000))
 found["jobs"] = list(session.sparkContext.statusTracker().getActiveJobsIds())
 found["after"] = session.range(5).count()
 print(json.dumps(found))
@@ -232,22 +233,25 @@ def test_tasks_that_are_tried_again_change_nothing(how):
     assert ran(RETRIES, how) == {how: True, "jobs": [], "after": 5}
 
 
-@pytest.mark.parametrize("way", ["arrow", pytest.param("workers", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["arrow", "workers"])
 def test_a_shuffle_that_runs_again_is_noticed(way):
     """Its files are gone, and Spark makes them anew: in one process nothing can be compared, and it is told."""
     found = ran(LOST, way)
     assert len(found) == 2
     for case, error in found.items():
         assert error is not None, case
-        assert error.startswith("ShuffleRerunError: Spark has computed a shuffle again"), (case, error)
+        assert error.startswith("ShuffleRerunError: Spark recomputed a shuffle"), (case, error)
 
 
+@pytest.mark.slow
 def test_a_shuffle_that_runs_again_is_noticed_though_another_job_begins_meanwhile():
     """Spark's record of the stage begins anew with each job that shares it: what it counts is forgotten by then."""
     assert ran(OVERLAPPING) == {"first": True, "second": True}
 
 
-@pytest.mark.parametrize(("which", "count"), [("some", 3), pytest.param("all", 4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("which", "count"), [("some", 3), ("all", 4)])
 def test_a_session_that_is_stopped_in_the_midst_of_a_run_is_named(which, count):
     """Whatever Spark, or pyspark, stumbles over then: the error says what has happened, and what to do."""
     found = ran(STOPPED, which)

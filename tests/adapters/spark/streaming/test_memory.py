@@ -42,6 +42,7 @@ session.stop()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(("batches", "most"), [(40, 15), pytest.param(2000, 60, marks=pytest.mark.slow)])
 def test_the_heap_stays_as_it_is(batches, most):

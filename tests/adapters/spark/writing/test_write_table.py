@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import trio
 
@@ -55,6 +56,20 @@ class TestContents:
         for count in (40, 20):
             ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=session)))
         assert found(session, tmp_path) == expected()
+
+    def test_rows_of_many_times_in_any_order(self, session, tmp_path):
+        """Each row is in the partition of its time, also where rows stand beside Arrow tables."""
+        rows = [(f"item {n}", n) if n % 50 else pa.table({"item": ["a", "b"], "n": [n, n]}) for n in range(3000)]
+        mixed = ps.pipe(
+            ps.values(list(enumerate(rows))),
+            ps.stamp(lambda row: row[0] * 7 % 4, lateness=4),
+            ps.map(lambda row: row[1]),
+        )
+        ps.run(ps.pipe(mixed, spark.write_table(tmp_path, SCHEMA, session=session)))
+        expected = sorted(
+            (n * 7 % 4, item, n) for n in range(3000) for item in ([f"item {n}"] if n % 50 else ["a", "b"])
+        )
+        assert found(session, tmp_path) == expected
 
     def test_dates_and_other_formats(self, session, tmp_path):
         """A date names its partition as Spark has it, and the options reach the writer."""
@@ -136,9 +151,9 @@ class TestRefusals:
             ("a folder", {"catalog": True}, "needs, with catalog=True, the name of a table, .* and got 'a folder'"),
             ("x/{time}.parquet", {"time": "day"}, "makes the partitions itself, .* day=.* got 'x/{time}.parquet'"),
             ("", {}, "needs a folder, and got ''"),
-            ("x/", {"format": "csv"}, "writes parquet, orc, delta, and not 'csv'"),
+            ("x/", {"format": "csv"}, "got format='csv': use one of parquet, orc, delta"),
             ("x/", {"format": "delta"}, "needs the package delta-spark"),
-            ("x/", {"time": ""}, "needs the name of a column"),
+            ("x/", {"time": ""}, "needs time= to be a column name"),
             (3, {}, "needs a folder, and got 3"),
             ("x/", {"session": 3}, "needs a Spark session, .* and got 3"),
         ],

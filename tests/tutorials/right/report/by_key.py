@@ -4,7 +4,7 @@ import pullstream as ps
 
 
 def report(sales):
-    by_day = ps.pipe(ps.values(sales), ps.stamp(lambda sale: sale[0], lateness=6), ps.restamp(lambda hour: hour // 24))
+    by_day = ps.pipe(ps.values(sales), ps.stamp(lambda sale: sale[0], lateness=6), ps.map_time(lambda hour: hour // 24))
 
     @ps.sink
     async def reports(upstream, ctx):

@@ -19,4 +19,4 @@ async def counted(upstream, ctx):
 
 def report(sales):
     by_hour = ps.pipe(ps.values(sales), ps.stamp(lambda sale: sale[0], lateness=6))
-    return ps.pipe(by_hour, ps.restamp(lambda hour: hour // 24), counted(), ps.collect(timed=True))
+    return ps.pipe(by_hour, ps.map_time(lambda hour: hour // 24), counted(), ps.collect(timed=True))

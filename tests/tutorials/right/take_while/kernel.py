@@ -4,7 +4,7 @@ import pullstream as ps
 
 
 @ps.transformer
-class take_while(ps.Kernel):
+class take_while(ps.authoring.Kernel):
     def __init__(self, test):
         self.test, self.over = test, None
 

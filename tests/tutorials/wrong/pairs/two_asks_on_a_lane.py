@@ -8,7 +8,7 @@ from pullstream.authoring import Traits
 
 
 @ps.source
-class pairs(ps.Kernel):
+class pairs(ps.authoring.Kernel):
     def __init__(self, left, right):
         self.traits = Traits(sources=(left, right))
 

@@ -11,5 +11,5 @@ def report(sales):
         counts[sale[1]] += 1
         return counts
 
-    reduced = ps.pipe(ps.values(sales), ps.epochs(5), ps.reduce_by_time(ps.Fold(Counter, count)))
+    reduced = ps.pipe(ps.values(sales), ps.stamp_epochs(5), ps.reduce_by_time(ps.Fold(Counter, count)))
     return ps.pipe(reduced, ps.map(dict), ps.collect(timed=True))

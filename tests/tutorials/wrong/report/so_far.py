@@ -17,4 +17,4 @@ async def so_far(upstream, ctx):
 
 def report(sales):
     by_hour = ps.pipe(ps.values(sales), ps.stamp(lambda sale: sale[0], lateness=6))
-    return ps.pipe(by_hour, ps.restamp(lambda hour: hour // 24), so_far(), ps.collect(timed=True))
+    return ps.pipe(by_hour, ps.map_time(lambda hour: hour // 24), so_far(), ps.collect(timed=True))

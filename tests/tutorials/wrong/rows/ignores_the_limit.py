@@ -5,7 +5,7 @@ import pullstream as ps
 
 
 @ps.source
-class rows(ps.Kernel):
+class rows(ps.authoring.Kernel):
     def __init__(self, table):
         self.table = table
 

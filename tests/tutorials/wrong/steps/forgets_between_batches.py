@@ -5,7 +5,7 @@ import pullstream as ps
 
 
 @ps.transformer
-class steps(ps.Kernel):
+class steps(ps.authoring.Kernel):
     def __init__(self):
         self.last = 0
 

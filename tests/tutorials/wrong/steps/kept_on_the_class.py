@@ -5,7 +5,7 @@ import pullstream as ps
 
 
 @ps.transformer
-class steps(ps.Kernel):
+class steps(ps.authoring.Kernel):
     last = [0]
 
     async def produce(self, limit):

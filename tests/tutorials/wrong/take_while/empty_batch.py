@@ -5,7 +5,7 @@ import pullstream as ps
 
 
 @ps.transformer
-class take_while(ps.Kernel):
+class take_while(ps.authoring.Kernel):
     over = False
 
     def __init__(self, test):

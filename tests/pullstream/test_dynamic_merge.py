@@ -44,7 +44,7 @@ def test_sources_that_come_later(limit, counting, new_probe):
     probes = [new_probe() for _ in range(4)]
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         many.add(counting(probes[0], 5, delay=1), counting(probes[1], 5))
         async with opened(many, limit=limit) as running:
             await trio.sleep(2.5)
@@ -53,7 +53,7 @@ def test_sources_that_come_later(limit, counting, new_probe):
             assert [probe.released for probe in probes] == [1, 1, 1, 0]
             many.add(counting(probes[3], 5))
             many.cap()
-            with pytest.raises(ps.Ended, match=r"many, made at .*takes no other source: cap\(\)"):
+            with pytest.raises(ps.errors.Ended, match=r"dynamic_merge, made at .*cannot add a source: cap\(\)"):
                 many.add(ps.once(1))
             return await running.result()
 
@@ -65,14 +65,14 @@ def test_nothing_is_opened_unasked(limit, counting, probe, edge):
     """What is added waits for an ask (R2, R10), and is not opened to be aborted (R6)."""
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         many.add(counting(probe, 5))
         async with edge(many) as reader:
             await trio.sleep(1)
             many.add(counting(probe, 5))
             assert probe.acquired == 0
             await reader.abort()
-        with pytest.raises(ps.Ended, match="its stream has ended"):
+        with pytest.raises(ps.errors.Ended, match="its stream has ended"):
             many.add(ps.once(1))
 
     run(main)
@@ -84,7 +84,7 @@ def test_capped_and_empty(limit):
     """Nothing was added, and nothing will be: it ends, also when it is asked already."""
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         async with opened(many, limit=limit) as running:
             await wait_all_tasks_blocked()
             many.cap()
@@ -93,6 +93,7 @@ def test_capped_and_empty(limit):
     assert run(main) == []
 
 
+@pytest.mark.sampled(3)
 def test_sources_that_have_ended_are_forgotten(limit):
     """A thousand sources that come and go leave nothing behind while it runs."""
 
@@ -101,7 +102,7 @@ def test_sources_that_have_ended_are_forgotten(limit):
         return sum(isinstance(thing, Scope) for thing in gc.get_objects())
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         # A failure that was caught before this test may keep its run.
         before = inner_runs()
         # A checker would keep what it has seen.
@@ -124,7 +125,7 @@ def test_abort(limit, counting, new_probe, count):
     probes = [new_probe() for _ in range(3)]
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         many.add(*[counting(probe, 9_999, delay=0.1) for probe in probes])
         async with opened(many, ps.take(count), limit=limit) as running:
             return await running.result()
@@ -141,7 +142,7 @@ def test_one_fails(limit, counting, new_probe):
     seen = []
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         many.add(counting(probes[0], 9_999, delay=1), counting(probes[1], 2, failure=failure))
         async with ps.pipe(many, ps.drain(seen.append)).open(limit=limit, check="strict") as running:
             many.add(counting(probes[2], 9_999, delay=1))
@@ -165,7 +166,7 @@ def test_error_from_below(limit, counting, new_probe):
             raise Unseen
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         many.add(*[ps.pipe(counting(probe, 9_999, delay=0.1), ps.take(9_999)) for probe in probes])
         async with ps.pipe(many, ps.drain(fail)).open(limit=limit, check="strict") as running:
             await running.result()
@@ -181,7 +182,7 @@ def test_completions(limit, counting, new_probe):
     told = []
 
     async def main():
-        many = ps.many()
+        many = ps.dynamic_merge()
         many.add(counting(new_probe(), 4, timed=True), counting(new_probe(), 4, timed=True, delay=10))
         async with opened(many, limit=limit, timed=True) as running:
 
@@ -206,13 +207,13 @@ def test_completions(limit, counting, new_probe):
 
 def test_one_run(limit):
     """A second run is refused by name, and so is pickling."""
-    many = ps.many()
+    many = ps.dynamic_merge()
     many.cap()
 
     async def main():
         async with opened(many, limit=limit) as running:
             await running.result()
-        with pytest.raises(ps.ReuseError, match=r"many, made at .*a second time"):
+        with pytest.raises(ps.errors.ReuseError, match=r"dynamic_merge, made at .*a second time"):
             async with opened(many, limit=limit):
                 pass
 

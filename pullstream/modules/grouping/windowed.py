@@ -1,4 +1,4 @@
-"""`window`: the latest values, by count or by the clock."""
+"""`windowed`: lists of the latest values, which may overlap."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pullstream.engine.parts.groups import Gather, Part
 A = TypeVar("A", default=Any)
 
 CAPACITY: Final = 10_000
-"""The most values that windows by the clock keep when nothing is said."""
+"""The default limit on the values that windows by the clock keep."""
 
 
 class _LatestByCount(Part):
@@ -47,27 +47,27 @@ class _LatestByCount(Part):
 
     @override
     def __len__(self) -> int:
-        # Even between windows that leave values out something is kept: how many are still to be left out.
+        # Between windows with a gap, the number of values still to leave out counts as state.
         return len(self._kept) + self._gap
 
 
 class _Ticks:
-    """The ticks of one run: every so many seconds from the arrival of the first value on."""
+    """The ticks of one run, at a fixed period from the arrival of the first value."""
 
     def __init__(self, every: float) -> None:
         self._every = every
         self._start: float | None = None
 
     def next_tick(self) -> int:
-        """The number of the tick to come."""
+        """Give the number of the next tick."""
         now = trio.current_time()
         if self._start is None:
             self._start = now
         return int((now - self._start) // self._every) + 1
 
     def moment(self, tick: int) -> float:
-        """The moment at which a tick is due."""
-        assert self._start is not None, "ticks are asked for first"
+        """Give the moment at which a tick is due."""
+        assert self._start is not None, "next_tick() is called first"
         return self._start + tick * self._every
 
 
@@ -105,7 +105,7 @@ class _LatestByClock(Part):
         self._shown = True
 
     def _forget(self) -> None:
-        """Drop what arrived too early for the window of the next tick."""
+        """Drop the values that arrived too early for the window of the next tick."""
         begin = self.deadline - self._seconds
         while self._kept and self._kept[0][0] < begin:
             self._kept.popleft()
@@ -118,18 +118,18 @@ class _LatestByClock(Part):
 def _count_or_clock(call: Call) -> None:
     if call["count"] is None:
         if call["seconds"] is None or call["step"] is not None:
-            raise call.refuse("needs a count, and maybe a step, or seconds=, and maybe every=")
+            raise call.refuse("needs a count (and optionally a step), or seconds= (and optionally every=)")
     elif not (call["seconds"] is None and call["every"] is None and call["capacity"] == CAPACITY):
-        raise call.refuse("got both a count and seconds: it goes by one of them")
+        raise call.refuse("got both a count and options for windows by the clock: pass either a count or seconds=")
 
 
 @overload
-def window(count: int, step: int | None = None) -> Lists[A]: ...
+def windowed(count: int, step: int = 1) -> Lists[A]: ...
 @overload
-def window(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Lists[A]: ...
+def windowed(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Lists[A]: ...
 @transformer
 @together(_count_or_clock)
-def window(
+def windowed(
     count: Positive | None = None,
     step: Positive | None = None,
     *,
@@ -137,24 +137,26 @@ def window(
     every: Seconds | None = None,
     capacity: Positive = CAPACITY,
 ) -> Lists[A]:
-    """Give lists of the latest values: the last `count`, after every `step` values, or by the clock.
+    """Give lists of the latest values, which may overlap: the last `count` after every `step` values, or by the clock.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values("abcde"), ps.window(3, 1), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.windowed(3), ps.collect()))
     [['a', 'b', 'c'], ['b', 'c', 'd'], ['c', 'd', 'e']]
-    >>> ps.run(ps.pipe(ps.values("abcde"), ps.window(2), ps.collect()))
-    [['a', 'b'], ['c', 'd'], ['e']]
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.windowed(2, step=3), ps.collect()))
+    [['a', 'b'], ['d', 'e']]
 
-    Without `step` each value is in one window; with one larger than `count` some are in none. All values of a window
-    are at one time. When that is complete, values that have been in no window come in a last one, which is shorter.
+    Without `step`, a list begins at every value. `batch(count)` gives lists that do not overlap; `tumbling` and
+    `sliding` use the times of values. All values of a list are at one time. When that time is complete, values that
+    were in no list come in a last, shorter one.
 
-    `window(seconds=60, every=10)` gives, every ten seconds, the values that arrived in the last minute; without
-    `every`, each value once. The clock is trio's, and starts when the first value arrives. A window comes when its
-    time is up, whether anything else arrives or not, and sooner when the time of its values is complete; one without
-    values does not come. Windows keep `capacity` values at most: when there are more, upstream waits for the next tick.
+    `windowed(seconds=60, every=10)` gives, every ten seconds, the values that arrived in the last minute. Without
+    `every`, each value is in one list. The periods follow trio's clock and start when the first value arrives. A list
+    is given when its period is over, even if nothing else arrives, or sooner if the time of its values is complete. A
+    period without values gives no list. At most `capacity` values are kept; when the buffer is full, upstream waits for
+    the next tick.
     """
     if count is not None:
-        return opens(Gather(lambda: _LatestByCount(count, step or count)))
-    assert seconds is not None, "one of both is given"
+        return opens(Gather(lambda: _LatestByCount(count, step or 1), sizes=(count, step or 1)))
+    assert seconds is not None, "the check requires count or seconds"
     clock = _Ticks(every or seconds)
     return opens(Gather(lambda: _LatestByClock(clock, seconds), clocked=True, capacity=capacity))

@@ -1,4 +1,4 @@
-"""`restamp`, `delay`: a function of the times there are."""
+"""`map_time` and `delay`: new times computed from the old ones."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
@@ -22,11 +22,11 @@ A = TypeVar("A", default=Any)
 
 
 class Retiming(PassOn):
-    """Answers what it receives at the time that it makes of its time."""
+    """Delivers values at a time computed from their time."""
 
     @abstractmethod
     def made(self, time: Any) -> Hashable:
-        """The time that is made of one, asked once for values in a row at one time."""
+        """Compute a new time. Called once for consecutive values at one time."""
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any]:
@@ -50,7 +50,7 @@ class Retiming(PassOn):
 
 
 class Restamping(Retiming):
-    """Answers what it receives at the time that a monotone function makes of its time."""
+    """Delivers values at the time that a monotone function computes from their time."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
@@ -67,7 +67,7 @@ class Restamping(Retiming):
         return self._answered(await super().step(limit))
 
     def _answered(self, answer: A) -> A:
-        # The sidecar, too, asks for times that no value has, whoever looks.
+        # The sidecar calls the function, too, with times that no value has; report its failure here.
         if self.location.trouble is not None:
             raise self.location.trouble
         return answer
@@ -78,32 +78,33 @@ class Restamping(Retiming):
             return self._made
         later = self._function(time)
         if later is None:
-            raise TypeError(f"{self.location} made None of the time {time!r}, which is no time")
+            raise TypeError(
+                f"{self.location}: the function returned None for the time {time!r}, and None is not a time"
+            )
         if less_equal(self._time, time) and not less_equal(self._made, later):
             raise CapabilityError(
-                f"{self.location} made {later!r} of the time {time!r}, and {self._made!r} of {self._time!r}, "
-                f"which is before it: a later time in must not give an earlier one out"
+                f"{self.location} mapped {self._time!r} to {self._made!r}, but the later time {time!r} to {later!r}. "
+                f"The function must be monotone: a later time must not map to an earlier one"
             )
         self._time, self._made = time, later
         return later
 
 
 @transformer
-def restamp(function: Annotated[Callable[[Any], Hashable], Sync("times are known at once")]) -> Same[A]:
-    """Give every value the time that a function makes of its time: days of seconds, a coarser clock, another domain.
+def map_time(function: Annotated[Callable[[Any], Hashable], Sync("a time cannot be awaited")]) -> Same[A]:
+    """Replace the time of every value by `function(time)`: days instead of seconds, a coarser or another clock.
 
     >>> import pullstream as ps
     >>> seconds = ps.values([3, 59, 61], time=lambda second: second)
-    >>> ps.run(ps.pipe(seconds, ps.restamp(lambda second: second // 60), ps.count_by_key(lambda _: "n"), ps.collect()))
+    >>> ps.run(ps.pipe(seconds, ps.map_time(lambda second: second // 60), ps.count_by_key(lambda _: "n"), ps.collect()))
     [('n', 2), ('n', 1)]
 
-    The function is monotone: a later time never becomes an earlier one. It may be called at any moment, with times
-    that no value has, and a time that it makes is complete when all those it is made of are. It is called with times,
-    and what it raises is no value's fault: there is no `on_error`.
+    The function must be monotone: a later time must not map to an earlier one. It may be called at any moment, and with
+    times that no value has. A new time is complete when all times that map to it are complete. There is no `on_error`,
+    because the function is called with times, not with values.
 
-    Raises:
-        CapabilityError: the function is not monotone.
-        BaseException: what the function raises, whoever has called it; the stream fails with it here, at once.
+    Raises: CapabilityError: the function is not monotone. BaseException: any error that the function raises; it fails
+    the stream here, immediately.
     """
     return opens(Restamping(function))
 
@@ -121,7 +122,7 @@ class _Delaying(Retiming):
         except SummaryError as exc:
             raise SummaryError(f"{self.location}: {exc}{in_microseconds(self._step, time)}") from exc
         if later is None:
-            raise SummaryError(f"{self.location}: the time {time!r} has none that is {self._step!r} later")
+            raise SummaryError(f"{self.location}: there is no time {self._step!r} later than {time!r}")
         return later
 
 
@@ -135,16 +136,15 @@ def _step(call: Call, step: Any) -> Any:
 
 @transformer
 def delay(step: Annotated[Any, _step]) -> Same[A]:
-    """Give every value a time that is later by `step`: a number for numbers, a `timedelta` for dates.
+    """Add `step` to the time of every value: a number to numbers, a `timedelta` to dates.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), ps.delay(10), ps.collect(timed=True)))
     [(11, 1), (12, 2)]
 
-    It is a delay in logical time, and makes nobody wait. Times are added as Python adds them: delays in a row give what
-    they give one after the other, also where sums are rounded (floats), and half a day after a date is that date.
+    This delays values in logical time; none of them waits. Times are added as Python adds them: with floats, several
+    delays in a row round after each addition, and half a day after a date is the same date.
 
-    Raises:
-        SummaryError: the step cannot be added to a time, or there is no time so late.
+    Raises: SummaryError: the step cannot be added to a time, or the result is beyond the last possible time.
     """
     return opens(_Delaying(step))

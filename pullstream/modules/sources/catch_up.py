@@ -1,4 +1,4 @@
-"""`live`: what was, and then what comes."""
+"""`catch_up`: stored values first, then live ones."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, cast, overload
@@ -20,8 +20,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class _Live(Prefetch):
-    """Asks ahead for the new values from the first ask on, and gives them after the old ones."""
+class _CatchUp(Prefetch):
+    """Asks ahead for the new values from the first ask on, and answers with them after the old ones."""
 
     def __init__(self, new: Source[Any], old: Source[Any], capacity: int, sync: Batch[Any] | None = None) -> None:
         super().__init__(capacity)
@@ -43,7 +43,8 @@ class _Live(Prefetch):
         if not self._listening:
             self._listening = True
             self.ask_ahead()
-            # Two turns of the scheduler, so that the new values are subscribed to before an old one is looked for.
+            # Two turns of the scheduler, so that the subscription to new values exists before the first old one is
+            # read.
             await trio.lowlevel.checkpoint()
             await trio.lowlevel.checkpoint()
         old = self._old
@@ -63,41 +64,45 @@ class _Live(Prefetch):
             super().arrived(lane, answer)
 
 
-def _read(call: Call, old: Any) -> Source[Any]:  # noqa: ARG001 - what every check is given
+def _read(call: Call, old: Any) -> Source[Any]:  # noqa: ARG001 - the signature of a check
     return cast("Source[Any]", old) if isinstance(old, Source) else values(old)
 
 
 def _batch(call: Call, sync: Any) -> Any:
     if not (isinstance(sync, Batch) and sync.values):  # pyright: ignore[reportUnknownMemberType]
-        raise call.refuse(f"needs a Batch(time, [value]) as its sync, and got {sync!r}")
+        raise call.refuse(f"needs a Batch(time, [value]) as its sync, but got {sync!r}")
     return cast("Batch[Any]", sync)
 
 
 @overload
-def live(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: None = None) -> Source[T]: ...
+def catch_up(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: None = None) -> Source[T]: ...
 @overload
-def live(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: Batch[S]) -> Source[T | S]: ...
+def catch_up(
+    old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: Batch[S]
+) -> Source[T | S]: ...
 @source
-def live(
+def catch_up(
     old: Annotated[Source[Any] | Iterable[Any], _read],
-    new: Annotated[Source[Any], Instance(Source, "needs a source of what is new")],
+    new: Annotated[Source[Any], Instance(Source, "needs a source of new values")],
     *,
     capacity: Positive = 1024,
     sync: Annotated[Batch[Any] | None, _batch] = None,
 ) -> Source[Any]:
-    """Give the values of `old`, a source or a collection, and then those of `new`, without a gap between them.
+    """Give the stored values, `old`, first, and then the live ones, `new`, without a gap between them.
 
     >>> import pullstream as ps
-    >>> messages = ps.live(["hello", "anybody?"], ps.values(["yes"]), sync=ps.Batch(0, ["-- new --"]))
+    >>> messages = ps.catch_up(["hello", "anybody?"], ps.values(["yes"]), sync=ps.Batch(0, ["-- new --"]))
     >>> ps.run(ps.pipe(messages, ps.collect()))
     ['hello', 'anybody?', '-- new --', 'yes']
 
-    `new` is asked first, and while `old` is being read: a subscription that is made without waiting, as that of
-    `from_callback`, misses nothing that came after `old` was looked at. Up to `capacity` of its values are kept. When
-    so many are, it is not asked for more, so a `pushable` or a channel waits, and a callback's `overflow=` says what
-    happens. With `sync`, that batch comes between the old values and the new ones.
+    `old` is a source or a collection. `new` is asked first, and throughout the reading of `old`, so values that arrive
+    meanwhile are not missed. Its subscription must begin at the first ask, without waiting, as in `from_callback`. Up
+    to `capacity` live values are kept until the stored ones have been read. When the buffer is full, `new` is not asked
+    for more: a `pushable` or a channel waits, and a callback follows its `overflow=`. With `sync`, that batch comes
+    between the stored values and the live ones.
 
-    Each batch keeps its time. `sync`'s is held from the first ask on; a time is complete when neither `old` nor `new`
-    can give anything at it. If `new` fails, what came before of both is delivered first (R8).
+    Each batch keeps its time. The time of `sync` is held from the first ask on. A time is complete when neither `old`
+    nor `new` can give any more values at it. If `new` fails, all values that arrived before the failure are delivered
+    first (R8).
     """
-    return opens(_Live(new, cast("Source[Any]", old), capacity, sync))
+    return opens(_CatchUp(new, cast("Source[Any]", old), capacity, sync))

@@ -1,4 +1,4 @@
-"""lend: a pool of borrowers, some of which fail."""
+"""worker_pool: transformers that share the values of a stream; some of them fail."""
 
 import pickle
 import random
@@ -11,11 +11,11 @@ import pullstream as ps
 
 
 class Boom(Exception):
-    """Raised by a borrower, or upstream."""
+    """Raised by a worker, or upstream."""
 
 
 def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
-    """A borrower that gives ten times the value, and may fail at some call."""
+    """A worker that gives ten times the value, and may fail at some call."""
     count = 0
 
     async def call(value):
@@ -35,8 +35,8 @@ def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_clock):
-    """Whatever the limits, and though borrowers fail, every value has its result, once; in order unless told not."""
-    pool = ps.lend(
+    """Whatever the limits, and though workers fail, each value has one result; in order unless `ordered=False`."""
+    pool = ps.worker_pool(
         tenfold(1),
         tenfold(0.3, fails_after=3),
         tenfold(0.5, fails_after=0),
@@ -53,7 +53,7 @@ async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_
 
 @ps.sink
 async def by_sixteen(upstream, ctx):
-    """All values; a ready sink asks for one where its work took long, as it does by chance, and one alone is lent."""
+    """All values; a ready sink asks for one where its work took long by chance; a worker then gets one alone."""
     values = []
     while (batch := await upstream.ask(16)) is not ps.DONE:
         values += batch.values
@@ -61,10 +61,10 @@ async def by_sixteen(upstream, ctx):
 
 
 async def test_it_is_faster_with_more(autojump_clock):
-    """Borrowers work side by side, each at its pace."""
+    """Workers run at the same time, each at its pace."""
     start = trio.current_time()
     slow, quick = [], []
-    pool = ps.lend(tenfold(4, calls=slow), tenfold(1, calls=quick))
+    pool = ps.worker_pool(tenfold(4, calls=slow), tenfold(1, calls=quick))
     async with ps.pipe(ps.values(range(10)), pool, by_sixteen()).open() as running:
         await running.result()
     assert trio.current_time() - start == 8
@@ -72,10 +72,10 @@ async def test_it_is_faster_with_more(autojump_clock):
     assert len(quick) == 8
 
 
-async def test_what_was_lent_is_lent_again_first(autojump_clock):
-    """A failed borrower's values go to the next that asks, before newer ones."""
+async def test_unfinished_values_go_first_to_another_worker(autojump_clock):
+    """The values of a failed worker go to the next that asks, before newer values."""
     calls = []
-    pool = ps.lend(tenfold(1, fails_after=1), tenfold(2, calls=calls))
+    pool = ps.worker_pool(tenfold(1, fails_after=1), tenfold(2, calls=calls))
     async with ps.pipe(ps.values(range(6)), pool, by_sixteen()).open() as running:
         assert await running.result() == [0, 10, 20, 30, 40, 50]
     assert calls[:3] == [1, 2, 3]
@@ -85,7 +85,9 @@ async def test_what_was_lent_is_lent_again_first(autojump_clock):
 async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
     """The last failure is the stream's, as it is; results before it are delivered, and the source is told."""
     last, given = Boom("last"), []
-    pool = ps.lend(tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), concurrency=1, ordered=ordered)
+    pool = ps.worker_pool(
+        tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), concurrency=1, ordered=ordered
+    )
     with pytest.raises(Boom) as caught:
         async with ps.pipe(counting(probe, 9), pool, ps.drain(given.append)).open() as running:
             await running.result()
@@ -95,19 +97,19 @@ async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
     assert probe.reasons == [last]
 
 
-def test_borrowers_that_end_or_give_too_much():
-    """Who ends leaves; when nobody is left the stream fails. More results than loans are refused by name."""
+def test_workers_that_end_or_give_too_much():
+    """A worker that ends leaves; without workers the stream fails. More results than values are refused by name."""
     values = ps.values(range(5))
-    assert ps.run(ps.pipe(values, ps.lend(ps.take(2), ps.map(str)), ps.map(int), ps.collect())) == list(range(5))
-    with pytest.raises(ps.PullstreamError, match="every borrower has ended"):
-        ps.run(ps.pipe(values, ps.lend(ps.take(2), ps.take(1)), ps.collect()))
-    with pytest.raises(ps.ProtocolError, match="one result for each value"):
-        ps.run(ps.pipe(values, ps.lend(ps.flat_map(lambda n: [n, n])), ps.collect()))
+    assert ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.map(str)), ps.map(int), ps.collect())) == list(range(5))
+    with pytest.raises(ps.PullstreamError, match="all workers have ended"):
+        ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.take(1)), ps.collect()))
+    with pytest.raises(ps.errors.ProtocolError, match="exactly one result for each value"):
+        ps.run(ps.pipe(values, ps.worker_pool(ps.flat_map(lambda n: [n, n])), ps.collect()))
 
 
 async def test_others_join_while_it_runs(autojump_clock):
-    """An empty pool waits; whoever joins is lent what waits, also after another has failed."""
-    pool = ps.lending(concurrency=2)
+    """An empty pool waits; a worker that is added gets the waiting values, also after another has failed."""
+    pool = ps.worker_pool(concurrency=2, dynamic=True)
     async with ps.pipe(ps.values(range(6)), pool, ps.collect()).open() as running:
         await trio.sleep(3)
         pool.add(tenfold(1, fails_after=2))
@@ -115,18 +117,18 @@ async def test_others_join_while_it_runs(autojump_clock):
         await trio.sleep(2.5)
         pool.add(tenfold(1))
         assert await running.result() == [0, 10, 20, 30, 40, 50]
-    with pytest.raises(ps.CompositionError, match="lends to transformers"):
-        pool.add(ps.count())
-    with pytest.raises(TypeError, match="lending"):
+    with pytest.raises(ps.CompositionError, match="needs transformers as its workers"):
+        pool.add(ps.integers())
+    with pytest.raises(TypeError, match="worker_pool"):
         pickle.dumps(pool)
 
 
 async def test_a_pool_belongs_to_one_run():
     """A second opening is refused while the first is open."""
-    pool = ps.lending()
+    pool = ps.worker_pool(dynamic=True)
     pipeline = ps.pipe(ps.values([1]), pool, ps.collect())
     async with pipeline.open() as running:
-        with pytest.raises(ps.ReuseError, match="lending"):
+        with pytest.raises(ps.errors.ReuseError, match="worker_pool"):
             async with pipeline.open():
                 pass
         pool.add(ps.map(str))
@@ -134,16 +136,21 @@ async def test_a_pool_belongs_to_one_run():
 
 
 def test_arguments_are_refused_when_composing():
-    """Borrowers are transformers, at least one; concurrency is a whole number."""
-    for wrong in (ps.lend, lambda: ps.lend(7), lambda: ps.lending(7), lambda: ps.lend(ps.take(1), concurrency=0)):
-        with pytest.raises(ps.CompositionError, match="lend"):
+    """Workers are transformers, at least one unless the pool is dynamic; concurrency is a whole number."""
+    for wrong in (
+        ps.worker_pool,
+        lambda: ps.worker_pool(7),
+        lambda: ps.worker_pool(7, dynamic=True),
+        lambda: ps.worker_pool(ps.take(1), concurrency=0),
+    ):
+        with pytest.raises(ps.CompositionError, match="worker_pool"):
             wrong()
 
 
 async def test_times_complete_with_their_results(autojump_clock):
-    """A time is complete when the results of all its values are out, however often they were lent."""
+    """A time is complete when the results of all its values are out, however many workers had them."""
     seen = {}
-    pool = ps.lend(tenfold(1, fails_after=1), tenfold(3))
+    pool = ps.worker_pool(tenfold(1, fails_after=1), tenfold(3))
     stream = ps.pipe(ps.values(range(4), time=lambda n: n // 2), pool)
     async with ps.pipe(stream, ps.collect()).open() as running, trio.open_nursery() as nursery:
         start = trio.current_time()
@@ -163,13 +170,13 @@ WAYS = ("abort", "error", "abort under way", "cancel", "upstream fails", "end")
 
 @pytest.mark.parametrize("cell", list(product(WAYS, range(5), [1, 3])))
 async def test_every_ending(cell, counting, probe, edge, autojump_clock):
-    """Source and borrowers are released once each; what failed upstream comes after the results before it."""
+    """Source and workers are released once each; a failure upstream comes after the results before it."""
     way, position, limit = cell
     boom, reason = Boom(), KeyError("enough")
     opened, released = [], []
 
     @ps.transformer
-    class Working(ps.Kernel):
+    class Working(ps.authoring.Kernel):
         async def acquire(self):
             opened.append(self)
 
@@ -184,7 +191,7 @@ async def test_every_ending(cell, counting, probe, edge, autojump_clock):
     count = position if way == "upstream fails" else 5
     source = counting(probe, count, delay=1, failure=boom if way == "upstream fails" else None)
     outcome, values = None, []
-    async with edge(ps.pipe(source, ps.lend(Working(), Working()))) as reader:
+    async with edge(ps.pipe(source, ps.worker_pool(Working(), Working()))) as reader:
         try:
             while True:
                 if way == "cancel" and len(values) >= position:
@@ -239,7 +246,7 @@ async def test_random_pools(seed, autojump_clock):
                 case ps.Completed(time):
                     complete.append(time)
 
-    pool = ps.lend(*workers, tenfold(rng.choice([0, 1])), concurrency=rng.choice([1, 2]))
+    pool = ps.worker_pool(*workers, tenfold(rng.choice([0, 1])), concurrency=rng.choice([1, 2]))
     pipeline = ps.pipe(ps.values(range(15), time=lambda n: n // 4), pool, keeping())
     async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:
         await running.result()

@@ -1,4 +1,4 @@
-"""`many`: values as they come, of sources that are added while it runs."""
+"""`dynamic_merge`: merges sources that may be added during the run."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable
@@ -20,20 +20,19 @@ T = TypeVar("T")
 
 
 @attrs.frozen(repr=False)
-class Many(Source[T]):
-    """A source and the handle to add sources to it; made by `many`. It may be used from whatever thread."""
+class DynamicMerge(Source[T]):
+    """A source and the handle that adds sources to it; made by `dynamic_merge`. Any thread may use it."""
 
     def add(self, *sources: Source[T]) -> None:
-        """Merge these as well; they are opened with the next ask. Also before the run opens.
+        """Add sources, before or during the run; they are opened at the next ask.
 
-        Raises:
-            Ended: `cap` was called before, or the stream has ended.
+        Raises: Ended: `cap` was called before, or the stream has ended.
         """
         checks.sources(Call("add"), sources)
         self._added.add(sources)
 
     def cap(self) -> None:
-        """Say that no other source will be added: the stream ends when all have ended."""
+        """Allow no more sources: the stream ends when all of its sources have ended."""
         self._added.cap()
 
     @property
@@ -45,21 +44,21 @@ class Added(Grip):
     """The sources that were added and are not open yet."""
 
     def __init__(self, site: Site) -> None:
-        super().__init__("many", site, once=True)
+        super().__init__("dynamic_merge", site, once=True)
         self.waiting: deque[Source[Any]] = deque()
         self.capped = False
         self.over = False
 
     def add(self, sources: tuple[Source[Any], ...]) -> None:
-        """Open these with the next ask."""
+        """Queue sources, which are opened at the next ask."""
         if self.capped or self.over:
             why = "cap() was called before" if self.capped else "its stream has ended"
-            raise Ended(f"many, made at {self.site}, takes no other source: {why}")
+            raise Ended(f"dynamic_merge, made at {self.site}, cannot add a source: {why}")
         self.waiting.extend(sources)
         self._stir()
 
     def cap(self) -> None:
-        """Say that nothing else will be added."""
+        """Note that no more sources will be added."""
         self.capped = True
         self._stir()
 
@@ -68,7 +67,7 @@ class Added(Grip):
 
     def _grow(self) -> None:
         kernel = self.alive()
-        if isinstance(kernel, _ManySource):
+        if isinstance(kernel, _DynamicMergeSource):
             kernel.grew()
 
     @override
@@ -76,7 +75,7 @@ class Added(Grip):
         return ""
 
 
-class _ManySource(Merge):
+class _DynamicMergeSource(Merge):
     traits = Traits(trusted=True, reorders=True, steered=True, follows=True)
 
     def __init__(self, added: Added) -> None:
@@ -88,13 +87,13 @@ class _ManySource(Merge):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        # Several sources are not in order, though each be; what may still come is mirrored.
+        # Several sources together are not in order, even if each is, so the times that may still come are mirrored.
         self._ready = True
         self.location.steered = not self._added.capped
         self.scope.sidecar.nesting.mirror(self.location, self.mirrored)
 
     def grew(self) -> None:
-        """Look again: something was added, or nothing will be any more."""
+        """Check again after a source was added or `cap` was called."""
         if self._ready:
             self.location.steered = not self._added.capped
             self.changed()
@@ -102,7 +101,7 @@ class _ManySource(Merge):
 
     @override
     def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
-        # Some at a time, as it takes a look at all that there are.
+        # Remove ended inputs in bulk, because it takes a pass over all of them.
         if 2 * self.going <= len(self.all):
             over = [each for each in self.all if each.done]
             self.leave(over)
@@ -115,7 +114,7 @@ class _ManySource(Merge):
 
     @override
     async def change(self, *, outside: bool = False) -> None:
-        # Until it is capped, whoever has the handle may add a source at any time.
+        # Until `cap` is called, a source may be added at any time.
         await super().change(outside=outside or not self._added.capped)
 
     @override
@@ -123,7 +122,7 @@ class _ManySource(Merge):
         return self._added.capped and not self._added.waiting and super().finished()
 
     def mirrored(self) -> Iterable[Hashable]:
-        """The times that may come: any until it is capped, and then those of the sources that are there."""
+        """Give the times that may come: any until `cap` is called, then those of the sources."""
         if self._added.waiting or not self._added.capped:
             return [BEGINNING]
         return [time for each in self.all for time in inner_frontier(each.lane)]
@@ -141,12 +140,12 @@ class _ManySource(Merge):
         forget_inner(self, list(self.inputs))
 
 
-def many() -> Many[Any]:
-    """A source that merges, as they come, the values of sources that are added to it, before and while it runs.
+def dynamic_merge() -> DynamicMerge[Any]:
+    """Merge sources that are added before and during the run: a source, and a handle with `add` and `cap`.
 
     >>> import trio, pullstream as ps
     >>> async def main():
-    ...     shops: ps.Many[str] = ps.many()
+    ...     shops: ps.types.DynamicMerge[str] = ps.dynamic_merge()
     ...     shops.add(ps.values(["tea"]))
     ...     async with ps.pipe(shops, ps.collect()).open() as running:
     ...         shops.add(ps.values(["rice", "salt"]))
@@ -155,9 +154,9 @@ def many() -> Many[Any]:
     >>> trio.run(main)
     ['rice', 'salt', 'tea']
 
-    It goes on until `cap`, and then until all sources have ended; otherwise it is as `merge`. Each batch keeps its
-    time. Before `cap`, no time is complete, for a source of any time may be added.
+    Values are delivered as they arrive, as in `merge`. The stream ends after `cap()`, when all sources have ended. Each
+    batch keeps its time. Before `cap()`, no time is complete, because a source with any time may be added.
 
-    It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
+    It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
     """
-    return Many((Module("many", _ManySource, (Added(Site.here()),)),))
+    return DynamicMerge((Module("dynamic_merge", _DynamicMergeSource, (Added(Site.here()),)),))

@@ -1,4 +1,4 @@
-"""`rate`: so many values in a period, and no more."""
+"""`rate_limit`: a limit on the values per period; drops nothing."""
 
 from collections import deque
 from typing import Any
@@ -16,8 +16,8 @@ from pullstream.protocol import DONE, Batch, Done
 A = TypeVar("A", default=Any)
 
 
-class _Rate(Kernel[Any]):
-    """Remembers when it answered how many; a batch that comes too early waits here, in flight."""
+class _RateLimit(Kernel[Any]):
+    """Records when it answered how many values. A batch that arrives too early waits here, in flight."""
 
     traits = Traits(trusted=True, clocked=True)
 
@@ -49,20 +49,21 @@ class _Rate(Kernel[Any]):
 
 
 @transformer
-def rate(count: Positive, per: Seconds = 1.0) -> Same[A]:
-    """Let at most `count` values pass in any `per` seconds; what comes sooner is delayed, and nothing is left out.
+def rate_limit(count: Positive, per: Seconds = 1.0) -> Same[A]:
+    """Let at most `count` values pass in any `per` seconds; delay the others, and drop nothing.
 
     >>> import time, pullstream as ps
     >>> began = time.monotonic()
-    >>> ps.run(ps.pipe(ps.values("abcde"), ps.rate(2, per=0.01), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.rate_limit(2, per=0.01), ps.collect()))
     ['a', 'b', 'c', 'd', 'e']
     >>> time.monotonic() - began >= 0.02
     True
 
-    The first `count` may come at once. Upstream is asked for no more than may pass, so it is slowed down as well; one
-    value at most waits here, in flight, at its time.
+    `throttle`, `debounce` and `sample` drop values instead. The first `count` values may pass at once. Upstream is
+    asked only for as many values as may pass, so it slows down as well. At most one value waits here, in flight, at its
+    time.
 
-    Calls that are tried again count as well if they pass here again, in a loop:
+    In a loop, a repeated call counts again:
 
     >>> tries = []
     >>> async def fetch(name):
@@ -72,8 +73,8 @@ def rate(count: Positive, per: Seconds = 1.0) -> Same[A]:
     ...     return name.upper()
     >>> def again(result):
     ...     return ps.Again(result.value) if isinstance(result, ps.Failed) else result
-    >>> calls = ps.pipe(ps.rate(2, per=0.01), ps.map_async(fetch, 2, on_error="result"), ps.map(again))
+    >>> calls = ps.pipe(ps.rate_limit(2, per=0.01), ps.map_async(fetch, 2, on_error="result"), ps.map(again))
     >>> sorted(ps.run(ps.pipe(ps.values(["a", "b"]), ps.loop(calls), ps.collect()))), len(tries)
     (['A', 'B'], 4)
     """
-    return opens(_Rate(count, per))
+    return opens(_RateLimit(count, per))

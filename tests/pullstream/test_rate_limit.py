@@ -1,9 +1,11 @@
-"""`timeout`, `rate`, `throttle`, `debounce`, `sample`: by trio's clock, which is virtual here."""
+"""`timeout`, `rate_limit`, `throttle`, `debounce`, `sample`: by trio's clock, which is virtual here."""
 
+import random
 from math import inf
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 import pullstream as ps
 
@@ -45,7 +47,7 @@ async def test_a_slow_answer_fails_by_name_and_upstream_is_told(edge, counting, 
     """An ask that is not answered in time raises a TimeoutError that names the module; the source learns it."""
     async with edge(ps.pipe(counting(probe, 9, delay=3.0), ps.timeout(2.0).named("patience"))) as reader:
         start = trio.current_time()
-        with pytest.raises(TimeoutError, match=r"patience, composed at .*test_timed_rate.py.* within 2.0 s") as caught:
+        with pytest.raises(TimeoutError, match=r"patience, composed at .*test_rate_limit.py.* within 2.0 s") as caught:
             await reader.ask(1)
         assert isinstance(caught.value, ps.AskTimeout)
         assert trio.current_time() - start == 2
@@ -67,7 +69,7 @@ async def test_the_clock_of_a_timeout_runs_only_while_asked(edge, counting, prob
 @pytest.mark.parametrize("limit", [1, 2, 7, 1024])
 async def test_no_more_than_so_many_pass_in_any_period(limit, autojump_clock):
     """In every window of the period lie so many values at most, all come, in order, and as soon as they may."""
-    found = await seen(ps.pipe(ps.values(range(10)), ps.rate(3, per=2.0)), limit)
+    found = await seen(ps.pipe(ps.values(range(10)), ps.rate_limit(3, per=2.0)), limit)
     assert [value for _, value in found] == [*range(10), "end"]
     assert [when for when, _ in found] == [0, 0, 0, 2, 2, 2, 4, 4, 4, 6, 6]
 
@@ -75,14 +77,14 @@ async def test_no_more_than_so_many_pass_in_any_period(limit, autojump_clock):
 async def test_a_rate_counts_what_came_in_the_last_period(autojump_clock):
     """Values that come slowly are not delayed; a burst after them waits for the oldest to be a period ago."""
     script = [(0, "a"), (1.5, "b"), (1.6, "c"), (9, "d")]
-    assert await seen(ps.pipe(at(script), ps.rate(2, per=2.0)), 1) == [
+    assert await seen(ps.pipe(at(script), ps.rate_limit(2, per=2.0)), 1) == [
         (0, "a"), (1.5, "b"), (2, "c"), (9, "d"), (9, "end"),
     ]  # fmt: skip
 
 
 async def test_a_rate_slows_upstream_down(edge, counting, probe, autojump_clock):
     """Upstream is asked for what may pass, and for one value when none may."""
-    async with edge(ps.pipe(counting(probe, 99), ps.rate(3, per=2.0))) as reader:
+    async with edge(ps.pipe(counting(probe, 99), ps.rate_limit(3, per=2.0))) as reader:
         await reader.ask(100)
         with trio.move_on_after(1):
             await reader.ask(100)
@@ -214,3 +216,75 @@ async def test_no_more_is_read_while_a_complete_time_waits(module, edge, countin
         assert len(probe.asked) <= 5
         await reader.abort()
     assert probe.balanced
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_what_is_not_taken_of_a_batch_while_a_complete_time_waits_is_in_flight(module, edge, autojump_clock):
+    """With a slow consumer the rest of a multi-time batch waits: no value of it is kept, and its times stay open."""
+    source = ps.pipe(ps.values(range(1000), time=lambda n: n), module(0.1))
+    async with edge(source) as reader:
+        for _ in range(5):
+            batch = await reader.ask(1)
+            await trio.sleep(10)
+            assert min(reader.edge.module.location.held) == batch.time + 1
+            assert len(reader.edge.module.location.held) <= 2
+        await reader.abort()
+
+
+@ps.source
+class Arriving(ps.authoring.Kernel):
+    """Answers several values at a time, at random instants."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.values = list(range(60))
+
+    async def produce(self, limit):
+        await trio.sleep(self.rng.choice([0, 1, 3]))
+        count = min(limit, self.rng.randint(1, 9))
+        values, self.values = self.values[:count], self.values[count:]
+        return ps.Batch(0, values) if values else ps.DONE
+
+
+@ps.transformer
+class Cut(ps.authoring.Kernel):
+    """Asks for the values of one time after another."""
+
+    traits = ps.authoring.Traits(trusted=True)
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        self.upstream.ack()
+        return batch
+
+
+@pytest.mark.parametrize("module", [ps.throttle(2), ps.debounce(2), ps.sample(1.37)], ids=str)
+@pytest.mark.parametrize("slow", [0, 5])
+def test_a_multi_time_batch_is_dealt_with_as_its_runs_would_be(module, slow):
+    """The same values at the same instants, whether what comes at many times comes whole or cut; no tick is among them.
+
+    What is due in the moment in which other values come is replaced, or not, by the luck of who is first.
+    """
+
+    async def main(seed, *between):
+        rng = random.Random(seed)
+        jitter = [n // 3 + rng.randint(0, 6) for n in range(60)]
+        found = []
+
+        @ps.sink
+        async def look(upstream, ctx):
+            while (batch := await upstream.ask_many(9)) is not ps.DONE:
+                found.extend(
+                    (trio.current_time() - begin, *pair) for pair in zip(batch.times, batch.values, strict=True)
+                )
+                await trio.sleep(rng.random() * slow)
+
+        begin = trio.current_time()
+        source = ps.pipe(Arriving(seed), ps.stamp(jitter.__getitem__, lateness=7), *between)
+        async with ps.pipe(source, module, look()).open() as running:
+            await running.wait()
+        return found
+
+    for seed in range(12):
+        whole = trio.run(main, seed, clock=MockClock(autojump_threshold=0))
+        assert whole == trio.run(main, seed, Cut(), clock=MockClock(autojump_threshold=0)), seed

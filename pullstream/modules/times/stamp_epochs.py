@@ -1,4 +1,4 @@
-"""`epochs`: times 0, 1, 2, ..., by count, by what the values say, or by the clock."""
+"""`stamp_epochs`: times 0, 1, 2, ..., by count, by the values, or by the clock."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from pullstream.timely import BEGINNING
 
 A = TypeVar("A", default=Any)
 
-_AT_ONCE: Final = Sync("what begins an epoch is known at once, from the value")
+_AT_ONCE: Final = Sync("a test or key cannot be awaited; use map_async first")
 _NOTHING: Final = object()
 
 
@@ -47,7 +47,7 @@ class _Counted(Clock):
 
 
 class _Begun(Clock):
-    """A new epoch with every value that passes a test, but the first."""
+    """Starts a new epoch at every value that passes a test, except the first."""
 
     hold: Any = 0
 
@@ -75,12 +75,12 @@ class _Begun(Clock):
             out.append(given)
 
     def begins(self, said: object) -> object:
-        """Whether a value begins a new epoch, of which the function has said so."""
+        """Whether the result of the function for a value starts a new epoch."""
         return said
 
 
 class _Changed(_Begun):
-    """A new epoch with every value whose key is not that of the value before."""
+    """Starts a new epoch at every value whose key differs from the key before."""
 
     @override
     def begins(self, said: object) -> object:
@@ -88,7 +88,7 @@ class _Changed(_Begun):
 
 
 class _Ticking(TaskKernel[Any]):
-    """Values at the number of the period in which they arrive; a period ends whether any arrive or not."""
+    """Delivers values at the number of the period in which they arrive. A period ends even without values."""
 
     traits = Traits(trusted=True, summaries=((),), carries=Carries.LOST)
 
@@ -112,7 +112,7 @@ class _Ticking(TaskKernel[Any]):
         while True:
             await trio.sleep_until(self._start + (self._epoch + 1) * self._seconds)
             passed = int((trio.current_time() - self._start) // self._seconds)
-            # The clock's rounding must not make it tick without end.
+            # The clock's rounding must not make it tick in an endless loop.
             self._go_on(max(passed, self._epoch + 1))
 
     def _go_on(self, epoch: int) -> None:
@@ -136,22 +136,24 @@ class _Ticking(TaskKernel[Any]):
 def _one_of_four(call: Call) -> None:
     named = {name: value for name in ("count", "begin", "key", "seconds") if (value := call[name]) is not None}
     if len(named) != 1:
-        raise call.refuse(f"needs one of count, begin, key, seconds, and got {named or 'none'}")
+        raise call.refuse(f"needs exactly one of count, begin, key and seconds, but got {named or 'none'}")
     if "seconds" in named and call["nest"]:
-        raise call.refuse("got nest=, and periods of the clock do not nest in the input's times")
+        raise call.refuse(
+            "got nest= with seconds=, but periods of the clock cannot be nested in the times of the input"
+        )
 
 
 @overload
-def epochs(count: int, *, nest: bool = False) -> Same[A]: ...
+def stamp_epochs(count: int, *, nest: bool = False) -> Same[A]: ...
 @overload
-def epochs(*, begin: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
+def stamp_epochs(*, begin: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def epochs(*, key: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
+def stamp_epochs(*, key: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
 @overload
-def epochs(*, seconds: float) -> Same[A]: ...
+def stamp_epochs(*, seconds: float) -> Same[A]: ...
 @transformer
 @together(_one_of_four)
-def epochs(
+def stamp_epochs(
     count: Positive | None = None,
     *,
     begin: Annotated[Callable[[Any], object] | None, _AT_ONCE] = None,
@@ -160,28 +162,28 @@ def epochs(
     nest: bool = False,
     on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Any]:
-    """Give the values times 0, 1, 2, ...: epochs of `count` values, or whatever else begins a new one.
+    """Stamp values with epoch numbers 0, 1, 2, ...: `count` values each, or by test, key or clock.
 
     >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values("abcde"), ps.epochs(2), ps.collect(timed=True)))
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.stamp_epochs(2), ps.collect(timed=True)))
     [(0, 'a'), (0, 'b'), (1, 'c'), (1, 'd'), (2, 'e')]
 
-    With `begin` it is a value that passes a test; with `key`, one whose key is not that of the value before:
+    With `begin`, each value that passes the test starts an epoch. With `key`, each value whose key differs from the key
+    of the value before does:
 
     >>> lines = ps.values(["# tea", "3", "4", "# rice", "5"])
-    >>> by_title = ps.epochs(begin=lambda line: line.startswith("#"))
+    >>> by_title = ps.stamp_epochs(begin=lambda line: line.startswith("#"))
     >>> ps.run(ps.pipe(lines, by_title, ps.count_by_key(lambda _: "lines"), ps.collect(timed=True)))
     [(0, ('lines', 3)), (1, ('lines', 2))]
 
-    With `seconds` an epoch is what arrives in so many seconds, on trio's clock, from the first ask on; it is complete
-    when they are over, whether anything arrives or not. An epoch of `count` values is complete with its last one, any
-    other with the first value of the next.
+    With `seconds`, an epoch is a period of trio's clock, starting at the first ask. It is complete when the period is
+    over, even if no value arrives. An epoch of `count` values is complete with its last value. Any other epoch is
+    complete with the first value of the next.
 
-    The input's own times are given up, and it may have one only; or see `nest` of `stamp`. If `begin` or `key` raises,
-    see `map`; there is no "result" here.
+    The new times replace those of the input, which may have only one; `nest=True` lifts that limit, as in `stamp`.
+    Errors in `begin` and `key` are handled as in `map`, except that there is no `on_error="result"`.
 
-    Raises:
-        CapabilityError: the input has a second time.
+    Raises: CapabilityError: the input has a second time.
     """
     if count is not None:
         return opens(Stamping(partial(_Counted, count), nest=nest, counts=True))
@@ -189,5 +191,5 @@ def epochs(
         return opens(Stamping(partial(_Begun, begin, on_error), nest=nest, counts=True))
     if key is not None:
         return opens(Stamping(partial(_Changed, key, on_error), nest=nest, counts=True))
-    assert seconds is not None, "one of the four is given"
+    assert seconds is not None, "the check requires one of the four"
     return opens(_Ticking(seconds))

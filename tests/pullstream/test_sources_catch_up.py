@@ -16,7 +16,7 @@ class Boom(Exception):
 def test_old_then_new(limit, capacity, sync):
     """The same at every limit, however little is kept; in every run."""
     new = ps.values(range(10, 20), time=lambda n: n // 3)
-    source = ps.live(range(7), new, capacity=capacity, sync=sync)
+    source = ps.catch_up(range(7), new, capacity=capacity, sync=sync)
     expected = [(0, n) for n in range(7)] + [(0, "-")] * (2 if sync else 0) + [(n // 3, n) for n in range(10, 20)]
     pipeline = ps.pipe(source, ps.collect(timed=True))
     assert ps.run(pipeline, limit=limit) == ps.run(pipeline, limit=limit) == expected
@@ -41,7 +41,7 @@ def test_there_is_no_gap(seed):
 
     trio._core._run._r.seed(seed)
     old = ps.flat_map(lambda _: read())
-    source = ps.live(ps.pipe(ps.once(None), old), ps.from_callback(register))
+    source = ps.catch_up(ps.pipe(ps.once(None), old), ps.from_callback(register))
     assert ps.run(ps.pipe(source, ps.collect())) == ["a", "b", "c"]
 
 
@@ -56,7 +56,7 @@ async def test_what_is_new_is_bounded(edge, autojump_clock):
             pushed.append(n)
         new.end()
 
-    async with edge(ps.live(["old", "older"], new, capacity=5)) as reader, trio.open_nursery() as nursery:
+    async with edge(ps.catch_up(["old", "older"], new, capacity=5)) as reader, trio.open_nursery() as nursery:
         nursery.start_soon(push)
         assert (await reader.ask(1)).values == ["old"]
         await trio.sleep(1)
@@ -72,7 +72,7 @@ async def test_failures_come_after_what_was_before(which, counting, new_probe, a
     """Of the old: at once, the new is told. Of the new: after all the old, and what was new before."""
     old, new = new_probe(), new_probe()
     failure = Boom()
-    source = ps.live(
+    source = ps.catch_up(
         counting(old, 3, delay=1, timed=True, failure=failure if which == "old" else None),
         counting(new, 2 if which == "new" else 5000, failure=failure if which == "new" else None),
     )
@@ -92,7 +92,7 @@ async def test_failures_come_after_what_was_before(which, counting, new_probe, a
 async def test_an_abort_reaches_both(counting, new_probe, autojump_clock):
     """Also what was only opened to be kept."""
     old, new = new_probe(), new_probe()
-    source = ps.live(counting(old, 9, delay=1, timed=True), counting(new, 9, delay=1, timed=True))
+    source = ps.catch_up(counting(old, 9, delay=1, timed=True), counting(new, 9, delay=1, timed=True))
     async with ps.pipe(source, ps.take(2), ps.collect()).open() as running:
         assert await running.result() == [0, 1]
     assert old.reasons == new.reasons == [None]
@@ -103,7 +103,7 @@ async def test_an_abort_reaches_both(counting, new_probe, autojump_clock):
 async def test_times_complete_when_neither_can_give_them(autojump_clock):
     """What is kept holds its times; so does the mark."""
     new = ps.pushable(5)
-    source = ps.live(ps.values([1, 2, 3], time=lambda n: n), new, sync=ps.Batch(3, ["-"]))
+    source = ps.catch_up(ps.values([1, 2, 3], time=lambda n: n), new, sync=ps.Batch(3, ["-"]))
     seen = []
 
     async def slowly(value):
@@ -125,13 +125,13 @@ async def test_times_complete_when_neither_can_give_them(autojump_clock):
 @pytest.mark.parametrize(
     "compose",
     [
-        lambda: ps.live([1], [2]),
-        lambda: ps.live([1], ps.empty(), capacity=0),
-        lambda: ps.live([1], ps.empty(), sync="-"),
-        lambda: ps.live([1], ps.empty(), sync=ps.Batch(0, [])),
+        lambda: ps.catch_up([1], [2]),
+        lambda: ps.catch_up([1], ps.empty(), capacity=0),
+        lambda: ps.catch_up([1], ps.empty(), sync="-"),
+        lambda: ps.catch_up([1], ps.empty(), sync=ps.Batch(0, [])),
     ],
 )
 def test_bad_arguments_are_refused(compose):
     """When composing, by name."""
-    with pytest.raises(ps.CompositionError, match=r"live\(\) at .*test_sources_live"):
+    with pytest.raises(ps.CompositionError, match=r"catch_up\(\) at .*test_sources_catch_up"):
         compose()

@@ -1,0 +1,80 @@
+"""A partition on an executor that is folded: a table of states for each time, which leave after so many rows.
+
+Rows are folded as they come: Spark need not sort them, and no stream stands between Spark and the fold.
+"""
+
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from importlib import import_module
+from typing import Any, cast
+
+import attrs
+
+from pullstream import Fold
+from pullstream.authoring import Accumulator, Site, blame, users_frames
+
+from ...arrow import As, RecordBatch, Shape, pyarrow
+from ..reading.cutting import Cutting
+from .partition import Results, place
+
+ROWS = 500_000
+"""The rows after which states leave: whatever the keys and times, those of no more rows are kept."""
+
+
+@attrs.frozen
+class CombiningPlan:
+    """An executor's work; what leaves is the time, if there is one, and the states of its keys in bytes."""
+
+    fold: Fold[Any, Any]
+    key: Callable[[Any], Hashable]
+    as_: As
+    names: tuple[str, ...]
+    time: str | None
+    """The time's argument, for messages."""
+    schema: Any
+    module: str
+    site: Site
+
+
+def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
+    """Fold a partition: called by Spark, a function, so that what cannot be unpickled is said at once."""
+    plan = cast("CombiningPlan", pickle.loads(pickled))  # noqa: S301 - from the driver
+    return _results(plan, batches)
+
+
+def _results(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Results:
+    try:
+        yield from _combined(plan, batches)
+    except Exception as exc:  # noqa: BLE001 - raised in Spark's generator, which has no frames of ours
+        blame(exc, f"{plan.module}, composed at {plan.site}")
+        exc.add_note(f"on an executor, {place()}")
+        return exc.with_traceback(users_frames(exc.__traceback__))
+    return None
+
+
+def _combined(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    accumulator = Accumulator(plan.fold, key=plan.key)
+    cutting = Cutting(Shape(plan.as_, plan.names), len(plan.names), plan.time, jumbled=True)
+    tables: dict[Hashable, dict[Hashable, Any]] = defaultdict(accumulator.new)
+    rows = 0
+    for batch in batches:
+        for answer in cutting.cut([batch]):
+            for run in answer.runs():
+                accumulator.add([tables[run.time]], run.values, [])
+        rows += len(batch)
+        if rows >= ROWS:
+            yield _packed(plan, tables)
+            tables.clear()
+            rows = 0
+    if tables:
+        yield _packed(plan, tables)
+
+
+def _packed(plan: CombiningPlan, tables: dict[Hashable, dict[Hashable, Any]]) -> RecordBatch:
+    pa = pyarrow()
+    # By value where a class cannot be imported, as one of the driver's own script; there it becomes the same class.
+    dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
+    states = pa.array([dumps(list(table.items())) for table in tables.values()], pa.binary())
+    times = [] if len(plan.schema) == 1 else [pa.array(list(tables), plan.schema[0].type)]
+    return pa.RecordBatch.from_arrays([*times, states], schema=plan.schema)

@@ -1,0 +1,114 @@
+"""The keys of a partition, one after the other, through modules that need no stream: a key costs its state."""
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from typing import Any, cast
+
+from typing_extensions import override
+
+from pullstream import DONE, Batch, Transformer
+from pullstream.authoring import Done, InlineRow, Kernel, Location, Module, Place, Traits, members_of
+
+from .answers import Answer
+from .input import Cursor, Stretch
+
+
+def runs_in_a_row(modules: tuple[Module, ...]) -> bool:
+    """Whether modules are stages and folds, which `KeyRows` can call."""
+    return members_of(Transformer(modules)) is not None
+
+
+class _Apart:
+    """A location at which nothing is held: each key begins its times anew, and nobody follows them from outside."""
+
+    def __init__(self, location: Location) -> None:
+        self.meter = location.meter
+
+    def hold(self, time: Hashable) -> None:
+        """Hold nothing."""
+
+    drop = hold
+
+
+class KeyRows(Kernel[Any]):
+    """The answers of transformers to each key's rows, with their times and the key.
+
+    A time is complete when the key has a later one, or no more rows.
+    """
+
+    traits = Traits(trusted=True)
+
+    def __init__(self, cursor: Cursor, modules: tuple[Module, ...]) -> None:
+        self._cursor = cursor
+        self._transformer = Transformer[Any, Any](modules)
+        self._row: InlineRow | None = None
+        self._time: Hashable = None
+        self._answers: deque[Answer] = deque()
+        self._times: list[Hashable] = []
+        self._values: list[Any] = []
+        """The results that go into the next answer."""
+
+    @override
+    def placed(self) -> None:
+        self._place = Place(self)
+        self._place.location = cast("Location", _Apart(self.location))
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while not self._answers or (len(self._answers) < limit and self._cursor.at_hand):
+            if await self._cursor.here() is None:
+                self._finish()
+                if not self._answers:
+                    return DONE
+                break
+            self._go_on()
+            if not await self.breathe():
+                return DONE
+        return Batch(0, [self._answers.popleft() for _ in range(min(limit, len(self._answers)))])
+
+    def _go_on(self) -> None:
+        """Give a stretch to its key's modules, of which it may be the first."""
+        stretch = self._cursor.next_stretch()
+        if self._row is None or stretch.key != self._cursor.key:
+            self._finish()
+            members = members_of(self._transformer)
+            assert members is not None, "they were once"
+            self._row, self._cursor.key = InlineRow(members, self._place, self._given), stretch.key
+            self._time = None
+        row = self._row
+        try:
+            self._feed(row, stretch)
+        finally:
+            self._answer()
+
+    def _feed(self, row: InlineRow, stretch: Stretch) -> None:
+        for run in stretch.rest.part(stretch.rest.left).runs():
+            if row.over:
+                return
+            if run.time != self._time:
+                if row.waits(self._time):
+                    row.complete(self._time)
+                self._time = run.time
+            row.feed(run.time, run.values)
+
+    def _finish(self) -> None:
+        """The key has no more rows."""
+        if self._row is not None:
+            if not self._row.over:
+                self._row.finish()
+                self._answer()
+            self._row = None
+
+    def _given(self, time: Hashable, values: Sequence[Any]) -> None:
+        self._times += [time] * len(values)
+        self._values += values
+
+    def _answer(self) -> None:
+        """Make one answer of the results of a key, whatever their times."""
+        if self._values:
+            self._answers.append(Answer(self._values, self._times, self._cursor.key or (), timed=True))
+            self._times, self._values = [], []
+
+    @override
+    def culprit(self) -> str:
+        return "" if self._row is None else self._row.culprit()

@@ -1,0 +1,200 @@
+"""Rows of modules without edges: their owner calls them, and runs one row for each of many keys.
+
+A lane, a sidecar and a task cost far more than most modules do with a value. Modules that are `Inline` need none of
+them, so that a key costs no more than its state.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import groupby
+from sys import maxsize
+from typing import Any, cast
+
+from pullstream.blueprint import Module, OfOneRun, Transformer
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.interfaces import Inline
+from pullstream.engine.parts.fused import Segment, Stage
+from pullstream.engine.parts.notified import Notified
+from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.parts.per_batch import PassOn
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.memory import Memory
+from pullstream.engine.sidecar.waiting import least
+from pullstream.engine.traits import Carries
+from pullstream.protocol import Batch
+
+Member = PassOn | Notified
+"""A module of a row."""
+
+
+class Place:
+    """The place of every module in the rows of one owner, in place of an edge and of what is upstream.
+
+    They hold times at the owner's location, and count there what they leave out.
+    """
+
+    def __init__(self, owner: Kernel[Any]) -> None:
+        self.owner = owner
+        self.location: Location = owner.location
+        self.edge = self
+        self.memory = Memory(owner.location)
+
+    def put(self, member: Member, module: Module) -> None:
+        """Give a module its place.
+
+        Raises:
+            JournalError: there is a journal, which cannot save what the module keeps from time to time.
+        """
+        owner = self.owner
+        if member.traits.carries is not Carries.NOTHING and (owner.scope.saves or owner.scope.loses):
+            owner.scope.refuse_memory(f"{module}, composed at {module.site}")
+        member.scope, member.run, member.location = owner.scope, owner.run, self.location
+        member.upstream = member.__edge__ = cast("Any", self)
+        if isinstance(member, Notified):
+            # The input in flight, or what the module holds, covers its results until they have gone through the row.
+            member.ready = Outbox()
+
+
+def members_of(transformer: Transformer[Any, Any]) -> list[tuple[Member, Module]] | None:
+    """The modules of a row, made anew, each with the last one it consists of; None if one of them needs an edge."""
+    if any(isinstance(arg, OfOneRun) for module in transformer.modules for arg in module.args):
+        return None
+    members: list[tuple[Member, Module]] = []
+    made = ((module, module.made()) for module in transformer.modules)
+    for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
+        if is_stage:
+            stages = list(group)
+            members.append((Segment([stage for _, stage in stages], [module for module, _ in stages]), stages[-1][0]))
+            continue
+        for module, kernel in group:
+            if not isinstance(kernel, Inline) or cast("Member", kernel).traits.clocked:
+                return None
+            members.append((cast("Member", kernel), module))
+    return members
+
+
+class InlineRow:
+    """A row of modules, which its owner gives values and completions; what comes out goes to `give`.
+
+    Members of a row ask for completions of the times of their values alone, and hold these and no others. So a time
+    that is complete at the input is complete at each member when those above it have been notified.
+    """
+
+    over = False
+    """Whether a member has ended the stream: it takes no more values."""
+
+    def __init__(
+        self, members: Sequence[tuple[Member, Module]], place: Place, give: Callable[[Hashable, Sequence[Any]], None]
+    ) -> None:
+        self._members = [member for member, _ in members]
+        self._modules = [module for _, module in members]
+        self._give = give
+        self._at = 0
+        """The number of the member that works."""
+        self._first = 0
+        """The number of the first member that still takes values: those above it have ended."""
+        self.times: set[Hashable] = set()
+        """The times at which the owner has noted it."""
+        for member, module in members:
+            place.put(member, module)
+
+    def feed(self, time: Hashable, values: Sequence[Any]) -> None:
+        """Take values at a time; leave them out once it is over."""
+        if not self.over:
+            self._pass(0, time, values)
+
+    def waits(self, time: Hashable) -> bool:
+        """Whether a member has to be notified when a time is complete."""
+        return any(time in member.requests for member in self._notified())
+
+    def complete(self, time: Hashable) -> None:
+        """Notify the members that asked for it: a time is complete."""
+        for number, member in enumerate(self._members):
+            if isinstance(member, Notified) and time in member.requests:
+                self._complete(number, member, time)
+
+    def finish(self, start: int = 0) -> None:
+        """End after what the members from number `start` on still have."""
+        self.over, self._first = True, start
+        for number in range(start, len(self._members)):
+            member = self._members[number]
+            if isinstance(member, Notified):
+                while member.requests:
+                    self._complete(number, member, least(member.requests.first))
+
+    def forget(self, time: Hashable) -> None:
+        """Take back what the members asked for at a time, and hold it no more."""
+        for member in self._notified():
+            if time in member.requests:
+                member.forget(time)
+
+    def fail(self) -> None:
+        """The stream has failed above: give what is a result already."""
+        for number, member in enumerate(self._members):
+            if isinstance(member, Notified):
+                self._at = number
+                member.failed()
+                self._drain(number, member)
+
+    def culprit(self) -> str:
+        """The member that worked last."""
+        module = self._modules[self._at]
+        return self._members[self._at].culprit() or f"{module}, composed at {module.site}"
+
+    # ----
+
+    def _notified(self) -> Iterator[Notified]:
+        return (member for member in self._members if isinstance(member, Notified))
+
+    def _pass(self, number: int, time: Hashable, values: Sequence[Any]) -> None:
+        """Give values to a member and, of what it makes of them, to those below it."""
+        if number == len(self._members):
+            self._give(time, values)
+            return
+        member = self._members[number]
+        if isinstance(member, Notified):
+            self._at = number
+            try:
+                member.receive(time, values)
+            finally:
+                self._drain(number, member)
+            return
+        done = 0
+        while number >= self._first:
+            if not member.most:
+                self._end(number)
+                return
+            if done == len(values):
+                return
+            part = values if member.most >= len(values) else values[done : done + member.most]
+            done += len(part)
+            self._at = number
+            answer = member.answer(Batch(time, part))
+            if answer is not None:
+                self._pass(number + 1, time, answer.values)
+            if member.failed is not None:
+                self._at = number
+                raise member.failed
+
+    def _drain(self, number: int, member: Notified) -> None:
+        """Pass on what a member has given."""
+        while member.ready:
+            for run in member.ready.take(maxsize).runs():
+                self._pass(number + 1, run.time, run.values)
+
+    def _complete(self, number: int, member: Notified, time: Hashable) -> None:
+        self._at = number
+        try:
+            member.complete(time)
+        finally:
+            self._drain(number, member)
+        # Until then it holds the time, unless a member below has ended the stream.
+        if time in member.requests:
+            member.forget(time)
+
+    def _end(self, number: int) -> None:
+        """A member has had enough: those above it are of no use any more, and those below it come to their end."""
+        for member in self._members[:number]:
+            if isinstance(member, Notified):
+                for time in list(member.requests):
+                    member.forget(time)
+        self.finish(number + 1)

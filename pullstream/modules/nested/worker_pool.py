@@ -1,0 +1,285 @@
+"""`worker_pool`: distributes values over several transformers, and again when one of them fails."""
+
+from collections import deque
+from collections.abc import Hashable
+from typing import Annotated, Any, Final, Generic, Literal, cast, overload
+
+import attrs
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Call, Instance, Module, Positive, Site, Transformer, checked, together
+from pullstream.blueprint.parts import Onward
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.inner_inputs import Queue
+from pullstream.engine.nested.inner_streams import forget_inner, open_below
+from pullstream.engine.parts.handle import Grip
+from pullstream.engine.parts.outbox import StreamEnd, timed
+from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.traits import Traits
+from pullstream.errors import ProtocolError, PullstreamError
+from pullstream.protocol import DONE, Batch, Done
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@attrs.define(eq=False)
+class _Assignment:
+    """A value, from its arrival until its result is answered."""
+
+    number: int
+    time: Hashable
+    value: Any
+    done: bool = False
+
+
+@attrs.define(eq=False)
+class _PoolWorker:
+    """A transformer of the pool: its input, and the jobs that it has not finished, in order."""
+
+    feed: Queue
+    lane: Lane[Any]
+    jobs: deque[_Assignment] = attrs.field(factory=deque[_Assignment])
+
+
+class PoolKernel(TaskKernel[Any]):
+    """Gives values to the workers that ask, oldest first; each worker gives one result for each value, in order.
+
+    The kernel holds a value's time, in the sidecar, from its arrival until its result is answered. It keeps no more
+    values than were asked for. The workers' own streams have no times.
+    """
+
+    traits = Traits(trusted=True, reorders=True, asks_apart=True)
+    takes_many = True
+
+    def __init__(
+        self, workers: tuple[Any, ...], concurrency: int, *, ordered: bool, pool: "Pool | None" = None
+    ) -> None:
+        self._joining = list(workers)
+        self._concurrency = concurrency
+        self._ordered = ordered
+        self._pool = pool
+        self._active: dict[Lane[Any], _PoolWorker] = {}
+        self._row: deque[_Assignment] = deque()
+        self._ready: deque[_Assignment] = deque()
+        self._free: list[_Assignment] = []
+        self._arrived = 0
+        self._outer = StreamEnd()
+        self._last_failure: BaseException | None = None
+        self._failed: BaseException | None = None
+        if pool is not None:
+            pool.attach(self)
+            self._joining += pool.workers
+
+    def join(self, worker: Any) -> None:
+        """Add a worker, while running."""
+        self._joining.append(worker)
+        if hasattr(self, "_changed"):
+            self.changed()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            self._open_all()
+            results = self._results(limit)
+            if results:
+                return timed([job.time for job in results], [job.value for job in results])
+            if self._failed is not None:
+                raise self._failed
+            if not self._row and self._outer.reached():
+                return DONE
+            self._check_active()
+            self._distribute(limit)
+            await self.change(outside=self._pool is not None)
+
+    def _open_all(self) -> None:
+        while self._joining and self._failed is None:
+            feed = Queue(self.changed)
+            lane = open_below(self, self._joining.pop(0), feed)
+            self._active[lane] = _PoolWorker(feed, lane)
+
+    def _check_active(self) -> None:
+        if self._active or (self._pool is not None and self._last_failure is None):
+            return
+        if self._last_failure is not None:
+            raise self._last_failure
+        raise PullstreamError(f"{self.location}: all workers have ended, and {len(self._row)} values have no result")
+
+    def _distribute(self, limit: int) -> None:
+        """Give the waiting jobs to the workers that ask, and ask upstream for what they still have room for."""
+        wanted = 0
+        for lane, worker in self._active.items():
+            self.ask_beside(lane, self._concurrency)
+            room = min(worker.feed.wanted, self._concurrency - len(worker.jobs)) if len(worker.feed) == 0 else 0
+            while room > 0 and self._free:
+                job = self._free.pop(0)
+                worker.jobs.append(job)
+                worker.feed.give(0, job.value)
+                room -= 1
+            wanted += max(room, 0)
+        room = min(wanted, limit - len(self._row))
+        if room > 0 and not self._free and not self._outer.known:
+            self.ask_beside(self.upstream, room)
+
+    def _results(self, limit: int) -> list[_Assignment]:
+        """Take the jobs to answer now: in order, those at the head of the row; out of order, all that are done."""
+        results: list[_Assignment] = []
+        source = self._row if self._ordered else self._ready
+        while source and source[0].done and len(results) < limit:
+            job = source.popleft()
+            results.append(job)
+            self.location.drop(job.time)
+            if not self._ordered:
+                self._row.remove(job)
+        return results
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        worker = self._active.get(lane)
+        if worker is not None:
+            if isinstance(answer, Batch):
+                self._returned(worker, answer)
+            else:
+                self._left(worker, answer)
+        elif isinstance(answer, Batch):
+            for time, value in zip(answer.times, answer.values, strict=True):
+                self.location.hold(time)
+                job = _Assignment(self._arrived, time, value)
+                self._arrived += 1
+                self._row.append(job)
+                self._free.append(job)
+            self.upstream.ack()
+        else:
+            self._outer.end(answer)
+
+    def _returned(self, worker: _PoolWorker, answer: Batch[Any]) -> None:
+        for value in answer.values:
+            if not worker.jobs:
+                self._failed = ProtocolError(
+                    f"{self.location}: {worker.lane.edge.location} gave {value!r}, but has already given a result for "
+                    f"every value. A worker must give exactly one result for each value, in order",
+                )
+                return
+            job = worker.jobs.popleft()
+            job.value, job.done = value, True
+            if not self._ordered:
+                self._ready.append(job)
+
+    def _left(self, worker: _PoolWorker, answer: Done | BaseException) -> None:
+        """Give the unfinished jobs of a worker that has left to the others, before any new job."""
+        del self._active[worker.lane]
+        self._free = sorted([*worker.jobs, *self._free], key=lambda job: job.number)
+        if isinstance(answer, BaseException):
+            self._last_failure = answer
+        if answer is DONE or self._active:
+            forget_inner(self, [worker.lane])
+
+
+_WORKER: Final = Instance(Transformer, "needs transformers as its workers")
+
+
+class Pool(Grip):
+    """The workers that a dynamic pool's handle and its kernel share."""
+
+    def __init__(self, workers: tuple[Any, ...], site: Site) -> None:
+        super().__init__("worker_pool", site)
+        self.workers = list(workers)
+
+    def add(self, worker: object) -> None:
+        """Add a worker, for this run and for later ones."""
+        _WORKER(Call("add"), worker)
+        self.workers.append(worker)
+        kernel = self.alive()
+        if isinstance(kernel, PoolKernel):
+            kernel.join(worker)
+
+
+@attrs.frozen(repr=False)
+class WorkerPool(Transformer[A, B], Generic[A, B]):
+    """A transformer, and the handle that adds workers to it; made by `worker_pool(dynamic=True)`."""
+
+    def add(self, worker: Transformer[A, B]) -> None:
+        """Add a worker, before or during the run.
+
+        Raises:
+            CompositionError: it is not a transformer.
+        """
+        cast("Pool", self.modules[-1].args[0]).add(worker)
+
+
+def _workers(call: Call, workers: Any) -> Any:
+    for worker in workers:
+        _WORKER(call, worker)
+    return workers
+
+
+def _at_least_one(call: Call) -> None:
+    if not call["workers"] and not call["dynamic"]:
+        raise call.refuse("needs at least one transformer, or dynamic=True, which allows add(transformer) later")
+
+
+@overload
+def worker_pool(
+    *workers: Onward[A, B], concurrency: int = 1, ordered: bool = True, dynamic: Literal[False] = False
+) -> Transformer[A, B]: ...
+@overload
+def worker_pool(
+    *workers: Transformer[A, B], concurrency: int = 1, ordered: bool = True, dynamic: Literal[True]
+) -> WorkerPool[A, B]: ...
+@checked
+@together(_at_least_one)
+def worker_pool(
+    *workers: Annotated[Onward[Any, Any], _workers],
+    concurrency: Positive = 1,
+    ordered: bool = True,
+    dynamic: bool = False,
+) -> Transformer[Any, Any]:
+    """Distribute values over several transformers, the workers: each value goes to a worker that is free.
+
+    >>> import pullstream as ps
+    >>> async def reliable(n):
+    ...     return n * 10
+    >>> async def flaky(n):
+    ...     raise OSError("out of reach")
+    >>> pool = ps.worker_pool(ps.map_async(reliable, concurrency=1), ps.map_async(flaky, concurrency=1))
+    >>> ps.run(ps.pipe(ps.values(range(4)), pool, ps.collect()))
+    [0, 10, 20, 30]
+
+    Each worker is a stream of its own. It gives exactly one result for each value, in the order of its values, and has
+    at most `concurrency` values at a time. Results keep the order of the values; with `ordered=False` they come as
+    they are ready. The pool holds no more values than were asked for.
+
+    A worker that fails or ends leaves the pool, and the other workers get the values that it had not finished. So a
+    value may be processed twice, and still has one result. When all workers have failed, the stream fails with the
+    last failure.
+
+    With `dynamic=True` the result is a handle: `add(transformer)` adds a worker before or during the run. It may start
+    empty, and then waits for its first worker.
+
+    >>> pool = ps.worker_pool(dynamic=True)
+    >>> pool.add(ps.map(str.upper))
+    >>> ps.run(ps.pipe(ps.values("abc"), pool, ps.collect()))
+    ['A', 'B', 'C']
+
+    A dynamic pool belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling.
+
+    Raises:
+        BaseException: the failure of the last worker, or of upstream, after the results before it.
+        ProtocolError: a worker gave more results than it got values.
+    """
+    options: tuple[tuple[str, object], ...] = ()
+    options += (("concurrency", concurrency),) if concurrency != 1 else ()
+    options += (("ordered", False),) if not ordered else ()
+    if not dynamic:
+        return Transformer((Module("worker_pool", _fixed, workers, options),))
+    pool = Pool(workers, Site.here())
+    return WorkerPool[Any, Any]((Module("worker_pool", _dynamic, (pool,), (*options, ("dynamic", True))),))
+
+
+def _fixed(*workers: Any, concurrency: int = 1, ordered: bool = True) -> PoolKernel:
+    return PoolKernel(workers, concurrency, ordered=ordered)
+
+
+def _dynamic(pool: Pool, *, concurrency: int = 1, ordered: bool = True, dynamic: bool) -> PoolKernel:
+    assert dynamic, "shown, so that a pipeline reads as it was written"
+    return PoolKernel((), concurrency, ordered=ordered, pool=pool)

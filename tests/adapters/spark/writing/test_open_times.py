@@ -1,0 +1,78 @@
+"""The rows of open times: what Arrow makes of them, without Spark."""
+
+from collections import defaultdict
+
+import pyarrow as pa
+import pytest
+
+import pullstream as ps
+from adapters.arrow import Packing, SchemaError
+from adapters.spark.writing import table_partitions
+from adapters.spark.writing.table_partitions import OpenTimes, Spool, large
+
+ROWS = pa.schema([("n", pa.int64()), ("item", pa.string())])
+FULL = ROWS.append(pa.field("time", pa.int64()))
+
+
+class Counted(Spool):
+    """A spool that counts the batches it is given."""
+
+    adds = 0
+
+    def add(self, batch):
+        Counted.adds += 1
+        super().add(batch)
+
+
+@pytest.fixture
+def open_times():
+    Counted.adds = 0
+    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: Counted(FULL, time))
+    yield opened
+    opened.close()
+
+
+def taken(opened, time):
+    spool = opened.complete(time)
+    rows = [row for batch in spool.batches() for row in batch.to_pylist()]
+    spool.close()
+    return rows
+
+
+@pytest.mark.parametrize("most", [1, 1000, 8 << 20])
+def test_rows_stay_in_order_within_their_time(open_times, monkeypatch, most):
+    """However many rows are sorted together, each time has its own, in the order in which they arrived."""
+    monkeypatch.setattr(table_partitions, "SORTED_BYTES", most)
+    expected, new = defaultdict(list), []
+    for begin in range(0, 1000, 100):
+        numbers = list(range(begin, begin + 100))
+        times = [n * n % 7 for n in numbers]
+        new += open_times.add(ps.authoring.TimedBatch(times, [(n, str(n)) for n in numbers]))
+        for n, time in zip(numbers, times, strict=True):
+            expected[time].append({"n": n, "item": str(n), "time": time})
+    assert sorted(new) == sorted(expected)
+    assert {time: taken(open_times, time) for time in list(expected)} == expected
+
+
+def test_interleaved_times_take_a_batch_each(open_times):
+    """Ten thousand rows at four times that alternate become four Arrow batches."""
+    for begin in range(0, 10_000, 500):
+        numbers = list(range(begin, begin + 500))
+        open_times.add(ps.authoring.TimedBatch([n % 4 for n in numbers], [(n, "") for n in numbers]))
+    assert [len(taken(open_times, time)) for time in range(4)] == [2500] * 4
+    assert Counted.adds == 4
+
+
+def test_an_error_counts_rows_as_they_arrive(open_times):
+    """The value that does not fit is the fourth that came, at whatever time."""
+    open_times.add(ps.Batch(5, [(1, "a"), (2, "b")]))
+    with pytest.raises(SchemaError, match="value 4"):
+        open_times.add(ps.authoring.TimedBatch([3, 4], [(3, "c"), ("four", "d")]))
+
+
+def test_small_batches_are_joined():
+    """Spark is sent ten thousand rows at once, also where each time has a few."""
+    small = [pa.record_batch({"n": [n] * 10}) for n in range(2500)]
+    joined = list(large(small))
+    assert [batch.num_rows for batch in joined] == [10_000, 10_000, 5_000]
+    assert pa.Table.from_batches(joined) == pa.Table.from_batches(small)

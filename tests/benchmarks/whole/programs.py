@@ -1,0 +1,339 @@
+"""The programs of README and of the guides, scaled up, beside plain Python; a service, and a nightly run."""
+
+import asyncio
+import atexit
+import csv
+import json
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import groupby, islice
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import trio
+
+import pullstream as ps
+from pullstream import files
+from tests.benchmarks.whole.program import BY_HAND, HERE, Program, Way
+
+PROGRAMS: list[Program] = []
+DAYS = 400
+DATE = r"\d{4}-\d\d-\d\d"
+
+
+def program(says: str, full: int, quick: int) -> Callable[[Callable[[int], dict[str, Way]]], None]:
+    """Add a program; the decorated function prepares its ways."""
+
+    def add(prepare: Callable[[int], dict[str, Way]]) -> None:
+        PROGRAMS.append(Program(prepare.__name__, says, full, quick, prepare))
+
+    return add
+
+
+def day(number: int) -> str:
+    """The name of a day."""
+    return f"{2000 + number // 336}-{number // 28 % 12 + 1:02}-{number % 28 + 1:02}"
+
+
+def write_lines(path: Path, values: Any) -> None:
+    """Write a line of JSON for each value, as a user does who needs no atomic files."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{json.dumps(value)}\n" for value in values))
+
+
+@program("sales: README's first program, a fold per product and day", 400_000, 20_000)
+def readme(size: int) -> dict[str, Way]:
+    sales = [(n * DAYS // size, f"item{n % 7}", n % 5) for n in range(size)]
+
+    def here(_: Path) -> Any:
+        return ps.run(
+            ps.pipe(
+                ps.values(sales, time=lambda sale: sale[0]),
+                ps.filter(lambda sale: sale[2] > 0),
+                ps.reduce_by_key(ps.agg.sum(lambda sale: sale[2]), key=lambda sale: sale[1]),
+                ps.collect(timed=True),
+            )
+        )
+
+    def by_hand(_: Path) -> Any:
+        found: list[Any] = []
+        for time, own in groupby(sales, key=lambda sale: sale[0]):
+            sums: dict[str, int] = {}
+            for _day, item, number in own:
+                if number > 0:
+                    sums[item] = sums.get(item, 0) + number
+            found += [(time, pair) for pair in sums.items()]
+        return found
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@ps.transformer
+async def total(upstream: ps.Reader[int], ctx: ps.Context) -> AsyncIterator[ps.Batch[int]]:
+    """README's own module: a sum per time."""
+    totals: dict[Any, int] = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                totals[time] = totals.get(time, 0) + sum(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [totals.pop(time)])
+
+
+@program("numbers, ten to a time: README's own module, a sum per time", 200_000, 10_000)
+def readme_module(size: int) -> dict[str, Way]:
+    def here(_: Path) -> Any:
+        return ps.run(ps.pipe(ps.values(range(size), time=lambda n: n // 10), total(), ps.collect()))
+
+    def by_hand(_: Path) -> Any:
+        return [sum(own) for _, own in groupby(range(size), key=lambda n: n // 10)]
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@program("texts: failures.md, numbers of text; one in a thousand is none, and goes to a file", 200_000, 10_000)
+def failures(size: int) -> dict[str, Way]:
+    texts = ["tea" if n % 1000 == 5 else str(n) for n in range(size)]
+
+    def told(failed: Any) -> str:
+        return f"{failed.value!r}: {failed.error}"
+
+    def here(folder: Path) -> Any:
+        bad = ps.pipe(ps.map(told), ps.stamp_epochs(1), files.write_text(folder / "bad.txt"))
+        return ps.run(ps.pipe(ps.values(texts), ps.map(int, on_error=bad), ps.collect()))
+
+    def by_hand(folder: Path) -> Any:
+        found: list[int] = []
+        with (folder / "bad.txt").open("w") as bad:
+            for text in texts:
+                try:
+                    found.append(int(text))
+                except ValueError as error:
+                    bad.write(f"{text!r}: {error}\n")
+        return found
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@program("lines, 500 to a file: files.md, sums per day and product, a file for each day", 200_000, 20_000)
+def tills(size: int) -> dict[str, Way]:
+    given = Path(mkdtemp())
+    atexit.register(rmtree, given)
+    days = max(1, size // 500)
+    for number in range(days):
+        sales = [{"item": f"item{n % 7}", "n": n % 5} for n in range(size // days)]
+        write_lines(given / f"{day(number)}.jsonl", sales)
+
+    def here(folder: Path) -> int:
+        return len(
+            ps.run(
+                ps.pipe(
+                    files.read_jsonl(f"{given}/*.jsonl", time=files.name_time(DATE)),
+                    ps.reduce_by_key(ps.agg.sum(lambda sale: sale["n"]), key=lambda sale: sale["item"]),
+                    files.write_jsonl(f"{folder}/sold/{{time}}.jsonl"),
+                )
+            )
+        )
+
+    def by_hand(folder: Path) -> int:
+        for path in sorted(given.glob("*.jsonl")):
+            sums: dict[str, int] = {}
+            for line in path.read_text().splitlines():
+                sale = json.loads(line)
+                sums[sale["item"]] = sums.get(sale["item"], 0) + sale["n"]
+            write_lines(folder / "sold" / path.name, sums.items())
+        return days
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@program("calls of asyncio's, 8 at a time: other_programs.md, read in a loop", 4_000, 400)
+def asyncio_calls(size: int) -> dict[str, Way]:
+    async def price(item: int) -> int:
+        await asyncio.sleep(0.001)
+        return item * 2
+
+    def here(_: Path) -> Any:
+        prices = ps.pipe(ps.values(range(size)), ps.map_async(ps.asyncio_call(price), concurrency=8))
+        return list(ps.iterate(prices))
+
+    def by_hand(_: Path) -> Any:
+        async def main() -> list[int]:
+            gate = asyncio.Semaphore(8)
+
+            async def one(item: int) -> int:
+                async with gate:
+                    return await price(item)
+
+            return await asyncio.gather(*map(one, range(size)))
+
+        return asyncio.run(main())
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@program("calls of trio's, 8 at a time: performance.md", 4_000, 400)
+def calls(size: int) -> dict[str, Way]:
+    async def price(item: int) -> int:
+        await trio.sleep(0.001)
+        return item * 2
+
+    def here(_: Path) -> Any:
+        return ps.run(ps.pipe(ps.values(range(size)), ps.map_async(price, concurrency=8), ps.collect()))
+
+    def by_hand(_: Path) -> Any:
+        found: dict[int, int] = {}
+        items = iter(range(size))
+
+        async def worker() -> None:
+            for item in items:
+                found[item] = await price(item)
+
+        async def main() -> None:
+            async with trio.open_nursery() as nursery:
+                for _ in range(8):
+                    nursery.start_soon(worker)
+
+        trio.run(main)
+        return [found[item] for item in range(size)]
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@ps.source
+async def hours(ctx: ps.Context, days: int) -> AsyncIterator[ps.Batch[str]]:
+    for number in range(days):
+        for hour in range(3):
+            yield ps.Batch((number, hour), [f"{number} {hour}:00", f"{number} {hour}:30"])
+
+
+@ps.sink
+async def longest(upstream: ps.Reader[str], ctx: ps.Context) -> str:
+    best = ""
+    async for batch in ctx.batches(upstream):
+        best = max([best, *batch.values], key=len)
+    return best
+
+
+@program("days: own_modules.md, a source of six texts a day and a sink that keeps the longest", 20_000, 2_000)
+def own_modules(size: int) -> dict[str, Way]:
+    def by_hand(_: Path) -> str:
+        texts = (f"{n} {hour}:{half}" for n in range(size) for hour in range(3) for half in ("00", "30"))
+        return max(texts, key=len)
+
+    return {HERE: lambda _: ps.run(ps.pipe(hours(size), longest())), BY_HAND: by_hand}
+
+
+class Lines(ps.authoring.Kernel[str]):
+    """The lines of a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    async def acquire(self) -> None:
+        self.file = self.path.open()
+
+    async def produce(self, limit: int) -> ps.Batch[str] | ps.authoring.Done:
+        lines = [line.strip() for line in islice(self.file, limit)]
+        return ps.Batch(0, lines) if lines else ps.DONE
+
+    async def release(self) -> None:
+        self.file.close()
+
+
+@program("lines: own_modules.md, a kernel that reads a file", 400_000, 20_000)
+def own_kernel(size: int) -> dict[str, Way]:
+    lines = ps.source(Lines)
+
+    def given(folder: Path) -> Path:
+        path = folder / "items.txt"
+        path.write_text("".join(f"item{n % 7}\n" for n in range(size)))
+        return path
+
+    def by_hand(folder: Path) -> int:
+        with given(folder).open() as file:
+            return len([line.strip() for line in file])
+
+    return {HERE: lambda folder: len(ps.run(ps.pipe(lines(given(folder)), ps.collect()))), BY_HAND: by_hand}
+
+
+@program("files: resuming.md, a nightly run with a journal; by hand without one", 10_000, 500)
+def nightly(size: int) -> dict[str, Way]:
+    def receipts(folder: Path) -> Path:
+        for number in range(size):
+            path = folder / "receipts" / f"{day(number)}.csv"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("item,price\ntea,3\nrice,5\n")
+        return folder / "receipts"
+
+    def here(folder: Path) -> None:
+        takings = ps.pipe(
+            files.read_csv(f"{receipts(folder)}/*.csv", time=files.name_time(DATE), available=True),
+            ps.accumulate(ps.agg.sum(lambda sale: sale.price), key=lambda sale: sale.item),
+            files.write_jsonl(f"{folder}/days/{{time}}.jsonl"),
+        )
+        ps.run(takings, journal=folder / "night.journal")
+        (folder / "night.journal").unlink()
+
+    def by_hand(folder: Path) -> None:
+        sums: dict[str, int] = defaultdict(int)
+        for path in sorted(receipts(folder).glob("*.csv")):
+            met = re.search(DATE, path.name)
+            with path.open() as file:
+                sales = [(sale["item"], int(sale["price"])) for sale in csv.DictReader(file)]
+            for item, price in sales:
+                sums[item] += price
+            if met:
+                write_lines(folder / "days" / f"{met[0]}.jsonl", ((item, sums[item]) for item in dict(sales)))
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@program("short pipelines of 100 numbers, all in one nursery", 2_000, 200)
+def service(size: int) -> dict[str, Way]:
+    numbers = range(100)
+
+    def more(n: int) -> int:
+        return n + 1
+
+    def even(n: int) -> bool:
+        return n % 2 == 0
+
+    short = ps.pipe(ps.values(numbers), ps.map(more), ps.filter(even), ps.collect())
+
+    async def request() -> list[int]:
+        async with short.open() as running:
+            return await running.result()
+
+    async def by_hand() -> list[int]:
+        return list(filter(even, map(more, numbers)))
+
+    def all_at_once(handle: Callable[[], Any]) -> Way:
+        async def main() -> int:
+            answers: list[list[int]] = []
+
+            async def task() -> None:
+                answers.append(await handle())
+
+            async with trio.open_nursery() as nursery:
+                for _ in range(size):
+                    nursery.start_soon(task)
+            return sum(map(len, answers))
+
+        return lambda _: trio.run(main)
+
+    ways = {HERE: all_at_once(request)}
+    if find_spec("streamable") is None:
+        return ways | {BY_HAND: all_at_once(by_hand)}
+    stream: Any = import_module("streamable").stream
+
+    async def streamable() -> list[int]:
+        return list(stream(numbers).map(more).filter(even))
+
+    return ways | {BY_HAND: all_at_once(by_hand), "streamable": all_at_once(streamable)}

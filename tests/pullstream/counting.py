@@ -1,0 +1,56 @@
+"""What a run costs as counts, which are the same on every machine: answers, scheduler steps, tasks, Python frames."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import trio
+from trio.testing import MockClock
+
+
+class Counts(NamedTuple):
+    """What a run costs."""
+
+    answers: float
+    """The answers to asks, on all edges."""
+    steps: float
+    """The steps of trio's scheduler."""
+    tasks: float
+    frames: float
+    """The calls of Python functions, and the resumptions of generators and coroutines: what processor time follows."""
+
+
+class Meter(trio.abc.Instrument):
+    """Counts steps, tasks, and the frames of steps. Trio's own loop, which may wait for a thread, is not counted."""
+
+    def __init__(self) -> None:
+        self.steps = self.tasks = self.frames = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.steps += 1
+        sys.setprofile(self._profile)
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        sys.setprofile(None)
+
+    def task_spawned(self, task: trio.lowlevel.Task) -> None:
+        self.tasks += 1
+
+    def _profile(self, frame: Any, event: str, argument: Any) -> None:
+        self.frames += event == "call"
+
+
+def count(run: Callable[[], Awaitable[int]]) -> Counts:
+    """Run an async function, which returns how many answers there were, and count the rest. Time is virtual."""
+    meter = Meter()
+    answers = trio.run(run, clock=MockClock(autojump_threshold=0), instruments=[meter])
+    return Counts(answers, meter.steps, meter.tasks, meter.frames)
+
+
+def stop_clocks(replace: Callable[[Any, str, Any], None]) -> None:
+    """Stop the clocks by which modules choose how much to ask for: counts then do not depend on the machine."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("pullstream.", "adapters.")):
+            for clock in ("monotonic", "perf_counter", "thread_time"):
+                if callable(getattr(module, clock, None)):
+                    replace(module, clock, lambda: 0.0)

@@ -1,0 +1,357 @@
+"""No neighbour makes a module expensive: counts of every module between every kind of source and of consumer.
+
+A cell is a source, a module and a consumer. It runs with two numbers of values. The cost of one more value is compared
+with the module's cheapest cell, and with the same source and consumer without the module. A count that grows faster
+than the values grows with them at both sizes.
+"""
+
+import itertools
+import math
+import re
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock
+
+import pullstream as ps
+from pullstream import files
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS, resolved
+from pullstream.errors import JournalError
+from pullstream.incremental import integrate, maintain
+from pullstream.timely import TimeDomainError
+from tests.pullstream.counting import Counts, count, stop_clocks
+
+FEW, MANY = 100, 400
+PER_TIME = 50
+TIMES = 3
+"""A cell costs at most so many times what the module's cheapest cell costs, with its source and its consumer."""
+LEAST = Counts(answers=0.1, steps=0.15, tasks=0.02, frames=10)
+"""What a value costs at least, for this comparison: three times this is no cliff."""
+
+
+@attrs.define
+class Numbers:
+    """Numbers up to a count, and how many of them have been read."""
+
+    count: int
+    folder: Path
+    read: int = 0
+
+    def __iter__(self):
+        for number in range(self.count):
+            self.read += 1
+            yield number
+
+
+@ps.source
+async def waiting(ctx, numbers):
+    """A batch for each time, which takes a moment to come."""
+    all_values = iter(numbers)
+    while values := list(itertools.islice(all_values, PER_TIME)):
+        await trio.sleep(0.01)
+        yield ps.Batch(values[0] // PER_TIME, values)
+
+
+def lines(numbers):
+    """A file of the numbers, a line each."""
+    path = numbers.folder / f"{numbers.count}.jsonl"
+    path.write_text("".join(f"{number}\n" for number in numbers))
+    return files.read_jsonl(path)
+
+
+def out_of_order(number):
+    return number // PER_TIME + number // 2 % 3
+
+
+SOURCES = {
+    "one time": ps.values,
+    "many times": lambda numbers: ps.values(numbers, time=lambda number: number // PER_TIME),
+    "out of order": lambda numbers: ps.pipe(ps.values(numbers), ps.stamp(out_of_order, lateness=3)),
+    "waits": waiting,
+    "file": lines,
+}
+
+
+async def passed(value):
+    return value
+
+
+async def looked_up(value):
+    await trio.sleep(0.001)
+    return value
+
+
+def digit(number):
+    return number % 10
+
+
+def counted():
+    return ps.reduce_by_key(ps.agg.count(), key=digit)
+
+
+def sessions():
+    return ps.sessions(1, ps.agg.count(), key=digit)
+
+
+def again(number):
+    """Send a number round once."""
+    return ps.Again(-1 - number) if number >= 0 else number
+
+
+def of_lists(transformer):
+    return ps.pipe(ps.map(lambda number: [number]), transformer)
+
+
+def of_text(*transformers):
+    return ps.pipe(ps.map("{}\n".format), *transformers)
+
+
+TRANSFORMING = {
+    "map": lambda: ps.map(digit),
+    "filter": lambda: ps.filter(lambda number: number % 2),
+    "filter_not": lambda: ps.filter_not(lambda number: number % 2),
+    "flat_map": lambda: ps.flat_map(lambda number: [number]),
+    "map_batches": lambda: ps.map_batches(list),
+    "map_async": lambda: ps.map_async(passed, 4),
+    "map_async, waits": lambda: ps.map_async(looked_up, 50),
+    "prefetch": lambda: ps.prefetch(100),
+    "in_flight": lambda: ps.in_flight(ps.map(digit), 4),
+    "in_flight, a fold": lambda: ps.in_flight(counted(), 1000),
+    "timeout": lambda: ps.timeout(1e6),
+    "rate_limit": lambda: ps.rate_limit(10**6, per=1.0),
+    "throttle": lambda: ps.throttle(0.1),
+    "debounce": lambda: ps.debounce(0.1),
+    "sample": lambda: ps.sample(0.1),
+    "pausable": ps.pausable,
+    "abortable": ps.abortable,
+    "take": lambda: ps.take(10**6),
+    "take by a test": lambda: ps.take(lambda number: number >= 0),
+    "take_times": lambda: ps.take_times(10**6),
+    "skip": lambda: ps.skip(2),
+    "unique": ps.unique,
+    "duplicates": lambda: ps.duplicates(digit),
+    "batch": lambda: ps.batch(10),
+    "windowed": lambda: ps.windowed(10, 5),
+    "split": lambda: of_text(ps.split()),
+    "decode": lambda: of_text(ps.map(str.encode), ps.decode()),
+    "scan": lambda: ps.scan(int.__add__, 0),
+    "tap": lambda: ps.tap(digit),
+    "probe": lambda: ps.probe(lambda _: None),
+    "group_by": lambda: ps.group_by(digit, ps.map(str)),
+    "group_by, a fold": lambda: ps.group_by(digit, counted()),
+    "group_by, batches": lambda: ps.group_by(digit, ps.batch(5)),
+    "flatten": lambda: of_lists(ps.flatten()),
+    "flatten, side by side": lambda: of_lists(ps.flatten(concurrency=4)),
+    "fork": lambda: ps.fork(ps.map(digit), ps.filter(digit)),
+    "fork, a fold": lambda: ps.fork(ps.map(digit), counted()),
+    "loop": lambda: ps.loop(ps.map(again)),
+    "worker_pool": lambda: ps.worker_pool(ps.map(digit)),
+    "worker_pool, dynamic": lambda: ps.worker_pool(ps.map(digit), dynamic=True),
+    "catch": ps.catch,
+    "deferred": lambda: resolved("transformer", ps.map(digit)),
+    "map_time": lambda: ps.map_time(lambda time: time),
+    "delay": lambda: ps.delay(1),
+    "timed": lambda: ps.timed(lambda time, number: number),
+    "stamp": lambda: ps.stamp(lambda number: number // 10, nest=True),
+    "stamp_epochs": lambda: ps.stamp_epochs(10, nest=True),
+    "reduce_by_key": counted,
+    "two folds": lambda: ps.pipe(counted(), ps.reduce_by_key(ps.agg.count(), key=lambda pair: pair[0])),
+    "reduce_by_time": lambda: ps.reduce_by_time(ps.agg.count()),
+    "count_by_key": lambda: ps.count_by_key(digit),
+    "aggregate": lambda: ps.aggregate(key=digit, n=ps.agg.count()),
+    "accumulate": lambda: ps.accumulate(ps.agg.count(), key=digit),
+    "unique_by_time": lambda: ps.unique_by_time(digit),
+    "sort_by_time": ps.sort_by_time,
+    "tumbling": lambda: ps.tumbling(2, ps.agg.count(), key=digit),
+    "sliding": lambda: ps.sliding(2, 1, ps.agg.count(), key=digit),
+    "sessions": sessions,
+    "integrate": lambda: ps.pipe(ps.map(lambda number: (digit(number), 1)), integrate()),
+    "maintain": lambda: ps.pipe(
+        ps.map(lambda number: (digit(number), 1)), maintain(lambda digits: digits.map(lambda digit: (digit, 0)).count())
+    ),
+}
+
+
+def added(*sources):
+    merged = ps.dynamic_merge()
+    merged.add(*sources)
+    merged.cap()
+    return merged
+
+
+JOINING = {
+    "concat": ps.concat,
+    "merge": ps.merge,
+    "merge_sorted": ps.merge_sorted,
+    "zip": ps.zip,
+    "combine_latest": ps.combine_latest,
+    "join": lambda one, other: ps.join(one, other, on=lambda number: number),
+    "dynamic_merge": added,
+    "catch_up": ps.catch_up,
+    "retry": lambda one, other: ps.concat(ps.retry(one, 2), other),
+}
+
+CONSUMERS = {
+    "drain": ps.drain,
+    "first": lambda: ps.first(default=None),
+    "take": lambda: ps.pipe(ps.take(10**6), ps.drain()),
+    "flat_map": lambda: ps.pipe(ps.flat_map(lambda value: [value]), ps.drain()),
+    "map_async": lambda: ps.pipe(ps.map_async(passed, 4), ps.drain()),
+    "batch": lambda: ps.pipe(ps.batch(10), ps.drain()),
+    "zip": lambda: lambda source: ps.pipe(ps.zip(source, ps.integers()), ps.drain()),
+    "tee": lambda: ps.tee(ps.drain(), ps.pipe(ps.take(5), ps.drain())),
+    "merge": lambda: lambda source: ps.pipe(ps.merge(source, ps.values([0])), ps.drain()),
+    "iterate": None,
+    "a file per time": lambda: ps.pipe(ps.map(str), files.write_jsonl(f"{mkdtemp()}/{{time}}.jsonl", durable=False)),
+    "a journal": ps.drain,
+}
+
+
+NO_CELLS = {"several", "distinct"}
+"""Rows of the kit that are no module of their own, or that are called by an older name."""
+
+EXCEPTIONS = {
+    "file, worker_pool*": "Which worker asks next depends on the thread that reads the file.",
+    "*, worker_pool*, a journal": "Which worker asks next depends on the thread that writes the journal.",
+    "file, timeout, *": "Virtual time does not wait for the thread that reads, so the timeout strikes.",
+    "out of order, *, a file per time": "The sink gets each run of equal times in an answer of its own.",
+    "waits, *, map_async": "It starts its calls a few at a time, in a turn of the scheduler each.",
+    "file, windowed, map_async": "As above: the windows come a few at a time.",
+    "many times, loop, map_async": "As above: the numbers come back a few at a time.",
+    "*, take by a test, *": "It asks for one value at a time, so as to take none after the first that fails.",
+    "*, in_flight, *": "It lets in four values at a time, so every few values cost a turn of the scheduler.",
+    "out of order, throttle, *": "It emits next to nothing, so its cheapest cell costs next to nothing, too.",
+    "out of order, debounce, a journal": "As above.",
+    "out of order, sample, a journal": "As above.",
+    "file, combine_latest, *": "What it emits depends on which of its files' threads answers first.",
+    "out of order, loop, *": "It completes its rounds for each run of equal times.",
+    "out of order, stamp*": "It gives each run of equal times its inner times by itself.",
+    "*, stamp*, zip": "Their times have no common order, which is an error.",
+    "*, stamp*, a file per time": "It makes a time of every ten values, and so more files.",
+    "out of order, flatten, side by side, *": "It opens a stream for each value, and each run of times is a batch.",
+    "waits, fork, batch": "Each of its branches takes a turn whenever the source has waited.",
+    "waits, *, a journal": "The journal keeps what is open, in a record for each time that completes.",
+    "waits, throttle, batch": "Its clock has a task, which takes a turn whenever the source has waited.",
+    "out of order, zip, a journal": "What it pairs has times that go back, which a journal refuses late.",
+    "out of order, group_by*": "Each run of equal times is divided among the groups anew.",
+}
+"""Cells, as "source, module, consumer", that may cost more, and why."""
+
+FURTHER = {
+    "fork, a fold": 50,  # The fold asks for twice as much each time, and `map` beside it gets the same values.
+}
+"""How many values modules may read that read further, and why."""
+
+
+def module_of(name):
+    """A function of a function from a number to a source of so many values; None is no module at all."""
+    if name in JOINING:
+        return lambda source, number: JOINING[name](source(number // 2), source(number - number // 2))
+    return lambda source, number: ps.pipe(source(number), TRANSFORMING[name]()) if name else source(number)
+
+
+def cell(source, name, consumer, number, folder):
+    """Run a cell and count."""
+    made = module_of(name)(lambda part: SOURCES[source](Numbers(part, folder)), number)
+
+    async def iterated():
+        async with ps.aiterate(made, release_timeout=math.inf) as values:
+            async for _ in values:
+                pass
+        return 0
+
+    async def run():
+        sink = CONSUMERS[consumer]()
+        program = ps.pipe(made, sink) if isinstance(sink, ps.Sink) else sink(made)
+        journal = f"{mkdtemp(dir=folder)}/journal" if consumer == "a journal" else None
+        # Virtual time does not wait for threads.
+        async with program.open(journal=journal, release_timeout=math.inf) as running:
+            await running.result()
+        return sum(row.batches_out for row in running.counters())
+
+    return count(iterated if consumer == "iterate" else run)
+
+
+@cache
+def costs(source, name, consumer, folder):
+    """What the cell costs for each of few values, for each of many, and for one value more."""
+    few, many = (cell(source, name, consumer, number, folder) for number in (FEW, MANY))
+    more = Counts(*(max(0, high - low) / (MANY - FEW) for low, high in zip(few, many, strict=True)))
+    return Counts(*(each / FEW for each in few)), Counts(*(each / MANY for each in many)), more
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("counts")
+
+
+@pytest.fixture(autouse=True)
+def no_clocks(monkeypatch):
+    stop_clocks(monkeypatch.setattr)
+
+
+def faults(name, source, consumer, folder):
+    """What is wrong with a cell: a count that grows, or that is too far above the module's cheapest cell."""
+    try:
+        few, many, more = costs(source, name, consumer, folder)
+    except (JournalError, TimeDomainError):
+        return  # refused: times that go back, or that are of another kind than the consumer's
+    cheapest_of = consumer if name is None else "drain"
+    alone = [costs(each, name, cheapest_of, folder)[2] for each in SOURCES if not excepted(name, each, cheapest_of)]
+    around = costs(source, None, consumer if name else "drain", folder)[2]
+    for what, least, own, outside, low, high, cheapest in zip(
+        Counts._fields, LEAST, more, around, few, many, map(min, zip(*alone, strict=True)), strict=True
+    ):
+        if own > (most := TIMES * max(least, cheapest + outside)):
+            yield f"{source}, {name}, {consumer}: {own:.2f} {what} a value, above {most:.2f}"
+        if high > 1.1 * low + least / 2:
+            yield f"{source}, {name}, {consumer}: {what} grow from {low:.2f} to {high:.2f} a value"
+
+
+def excepted(name, source, consumer):
+    return any(fnmatchcase(f"{source}, {name}, {consumer}", pattern) for pattern in EXCEPTIONS)
+
+
+@pytest.mark.sampled(130)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", [None, *TRANSFORMING, *JOINING])
+def test_no_neighbour_makes_a_module_expensive(name, source, folder):
+    consumers = [each for each in CONSUMERS if not excepted(name, source, each)]
+    assert [fault for each in consumers for fault in faults(name, source, each, folder)] == []
+
+
+@pytest.mark.sampled(130)
+@pytest.mark.parametrize("consumer", ["first", "ten"])
+@pytest.mark.parametrize("source", ["one time", "many times", "out of order"])
+@pytest.mark.parametrize("name", [*TRANSFORMING, *JOINING])
+def test_no_module_reads_much_further_than_it_must(name, source, consumer, folder):
+    """A limit of one value reads the minimum. Further is twice that, and sixteen values of each source."""
+    read = []
+    for limit in (1, 4096):
+        made = []
+
+        def numbers(part, made=made):
+            made.append(Numbers(part, folder))
+            return SOURCES[source](made[-1])
+
+        sink = ps.first(default=None) if consumer == "first" else ps.pipe(ps.take(10), ps.drain())
+
+        async def run(program, limit=limit):
+            async with program.open(limit=limit) as running:
+                await running.result()
+
+        trio.run(run, ps.pipe(module_of(name)(numbers, MANY), sink), clock=MockClock(autojump_threshold=0))
+        read.append(sum(each.read for each in made))
+    least, found = read
+    assert found <= FURTHER.get(name, 2 * least + 16 * len(made))
+
+
+def test_every_ready_module_has_its_cells():
+    """By the first word of its row in the conformance kit."""
+    names = {re.split(r"[ ,]", each)[0] for each in (*TRANSFORMING, *JOINING)}
+    assert {re.split(r"[ ,]", each.name)[0] for each in (*TRANSFORMERS, *COMBINING)} - names - NO_CELLS == set()

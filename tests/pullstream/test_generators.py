@@ -1,0 +1,337 @@
+"""Modules written as async generators: what they yield is collected until they wait, which changes nothing else."""
+
+import math
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.engine.parts import context, generator
+
+LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """However slow the machine is, time does not end a collection here."""
+    monkeypatch.setattr(generator, "BREATH", math.inf)
+    monkeypatch.setattr(context, "BREATH", math.inf)
+
+
+@ps.source
+async def logged(ctx, made, count=100):
+    """Yields numbers, and notes each when it is made."""
+    for number in range(count):
+        made.append(number)
+        yield number
+
+
+@ps.source
+async def timed(ctx, times):
+    for number, time in enumerate(times):
+        yield ps.Batch(time, [number])
+
+
+@ps.transformer
+async def singly(upstream, ctx):
+    """Yields every value in a batch of its own."""
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            yield ps.Batch(batch.time, [value])
+
+
+async def asyncly(count):
+    for number in range(count):
+        yield number
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(lambda: logged([], 10_000), id="values"),
+        pytest.param(lambda: timed([0] * 10_000), id="batches"),
+        pytest.param(lambda: timed(range(10_000)), id="times"),
+        pytest.param(lambda: ps.from_async_iterable(asyncly(10_000)), id="iterable"),
+        pytest.param(lambda: ps.from_async_iterable(asyncly(10_000), time=lambda n: n), id="iterable with times"),
+        pytest.param(lambda: ps.pipe(ps.values(range(10_000)), singly()), id="transformer"),
+        pytest.param(lambda: ps.pipe(ps.values(range(10_000), time=lambda n: n), singly()), id="transformer of times"),
+    ],
+)
+async def test_few_answers_for_many_yields(source):
+    """A hand-over between tasks is for thousands of values, and not for each."""
+    taken = []
+
+    @ps.sink
+    async def sink(upstream, ctx):
+        while (batch := await upstream.ask_many(4096)) is not ps.DONE:
+            taken.append(len(batch.values))
+
+    async with ps.pipe(source(), sink()).open() as running:
+        await running.result()
+    assert sum(taken) == 10_000
+    assert len(taken) < 10
+
+
+async def test_an_ask_is_answered_after_a_few_milliseconds(monkeypatch):
+    """However many were asked for: others get their turns, and values are not kept waiting."""
+    monkeypatch.setattr(generator, "BREATH", -1)
+    taken = []
+
+    @ps.sink
+    async def sink(upstream, ctx):
+        while (batch := await upstream.ask(100)) is not ps.DONE:
+            taken.append(batch.values)
+
+    async with ps.pipe(logged([], 5), sink()).open() as running:
+        await running.result()
+    assert taken == [[0], [1], [2], [3], [4]]
+
+
+@LIMITS
+@pytest.mark.parametrize("wanted", [1, 2, 3, 10])
+def test_nothing_is_made_that_was_not_asked_for(limit, wanted):
+    made = []
+    assert ps.run(ps.pipe(logged(made), ps.take(wanted), ps.collect()), limit=limit) == list(range(wanted))
+    assert made == list(range(wanted))
+
+
+async def test_never_more_than_one_ask_is_for():
+    """As few as half of it may be made; between asks, nothing is."""
+    made = []
+
+    @ps.sink
+    async def sink(upstream, ctx):
+        before = 0
+        for limit in (1, 2, 5, 1, 8, 3):
+            batch = await upstream.ask(limit)
+            await trio.testing.wait_all_tasks_blocked()
+            assert (limit + 1) // 2 <= len(batch.values) <= limit
+            assert len(made) == before + len(batch.values)
+            before = len(made)
+
+    async with ps.pipe(logged(made), sink()).open() as running:
+        await running.result()
+
+
+async def test_one_for_one_is_asked_for_no_more_than_is_wanted():
+    """A transformer that asks for `ctx.limit` makes its upstream make no more than was asked of it."""
+    made = []
+    async with ps.pipe(logged(made), singly(), ps.take(7), ps.collect()).open() as running:
+        assert await running.result() == list(range(7))
+    assert made == list(range(7))
+
+
+async def test_what_is_there_is_answered_when_it_waits():
+    """Nobody waits to fill a batch, and at most one value is made without an ask for it."""
+    go, made, taken = [trio.Event(), trio.Event()], [], []
+
+    @ps.source
+    async def source(ctx):
+        for number in range(6):
+            if number in (2, 4):
+                await go[number // 2 - 1].wait()
+            made.append(number)
+            yield number
+
+    @ps.sink
+    async def sink(upstream, ctx):
+        taken.append((await upstream.ask(100)).values)
+        await trio.testing.wait_all_tasks_blocked()
+        assert made == [0, 1]
+        go[0].set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert made == [0, 1, 2]
+        taken.append((await upstream.ask(100)).values)
+        taken.append((await upstream.ask(100)).values)
+        go[1].set()
+        while (batch := await upstream.ask(100)) is not ps.DONE:
+            taken.append(batch.values)
+
+    async with ps.pipe(source(), sink()).open() as running:
+        await running.result()
+    assert taken[:2] == [[0, 1], [2]]
+    assert [number for values in taken for number in values] == list(range(6))
+
+
+@LIMITS
+def test_a_failure_strikes_at_the_same_value(limit):
+    """What was yielded before it is answered first."""
+
+    @ps.source
+    async def source(ctx):
+        for number in range(20):
+            if number == 13:
+                raise ZeroDivisionError
+            yield ps.Batch(number // 4, [number])
+
+    found = []
+    with pytest.raises(ZeroDivisionError):
+        ps.run(ps.pipe(source(), singly(), ps.drain(found.append)), limit=limit)
+    assert found == list(range(13))
+
+
+@LIMITS
+def test_a_time_without_a_right_is_refused_at_the_same_value(limit):
+    """What is collected, and still held, gives no right to answer at its time."""
+
+    @ps.transformer
+    async def late(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            for value in batch.values:
+                yield ps.Batch(2 if value == 13 else batch.time, [value])
+
+    found = []
+    with pytest.raises(ps.errors.CapabilityError):
+        ps.run(ps.pipe(ps.values(range(20), time=lambda n: n // 4), late(), ps.drain(found.append)), limit=limit)
+    assert found == list(range(13))
+
+
+@LIMITS
+def test_a_source_that_goes_back_is_refused_at_the_same_value(limit):
+    found = []
+    with pytest.raises(ps.errors.CapabilityError):
+        ps.run(ps.pipe(timed([0, 1, 1, 5, 5, 3, 6]), ps.drain(found.append)), limit=limit)
+    assert found == [0, 1, 2, 3, 4]
+
+
+@LIMITS
+def test_an_answer_that_is_none_is_refused_at_the_same_value(limit):
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(0, [1])
+        yield ps.Batch(0, [2])
+        yield ps.Batch(0, [])
+
+    found = []
+    with pytest.raises(ps.errors.ProtocolError, match="without values"):
+        ps.run(ps.pipe(source(), ps.drain(found.append)), limit=limit)
+    assert found == [1, 2]
+
+
+async def test_what_is_collected_keeps_its_time_open():
+    """Its time is complete when it is dealt with: no sooner, although its module has gone on, and no later."""
+    frontiers = []
+
+    @ps.source
+    async def source(ctx):
+        for time in range(5):
+            yield ps.Batch(time, [time])
+            frontiers.append(list(running.progress.frontier(at="source")))
+
+    @ps.sink
+    async def sink(upstream, ctx):
+        for time in range(5):
+            batch = await upstream.ask(100)
+            assert batch == ps.Batch(time, [time])
+            assert list(running.progress.frontier(at="sink")) == [time]
+            upstream.ack()
+            if time < 4:
+                assert list(running.progress.frontier(at="sink")) == [time + 1]
+        assert await upstream.ask(100) is ps.DONE
+
+    async with ps.pipe(source(), sink()).open() as running:
+        await running.result()
+    assert frontiers == [[0]] * 5
+
+
+@LIMITS
+def test_completions_between_values(limit):
+    """Each time's result comes after its last value, whatever is collected."""
+
+    @ps.transformer
+    async def total(upstream, ctx):
+        totals = {}
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    if time not in totals:
+                        ctx.notify_at(time)
+                    totals[time] = totals.get(time, 0) + sum(values)
+                case ps.Completed(time):
+                    yield ps.Batch(time, [totals.pop(time)])
+
+    source = timed([number // 10 for number in range(100)])
+    pipeline = ps.pipe(source, singly(), total(), ps.collect(timed=True))
+    expected = [(time, sum(range(10 * time, 10 * time + 10))) for time in range(10)]
+    assert ps.run(pipeline, limit=limit, check=True) == expected
+
+
+def test_a_list_that_is_changed_after_its_yield():
+    @ps.source
+    async def source(ctx):
+        buffer = []
+        for number in range(10):
+            buffer.append(number)
+            if len(buffer) == 2:
+                yield ps.Batch(0, buffer)
+                buffer.clear()
+
+    assert ps.run(ps.pipe(source(), ps.collect())) == list(range(10))
+
+
+def test_values_that_are_no_list_are_answered_as_they_are():
+    found = []
+
+    @ps.source
+    async def source(ctx):
+        for number in range(3):
+            yield ps.Batch(0, range(number, number + 3))
+
+    @ps.sink
+    async def sink(upstream, ctx):
+        found.extend([batch.values async for batch in ctx.batches(upstream)])
+
+    ps.run(ps.pipe(source(), sink()))
+    assert found == [range(3), range(1, 4), range(2, 5)]
+
+
+def test_a_batch_is_a_value_of_an_iterable():
+    async def batches():
+        yield ps.Batch(3, ["a"])
+        yield ps.Batch(4, [])
+
+    assert ps.run(ps.pipe(ps.from_async_iterable(batches()), ps.collect())) == [ps.Batch(3, ["a"]), ps.Batch(4, [])]
+
+
+async def test_one_that_waits_between_asks_is_cancelled_by_an_abort():
+    """It went on waiting when its values were answered; it is released before the abort is confirmed."""
+    released = []
+
+    @ps.source
+    async def source(ctx):
+        try:
+            yield 1
+            await trio.sleep_forever()
+        finally:
+            released.append(True)
+
+    @ps.sink
+    async def sink(upstream, ctx):
+        assert (await upstream.ask(10)).values == [1]
+        await trio.testing.wait_all_tasks_blocked()
+        await upstream.abort()
+        assert released == [True]
+
+    async with ps.pipe(source(), sink()).open() as running:
+        await running.result()
+
+
+async def test_a_generator_runs_in_one_task():
+    """Collecting or not, what it opens around its yields is closed where it was opened."""
+    tasks = set()
+
+    @ps.source
+    async def source(ctx):
+        async with trio.open_nursery() as nursery:
+            for number in range(50):
+                tasks.add(trio.lowlevel.current_task())
+                with trio.CancelScope():
+                    yield number
+                if number % 9 == 0:
+                    await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+
+    async with ps.pipe(source(), singly(), ps.collect()).open() as running:
+        assert await running.result() == list(range(50))
+    assert len(tasks) == 1

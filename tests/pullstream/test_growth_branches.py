@@ -1,0 +1,110 @@
+"""A branch, a source or a key costs the same among many as among few.
+
+Costs are counted, not timed: the lines that Python runs. Each turn of a loop or a comprehension counts as a line.
+"""
+
+import sys
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+import pullstream as ps
+from tests.pullstream.counting import stop_clocks
+from timely import Product
+
+FEW = 40
+MORE = 1.04
+"""The cost of one more among many, as a multiple of its cost among few. The order of tasks varies a little."""
+
+
+def lines(module):
+    """The number of lines that a run of a pipeline takes."""
+    count = 0
+
+    def traced(frame, event, arg):
+        nonlocal count
+        if event == "line":
+            count += 1
+        return traced
+
+    async def main():
+        async with module.open() as running:
+            await running.result()
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@ps.source
+async def waiting(ctx, number):
+    """Values that come one by one, in each source at moments of its own."""
+    for value in range(2):
+        await trio.sleep(1 + number / 1000)
+        yield value
+
+
+@ps.source
+async def counting(ctx, count):
+    """So many numbers, one by one."""
+    for number in range(count):
+        await trio.sleep(1)
+        yield number
+
+
+def late(number):
+    async def wait(value):
+        await trio.sleep(1 + number / 1000)
+        return value
+
+    return ps.map_async(wait, 2)
+
+
+def times(count):
+    return ps.values(range(count), time=lambda number: number)
+
+
+def each(count, make):
+    return [make(number) for number in range(count)]
+
+
+SHAPES = {
+    "merge": lambda n: ps.pipe(ps.merge(*each(n, lambda _: ps.values([1]))), ps.drain()),
+    "merge of sources that wait": lambda n: ps.pipe(ps.merge(*each(n, waiting)), ps.drain()),
+    "merge of folds": lambda n: ps.pipe(
+        ps.merge(*each(n, lambda i: ps.pipe(waiting(i), ps.count_by_key()))), ps.drain()
+    ),
+    "fold of a merge": lambda n: ps.pipe(ps.merge(*each(n, waiting)), ps.count_by_key(), ps.drain()),
+    "combine_latest": lambda n: ps.pipe(
+        ps.combine_latest(*each(n, lambda i: ps.pipe(waiting(i), ps.take(1)))), ps.drain()
+    ),
+    "zip": lambda n: ps.pipe(ps.zip(*each(n, waiting)), ps.drain()),
+    "merge_sorted": lambda n: ps.pipe(ps.merge_sorted(*each(n, waiting)), ps.drain()),
+    "partition": lambda n: ps.pipe(
+        counting(n), ps.partition(lambda number: number, dict(enumerate(each(n, lambda _: ps.drain()))))
+    ),
+    "fork": lambda n: ps.pipe(times(3), ps.fork(*each(n, late)), ps.drain()),
+    "Product times": lambda n: ps.pipe(
+        ps.values(range(n), time=lambda number: Product(number, number)), ps.count_by_key(), ps.drain()
+    ),
+    "sets as times": lambda n: ps.pipe(
+        ps.values(range(n), time=lambda number: frozenset(range(number))), ps.count_by_key(), ps.drain()
+    ),
+    "tee": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: ps.drain()))),
+    "tee of folds": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: ps.pipe(ps.count_by_key(), ps.drain())))),
+    "tee of sinks that wait": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda i: ps.pipe(late(i), ps.drain())))),
+    "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n), ps.drain()),
+    "flatten": lambda n: ps.pipe(ps.values(each(n, lambda _: ps.values([1]))), ps.flatten(), ps.drain()),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_one_more_costs_the_same_among_many(name, monkeypatch):
+    stop_clocks(monkeypatch.setattr)
+    few, twice, four_times = [lines(SHAPES[name](count)) for count in (FEW, 2 * FEW, 4 * FEW)]
+    assert (four_times - twice) / 2 <= (twice - few) * MORE
