@@ -11,7 +11,6 @@ import trio
 
 from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.run import Run
-from pullstream.engine.runtime.busy import Moment
 
 FIRST: Final = 16
 """The values to ask for first: few, since nobody knows yet how many are needed and what each of them costs."""
@@ -35,8 +34,8 @@ class Pace:
         self._size = FIRST
         self._answered = False
         self._spent = 0.0
-        self._mark: Moment | None = None
-        """The moment since which work counts; None before the first ask, when a run is set up."""
+        self._mark = run.clock.now()
+        """The moment since which work counts."""
 
     def next(self) -> int:
         """Return the number of values to ask for now, at most the run's limit."""
@@ -45,8 +44,9 @@ class Pace:
             return 1
         if self._answered:
             self._lap()
-            # Modules above may have left values out: what took this long was as much as was asked for.
-            if self._spent > BREATH:
+            # Modules above may have left values out: what took this long was as much as was asked for. One that lets
+            # others go on does so every `BREATH`, so a wait of just that length does not come from asking for too much.
+            if self._spent > 2 * BREATH:
                 self._size = max(1, int(self._size * BREATH / (2 * self._spent)))
             elif self._spent < BREATH / 2 and self._size < most:
                 self._size *= 2
@@ -66,8 +66,7 @@ class Pace:
         """Add the work since the mark, and begin anew there."""
         run = self._run
         now = run.clock.now()
-        if self._mark is not None:
-            self._spent += run.clock.waited(max(self._mark, run.turn), now)
+        self._spent += run.clock.waited(max(self._mark, run.turn), now)
         self._mark = now
 
 
