@@ -50,9 +50,14 @@ class PendingFile:
 
     def finish(self, behind: WriteBehind, *, durable: bool) -> None:
         """Encode the rest and sync the file to disk."""
+        waiting: list[Any] = []
         for unit in self.raw.units(last=True):
-            behind.put(self._begun().write, unit)
+            for before in waiting:
+                behind.put(self._begun().write, before)
+            waiting = [unit]
         behind.done()
+        for unit in waiting:
+            self._begun().write(unit)
         self._begun().finish()
         self._encoder = None
         self.size = self._out.size

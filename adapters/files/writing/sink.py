@@ -11,6 +11,7 @@ import trio
 from pullstream import Batch, Context, Reader
 from pullstream.authoring import LOG
 
+from ...commits import Commits
 from ..conflicts import RunFiles, WritePaths
 from ..urls import fsspec
 from .disk import Disk
@@ -32,9 +33,25 @@ MEMORY = 64 << 20
 LOOSE = 1 << 16
 """The rows that may wait as Python objects, over all targets."""
 
+TOGETHER = 1 << 16
+"""The bytes of small files that appear together; more would need more space beside the files they replace."""
 
 Made: TypeAlias = tuple[Hashable, int, list[Entry]]
 """A time, the count of files after it, and its files."""
+
+
+@attrs.frozen
+class Completion:
+    """The files of a complete time, and what of it was in memory before."""
+
+    time: Hashable
+    made: int
+    """The count of times after it."""
+    entries: list[Entry]
+    lengths: Mapping[str, Length]
+    """The lengths of growing files after it."""
+    held: int
+    loose: int
 
 
 @attrs.frozen
@@ -213,9 +230,38 @@ class FilesWriter:
 
     # ---- complete times
 
-    def complete(self, time: Hashable) -> tuple[Made, Mapping[str, Length]]:
-        """Make the files of a time appear; returns them, and the lengths of growing files."""
+    def complete(self, times: Sequence[Hashable], made: list[Completion]) -> None:
+        """Make the files of complete times appear, also those before a failure, and add what they are to `made`.
+
+        Values of other times may be added meanwhile, but nothing else may be called.
+        """
+        finished: list[Completion] = []
+        size = 0
+        try:
+            for time in times:
+                finished.append(self._finish(time))
+                size += sum(entry["bytes"] for entry in finished[-1].entries)
+                if size > TOGETHER:
+                    some, finished, size = finished, [], 0
+                    self._appear(some, made)
+        finally:
+            self._appear(finished, made)
+
+    def _appear(self, finished: Sequence[Completion], made: list[Completion]) -> None:
+        if finished and not self.grows:
+            with explained(self._what):
+                parts = (part for completion in finished for part in self._parts[completion.time].values())
+                self._store.publish([(part.path, part.target) for part in parts])
+        if finished and self._manifest is not None:
+            with explained(self._listing):
+                self._manifest.add(entry for completion in finished for entry in completion.entries)
+        for completion in finished:
+            self._show(completion.entries)
+        made += finished
+
+    def _finish(self, time: Hashable) -> Completion:
         parts = list(self._parts[time].values())
+        held, loose = sum(part.raw.held for part in parts), sum(part.raw.loose for part in parts)
         with explained(self._what):
             for part in parts:
                 part.finish(self._behind, durable=self._plan.durable and not self._plan.target.is_url)
@@ -223,20 +269,17 @@ class FilesWriter:
             if self.grows:
                 for part, entry in zip(parts, entries, strict=True):
                     entry["offset"] = self._growing.append(part)
-            else:
-                self._store.publish([(part.path, part.target) for part in parts])
-        if self._manifest is not None:
-            with explained(self._listing):
-                self._manifest.add(entries)
-        self._show(entries)
-        del self._parts[time]
-        for part in parts:
+        lengths = {part.target: self._growing.lengths[part.target] for part in parts if self.grows}
+        self._made += 1
+        return Completion(time, self._made, entries, lengths, held, loose)
+
+    def forget(self, completion: Completion) -> None:
+        """Drop a time whose files have appeared."""
+        for part in self._parts.pop(completion.time).values():
             self._full.pop(part, None)
             self._begun.discard(part)
-        self._count()
-        self._made += 1
-        lengths = {part.target: self._growing.lengths[part.target] for part in parts if self.grows}
-        return (time, self._made, entries), lengths
+        self._held -= completion.held
+        self._loose -= completion.loose
 
     def _entry(self, time: Hashable, part: PendingFile) -> Entry:
         entry = {"rows": part.raw.rows, "bytes": part.size}
@@ -295,20 +338,32 @@ async def _write(writing: FilesWriter, upstream: Reader[Any], ctx: Context) -> N
     memory = ctx.memory
     await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
     ctx.status(writing.status)
-    async for event in ctx.events(upstream):
-        if isinstance(event, Batch):
-            if event.time not in writing:
-                ctx.notify_at(event.time)
-            writing.add(event.time, event.values)
-            if writing.pressed:
-                await trio.to_thread.run_sync(writing.work)
-        else:
-            made, lengths = await trio.to_thread.run_sync(writing.complete, event.time)
-            if memory.saves:
-                # A growing file's length depends on all times before; whether a file was made, only on its own time.
-                memory.notes.add(event.time, made)
-                if lengths:
-                    memory.at(event.time).update(lengths)
+
+    async def commit(times: Sequence[Hashable]) -> None:
+        made: list[Completion] = []
+        try:
+            await trio.to_thread.run_sync(writing.complete, times, made)
+        finally:
+            for done in made:
+                writing.forget(done)
+                if memory.saves:
+                    # A growing file's length depends on all times before; whether a file was made, only on its own.
+                    memory.notes.add(done.time, (done.time, done.made, done.entries))
+                    if done.lengths:
+                        memory.at(done.time).update(done.lengths)
+
+    commits = Commits(ctx, commit)
+    async with commits.running():
+        async for event in ctx.events(upstream):
+            if isinstance(event, Batch):
+                if event.time not in writing:
+                    ctx.notify_at(event.time)
+                writing.add(event.time, event.values)
+                if writing.pressed:
+                    await commits.idle()
+                    await trio.to_thread.run_sync(writing.work)
+            else:
+                await commits.put(event.time, event.time)
 
 
 async def _close(writing: FilesWriter) -> None:

@@ -13,6 +13,7 @@ import stat
 import tempfile
 from contextlib import ExitStack
 from errno import EACCES, EEXIST, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM
+from itertools import count
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, Literal
@@ -46,7 +47,7 @@ class StagingFolder:
         self.name = f".pullstream-{digest}"
         """The common name prefix of all such folders for this target."""
         self._holding = ExitStack()
-        self._begins = 0
+        self._numbers = count(1)  # also taken while another thread takes one
         self.folds = False
         """Whether the file system ignores the case of letters in names."""
         self.folder: Path
@@ -150,8 +151,7 @@ class StagingFolder:
 
     def part(self) -> Path:
         """A new path for an unfinished file."""
-        self._begins += 1
-        return self.folder / f"{self._begins}.part"
+        return self.folder / f"{next(self._numbers)}.part"
 
     def close(self) -> None:
         """Remove the folder, and release the lock."""

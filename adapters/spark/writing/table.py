@@ -4,8 +4,7 @@ import importlib.util
 import os
 import re
 import threading
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +12,19 @@ import attrs
 import trio
 
 from pullstream import Completed, CompositionError, Context, Reader, Sink
-from pullstream.authoring import Module, Site, without_cancelled
+from pullstream.authoring import Module, Site
 
+from ...commits import Commits
 from ...files.writing.columns import Schema
 from ..connect.table import ConnectTable
 from ..reading.jobs import is_connect
 from ..session import active_session
 from ..threads import in_thread
-from .table_partitions import OpenTimes, Spool, TablePartitions, TablePlan, check_time
+from .table_partitions import Spool, TablePartitions, TablePlan, check_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
-
-AHEAD = 64
-"""The maximum number of complete times that wait for Spark before the stream must wait."""
 
 _FORMATS = ("parquet", "orc", "delta")
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}")
@@ -115,13 +112,12 @@ def _sink(plan: TablePlan, *_: object, **__: object) -> Callable[[Reader[Any], C
     return _Writing(plan).body
 
 
-@attrs.define
+@attrs.frozen(eq=False)
 class _Due:
-    """A complete time, and the hold on it."""
+    """A complete time that waits for Spark."""
 
     time: Hashable
     spool: Spool
-    held: ExitStack
 
 
 class _Writing:
@@ -129,82 +125,43 @@ class _Writing:
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
-        self._open: OpenTimes | None = None
         self._due: list[_Due] = []
-        self._changed = trio.Event()
-        self._ended = False
-        self._failure: BaseException | None = None
         self._written: list[Hashable] = []
 
     async def body(self, upstream: Reader[Any], ctx: Context) -> list[Hashable]:
-        partitions: TablePartitions | None = None
+        # Only for the first value: starting Spark may take seconds.
+        partitions = await in_thread(self._begin)
+        open_times = partitions.open_times()
+
+        async def write(due: Sequence[_Due]) -> None:
+            await _stoppably(partitions.write, partitions.cancel, [one.spool for one in due])
+            for one in due:
+                self._due.remove(one)
+                self._written.append(one.time)
+                one.spool.close()
+
+        commits = Commits(ctx, write)
         try:
-            async with trio.open_nursery() as nursery:
-                try:
-                    # Only for the first value: starting Spark may take seconds.
-                    partitions = await in_thread(self._begin)
-                    nursery.start_soon(self._write, partitions, nursery)
-                    await self._take(upstream, ctx, partitions)
-                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
-                    self._fail(exc, nursery)
+            async with commits.running():
+                async for event in ctx.events(upstream, many=True):
+                    match event:
+                        case Completed(time):
+                            due = _Due(time, open_times.complete(time))
+                            self._due.append(due)
+                            await commits.put(time, due)
+                        case batch:
+                            for time in open_times.add(batch):
+                                ctx.notify_at(time)
         finally:
-            if self._open is not None:
-                self._open.close()
+            open_times.close()
             for due in self._due:
                 due.spool.close()
-            if partitions is not None:
-                partitions.close()
-        if self._failure is not None:
-            raise self._failure
+            partitions.close()
         return self._written
 
     def _begin(self) -> TablePartitions:
         session = active_session("write_table", self._plan.session, self._plan.site, connect=True)
         return (ConnectTable if is_connect(session) else TablePartitions)(session, self._plan)
-
-    def _fail(self, exc: BaseException, nursery: trio.Nursery) -> None:
-        if without_cancelled(exc) is None:
-            raise exc
-        self._failure = self._failure or exc
-        nursery.cancel_scope.cancel()
-
-    async def _take(self, upstream: Reader[Any], ctx: Context, partitions: TablePartitions) -> None:
-        open_times = self._open = partitions.open_times()
-        async for event in ctx.events(upstream, many=True):
-            match event:
-                case Completed(time):
-                    held = ExitStack()
-                    held.enter_context(ctx.hold(time))
-                    self._due.append(_Due(time, open_times.complete(time), held))
-                    self._change()
-                    while len(self._due) >= AHEAD:
-                        await self._changed.wait()
-                case batch:
-                    for time in open_times.add(batch):
-                        ctx.notify_at(time)
-        self._ended = True
-        self._change()
-
-    async def _write(self, partitions: TablePartitions, nursery: trio.Nursery) -> None:
-        try:
-            while self._due or not self._ended:
-                if not self._due:
-                    await self._changed.wait()
-                    continue
-                due = list(self._due)
-                await _stoppably(partitions.write, partitions.cancel, [one.spool for one in due])
-                del self._due[: len(due)]
-                for one in due:
-                    self._written.append(one.time)
-                    one.spool.close()
-                    one.held.close()
-                self._change()
-        except BaseException as exc:  # noqa: BLE001 - handed to the sink, and raised there
-            self._fail(exc, nursery)
-
-    def _change(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
 
 
 async def _stoppably(work: Callable[[Any], None], cancel: Callable[[], None], argument: Any) -> None:

@@ -8,6 +8,7 @@ import tempfile
 
 import fsspec
 import pytest
+import trio
 
 import pullstream as ps
 from adapters import files
@@ -184,13 +185,17 @@ def test_a_link_under_the_name_of_a_folder(target, late, precious, tmp_path, mon
 
 def test_a_link_in_the_place_of_a_file_that_grows(precious, tmp_path):
     """It is not followed, when a run appends nor when one is resumed."""
+    out = tmp_path / "all.txt"
 
-    def swap(value):
+    async def swap(value):
         if value == "c":
-            (tmp_path / "all.txt").unlink(missing_ok=True)
-            (tmp_path / "all.txt").symlink_to(precious / "thesis.txt")
+            while not out.exists():  # noqa: ASYNC110 - nobody sets an event
+                await trio.sleep(0.01)
+            out.unlink()
+            out.symlink_to(precious / "thesis.txt")
+        return value
 
-    source = ps.pipe(ps.values("abc", time=ord), ps.map_batches(list), ps.tap(swap))
+    source = ps.pipe(ps.values("abc", time=ord), ps.map_async(swap, concurrency=1))
     for _ in range(2):
         with pytest.raises((OSError, files.FileTargetError), match=r"all\.txt"):
             ps.run(ps.pipe(source, files.write_text(tmp_path / "all.txt")), journal=tmp_path / "journal", limit=1)

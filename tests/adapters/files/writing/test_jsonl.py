@@ -187,18 +187,22 @@ def test_a_folder_that_cannot_be_made_is_an_os_error_with_a_note(tmp_path):
 
 
 PROGRAM = """
-import sys, time
+import sys
+from pathlib import Path
+import trio
 import pullstream as ps
 from adapters import files
 
-def slow(n):
+async def slow(n):
     if n == 25:
+        while not Path(sys.argv[1], "1.jsonl").exists():
+            await trio.sleep(0.01)
         print("there", flush=True)
-        time.sleep(60)
+        await trio.sleep(60)
     return n
 
 source = ps.values(range(100), time=lambda n: n // 10)
-ps.run(ps.pipe(source, ps.map(slow), files.write_jsonl(sys.argv[1] + "/{time}.jsonl")), limit=1)
+ps.run(ps.pipe(source, ps.map_async(slow, concurrency=1), files.write_jsonl(sys.argv[1] + "/{time}.jsonl")), limit=1)
 """
 
 
