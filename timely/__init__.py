@@ -1,21 +1,21 @@
-"""The theory of progress tracking, executable: pure, synchronous, no I/O.
+"""An executable theory of progress tracking: pure, synchronous, without I/O.
 
-Which logical times may still reach which places of a dataflow program? Everything needed to answer is here, usable on
-its own; `pullstream` asks it beside every run.
+It answers one question: which logical times may still reach which places of a dataflow program? It works on its own;
+`pullstream` asks it during every run.
 
-There are two parts. Here is what runs: times, summaries, graphs and the tracker. In `pullstream.timely.theory` is what
-that is checked against, and what more can be built on it; it imports from here, and nothing here imports from it. To
-read it, take the files in this order, each a page or two:
+The package has two parts. The modules here run in production: times, summaries, graphs and the tracker.
+`pullstream.timely.theory` has the definitions they are checked against, and more that can be built on them; it imports
+from here, and nothing here imports from it. Numbers from 000 to 004 stand for the papers listed in
+`tutorials/literature.md`. Read the files in this order; each is a page or two:
 
-1. `order`: times are values with a partial order, `BEGINNING` below all. `products` and `loops` are made of others.
+1. `order`: times are values with a partial order, `BEGINNING` below all. `products` and `loops` combine other times.
 2. `antichain`: sets of minimal times, the shape of every frontier. `mutable` keeps one up to date.
-3. `summary`: how a path changes times; `loops` again, for the monoid of entering, leaving and feeding back (002).
+3. `summary`: how a path changes times. `loops` adds the monoid of entering, leaving and feeding back (002).
 4. `location`, `graph`, `cycles`: nodes, ports and edges, and which cycles are sound.
-5. `theory.queries`: the whole of progress tracking as three plain fixpoints (003). What follows only computes the
-   same, faster.
-6. `tracker`, which works on the contracted graph of `plan`, recomputes where it can and counts round loops
-   (`counting`); `explain` says what holds a time up.
-7. `theory`, the rest of it: invariants, capabilities and notifications, dataflows inside dataflows, and the model.
+5. `theory.queries`: all of progress tracking as three plain fixpoints (003). The rest computes the same, faster.
+6. `tracker`: works on the contracted graph of `plan`, recomputes frontiers where it can, and counts around cycles
+   (`counting`). `explain` finds the pointstamps that hold a time up.
+7. The rest of `theory`: invariants, capabilities and notifications, dataflows inside dataflows, and the model.
 
 >>> from pullstream.timely.theory import Output
 >>> builder = GraphBuilder()

@@ -1,7 +1,7 @@
 """Antichains: sets of pairwise incomparable times, the shape of every frontier.
 
-A frontier answers "which times may still come?": exactly those at or after one of its elements. The empty antichain is
-therefore the *end of time*, the greatest of all: nothing may come any more.
+A frontier says which times may still come: exactly those at or after one of its elements. The empty antichain is
+therefore the *end of time*, the greatest antichain of all: nothing may come any more.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ T_co = TypeVar("T_co", covariant=True, bound=Hashable)
 
 
 class Antichain(Generic[T_co]):
-    """An immutable set of minimal times; whatever is given, only the minimal elements stay.
+    """An immutable set of minimal times: of the elements given, only the minimal ones are kept.
 
     Equality and hash ignore the order of the elements. Antichains are themselves ordered: `a <= b` when every element
-    of `b` is at or after some element of `a`, so that a frontier that has advanced is greater.
+    of `b` is at or after some element of `a`. A frontier that has advanced is therefore greater.
 
     >>> frontier = Antichain([3, 5])
     >>> frontier, frontier.less_equal(4), frontier.less_equal(2)
@@ -43,14 +43,14 @@ class Antichain(Generic[T_co]):
 
     @property
     def elements(self) -> tuple[T_co, ...]:
-        """The minimal times, in no promised order."""
+        """The minimal times, in no particular order."""
         return self._elements
 
     def less_equal(self, time: Any) -> bool:
         """Whether `time` may still come: some element is at or before it. Always false for the empty antichain.
 
         Raises:
-            TimeDomainError: `time` is of another domain.
+            TimeDomainError: `time` belongs to another domain.
         """
         for element in self._elements:
             if element is BEGINNING:
@@ -71,7 +71,7 @@ class Antichain(Generic[T_co]):
         return any(element != time and less_equal(element, time) for element in self._elements)
 
     def insert(self, time: Any) -> Antichain[Any]:
-        """The antichain with `time` added; itself when `time` is already covered.
+        """The antichain with `time` added, or this antichain when `time` is already covered.
 
         >>> Antichain([3]).insert(2)
         Antichain([2])
@@ -79,7 +79,7 @@ class Antichain(Generic[T_co]):
         return self if self.less_equal(time) else Antichain((*self._elements, time))
 
     def union(self, other: Iterable[Any]) -> Antichain[Any]:
-        """The greatest lower bound of both: what may come from either.
+        """The greatest lower bound of both: the times that may come from either.
 
         >>> Antichain([3]).union([2, 7])
         Antichain([2])

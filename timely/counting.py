@@ -1,36 +1,36 @@
 """Frontiers around cycles, by counting.
 
-Where places feed each other a frontier cannot be recomputed from its predecessors: each would keep the others' old
-times alive. So every arrival is counted: a spot holds the sum of its own minimal times and of what its predecessors'
-minimal times become on the way. A change is worked off in the graph's order of work (time first, from the outermost
-loop in), and because every cycle strictly advances, each (spot, time) is visited once with all that will ever reach
-it: counts never dip below zero, and the work ends. This is the algorithm of the verified model; what holds between
-any two steps is stated in `theory.invariants`.
+On a cycle, a frontier cannot be recomputed from its predecessors: each place would keep the others' old times alive.
+So arrivals are counted instead. A spot holds the sum of its own minimal times and of its predecessors' minimal times,
+changed as the path between them changes times. Changes are processed in the graph's order of work: by time first, from
+the outermost loop inwards. Because every cycle strictly advances, each (spot, time) is visited once, with everything
+that will ever reach it. Counts therefore never drop below zero, and the work ends. This is the algorithm of the
+verified model; `theory.invariants` states what holds between any two steps.
 
-An example: from a to b times stay as they are, and from b back to a they become a round later. A pointstamp at a, in
-round 0, is three visits:
+An example: from a to b times stay the same, and from b back to a they move on by one round. A pointstamp at a, in
+round 0, causes three visits:
 
     visit    change    arrivals then    its minimum      noted for others
     (a, 0)     +1      {0: 1}           none -> 0        +1 for (b, 0)
     (b, 0)     +1      {0: 1}           none -> 0        +1 for (a, 1)
-    (a, 1)     +1      {0: 1, 1: 1}     0, as before     nothing: it went round, and the work ends
+    (a, 1)     +1      {0: 1, 1: 1}     0, as before     nothing: it has gone round, and the work ends
 
-Now it moves to round 5, in one update. What kept round 1 possible at a was the loop's own echo, and goes with it:
+Now it moves to round 5, in one update. Round 1 was possible at a only as the loop's own echo, so it disappears too:
 
     (a, 0)     -1      {1: 1}           0 -> 1           -1 for (b, 0), +1 for (b, 1)
     (b, 0)     -1      {}               0 -> none        -1 for (a, 1)
-    (a, 1)     -1      {}               1 -> none        -1 for (b, 1), which makes 0 of it: no visit
+    (a, 1)     -1      {}               1 -> none        -1 for (b, 1), whose change is now 0: no visit
     (a, 5)     +1      {5: 1}           none -> 5        +1 for (b, 5)
     (b, 5)     +1      {5: 1}           none -> 5        +1 for (a, 6)
     (a, 6)     +1      {5: 1, 6: 1}     5, as before     nothing
 
-In another order (b, 1) would have been visited with +1, and all behind it, and then again with -1.
+In another order, (b, 1) and everything behind it would have been visited with +1, and then again with -1.
 
-That cycles advance is checked when the graph is built, as far as the summaries tell. A step that says it does and then
-leaves a time where it is (half a day added to a date) shows here, and is refused.
+Whether cycles advance is checked when the graph is built, as far as the summaries tell. A step that claims to advance
+and then leaves a time unchanged (half a day added to a date) is found here and refused.
 
-`BEGINNING` is the one time cycles do not advance. It passes every path, so in a strongly connected group it is
-everywhere or nowhere, and one number, how often it comes in from outside, decides.
+`BEGINNING` is the only time that cycles do not advance. It passes every path, so in a strongly connected group it is
+everywhere or nowhere. One number decides: how often it enters the group from outside.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .summary import Summary
 
 
 class CountingGroup:
-    """The spots of a strongly connected component (or one very wide join), their counted arrivals and pending work."""
+    """The spots of a strongly connected component (or one very wide join), with counted arrivals and pending work."""
 
     def __init__(self, spots: list[Spot], graph: Graph) -> None:
         self.spots = spots
@@ -61,13 +61,13 @@ class CountingGroup:
         self._graph = graph
         self._order = graph.order
         self._by_index = {spot.index: spot for spot in spots}
-        # While times can be sorted: a key of `pending` is in the heap exactly once. The sequence keeps two visits that
-        # come at the same point of the order from being compared any further.
+        # While times can be sorted, each key of `pending` is in the heap exactly once. The sequence number keeps two
+        # visits with the same place in the order from being compared any further.
         self._heap: list[tuple[Any, int, int, Any]] = []
         self._sequence = count()
         self._sortable = True
         self._inner: dict[int, list[tuple[Spot, Summary, bool]]] = {}
-        """The ways from each spot to others of the group, and whether the order of work relies on their advancing."""
+        """The paths from each spot to others of the group, and whether the order of work relies on their advancing."""
         ranks = self._order.ranks
         for spot in spots:
             spot.counting = self
@@ -78,13 +78,13 @@ class CountingGroup:
             ]
 
     def add(self, spot: Spot, time: Any, delta: int) -> None:
-        """Note a change of arrivals, to be worked off by `settle`."""
+        """Note a change of arrivals; `settle` processes it."""
         if time is BEGINNING:
             self.beginnings += delta
             return
         key = (spot.index, time)
         if key in self.pending:
-            # It may become 0, and is then passed over; taking it out of the heap would cost more.
+            # It may become 0 and is then skipped; removing it from the heap would cost more.
             self.pending[key] += delta
             return
         self.pending[key] = delta
@@ -96,12 +96,12 @@ class CountingGroup:
             self._sortable = False
 
     def settle(self) -> list[Spot]:
-        """Work off everything pending; the spots whose frontier may have changed."""
+        """Process everything pending and return the spots whose frontier may have changed."""
         touched: dict[int, Spot] = {}
         for index, time, delta in self._in_order():
             arrivals = self.arrivals[index]
             before = arrivals.elements
-            # All that will ever come here at this time is in `delta`, so the count cannot dip below zero in between.
+            # `delta` has everything that will ever arrive here at this time, so the count cannot drop below zero.
             if not arrivals.update(time, delta):
                 continue
             spot = touched[index] = self._by_index[index]
@@ -110,11 +110,11 @@ class CountingGroup:
                     later = summary.results_in(changed)
                     if later is None:
                         continue
-                    # A visit that had been made already would be made again, and again: refused before it is noted.
+                    # The same visits would repeat for ever, so this is refused before it is noted.
                     if relied_on and not self._comes_later(end, later, spot, changed):
                         raise self._stuck(spot, changed, end, later)
                     self.add(end, later, sign)
-        # Last, as it hides all other times of the group while it is there, and shows them again when it goes.
+        # BEGINNING comes last: while present it hides all other times of the group, and reveals them when it leaves.
         if self._began != (self.beginnings > 0):
             self._began = not self._began
             return self.spots
@@ -125,7 +125,7 @@ class CountingGroup:
         return (BEGINNING,) if self._began else self.arrivals[spot.index].elements
 
     def _comes_later(self, end: Spot, later: Any, start: Spot, time: Any) -> bool:
-        """Whether a visit of one spot is later, in the order of work, than the visit of another that leads to it."""
+        """Whether the visit of `end` comes later in the order of work than the visit of `start` that causes it."""
         try:
             return bool(self._order.key(end.place, later) > self._order.key(start.place, time))
         except TimeDomainError:
@@ -135,7 +135,7 @@ class CountingGroup:
         names = (self._graph.name(start.place), self._graph.name(end.place))
         return CycleError(
             f"a cycle through {names[0]} and {names[1]} does not strictly advance time: between the two, {time!r} "
-            f"becomes {later!r}; make the step of the cycle one that always advances such times",
+            f"becomes {later!r}; use a step in this cycle that always advances such times",
             names,
         )
 
@@ -146,7 +146,7 @@ class CountingGroup:
                 _, _, index, time = heappop(self._heap)
             else:
                 index, time = self._least()
-            # Before the visit: what that notes comes later in the order, never here again.
+            # Removed before the visit: changes that the visit notes come later in the order, never here again.
             delta = pending.pop((index, time))
             if delta:
                 yield index, time, delta
@@ -154,7 +154,7 @@ class CountingGroup:
         self._sortable = True
 
     def _least(self) -> tuple[int, Any]:
-        """A pending visit that no other precedes, for times that cannot be sorted: looks at all of them."""
+        """A pending visit that no other precedes, for times that cannot be sorted. Compares them all."""
         best: tuple[int, Any] | None = None
         for index, time in self.pending:
             if (
@@ -171,7 +171,7 @@ class CountingGroup:
 
 
 def differences(before: tuple[Any, ...], after: tuple[Any, ...]) -> list[tuple[Any, int]]:
-    """The changes that lead from one frontier to another.
+    """The changes from one frontier to another.
 
     >>> differences((3,), (5,))
     [(3, -1), (5, 1)]

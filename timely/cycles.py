@@ -1,13 +1,13 @@
-"""Sound cycles: every one must strictly advance time at the outermost loop context it visits.
+"""Sound cycles: each must strictly advance time in the outermost loop context it visits.
 
-002's loop condition, for any summaries. A cycle that stays inside one context must contain a strict step; one that
-rises to an outer context and comes back must contain a strict step *there*, whatever happens further in. Being
-different from the identity is not enough: `max(t, 7)` differs, and still hands 8 back as 8.
+This is the loop condition of 002, for any summaries. A cycle that stays inside one context must contain a strict step.
+A cycle that rises to an outer context and comes back must contain a strict step *there*, whatever it does further in.
+A step that differs from the identity is not enough: `max(t, 7)` differs, and still returns 8 for 8.
 
-The check peels the graph from outside in. Within each strongly connected component it looks at the steps that rise
-highest. If none of them is strict, some cycle through them does not advance. Otherwise the strict ones are taken out
-(every cycle through them is sound) and what falls apart is examined again. The order in which the pieces come out is
-also the order in which the tracker works (`order_of_work`).
+The check peels the graph from the outside in. Within each strongly connected component it looks at the steps that rise
+highest. If none of them is strict, some cycle through them does not advance. Otherwise it removes the strict steps
+(every cycle through them is sound) and examines the remaining pieces in the same way. The order in which the pieces
+come out is also the order in which the tracker works (`order_of_work`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Step = tuple[int, Summary]
 
 
 def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[int]:
-    """The number of loop contexts each place lies in, relative to the outermost place it is connected with.
+    """The number of loop contexts around each place, relative to the outermost place it is connected to.
 
     Raises:
         GraphError: two paths between the same places enter and leave different numbers of loops.
@@ -36,7 +36,7 @@ def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[in
             change = summary.down - summary.up
             undirected[start].append((end, change))
             undirected[end].append((start, -change))
-    # A walk over steps in both directions gives every place its depth from its root; any other way there must agree.
+    # Walking steps in both directions gives every place its depth from its root; all paths to it must agree.
     depth: list[int | None] = [None] * len(successors)
     for root in range(len(successors)):
         if depth[root] is not None:
@@ -54,7 +54,7 @@ def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[in
                         f"loop contexts do not nest: {name[other]} is reached inside {depth[other]} and inside "
                         f"{here + change} loops (counted from {name[root]}); enter and leave must come in pairs",
                     )
-        # The root may be deep inside; its component's outermost place is at depth 0.
+        # The root may itself be deep inside: shift, so that the component's outermost place has depth 0.
         outermost = min(depth[place] or 0 for place in row)
         for place in row:
             depth[place] = (depth[place] or 0) - outermost
@@ -87,7 +87,7 @@ def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) ->
                     work.append((other, iter(successors[other])))
                     break
                 if other not in done:
-                    # On the stack, so it and this place lead to each other.
+                    # It is on the stack, so it and this place lead to each other.
                     low[node] = min(low[node], index[other])
             else:
                 work.pop()
@@ -106,14 +106,14 @@ def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) ->
 
 @attrs.frozen
 class Order:
-    """In which order to visit places: for each its ranks, outermost first, and the depths at which it was peeled."""
+    """The order in which to visit places: the ranks of each, outermost first, and the depths where it was peeled."""
 
     ranks: tuple[tuple[int, ...], ...]
     cuts: tuple[tuple[int, ...], ...]
     depth: tuple[int, ...]
 
     def key(self, place: int, time: Any) -> tuple[Any, ...]:
-        """The turn of the visit of `place` for `time`: ranks and coordinates of the time in turn, from outside in."""
+        """The sort key of a visit of `place` for `time`: ranks and time coordinates alternate, from the outside in."""
         ranks, depth = self.ranks[place], self.depth[place]
         outer, counters = split_time(time, depth)
         coordinates = (outer, *counters)
@@ -128,10 +128,10 @@ class Order:
 
 
 def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> Order:
-    """The order of work of a graph, which exists exactly when every cycle advances.
+    """The order of work of a graph. It exists exactly when every cycle advances.
 
-    Along every step either the rank within the same contexts grows or time strictly advances, which is why work in this
-    order visits every place once for each time.
+    Along every step, either the rank within the same contexts grows or time strictly advances. Working in this order
+    therefore visits every place once for each time.
 
     Raises:
         GraphError: loop contexts do not nest.
@@ -140,8 +140,8 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
     depth = depths(successors, name)
     ranks: list[tuple[int, ...]] = [()] * len(successors)
     cuts: list[tuple[int, ...]] = [()] * len(successors)
-    # Each round takes out of every component the strict steps at the depth where its cycles are outermost, and puts
-    # what is left back on the agenda, to fall apart. One that loses none has a cycle that does not advance: so it ends.
+    # Each round removes from every component the strict steps at the depth where its cycles are outermost, and puts the
+    # rest back on the agenda. This ends: a component without such a step has a cycle that does not advance (an error).
     agenda: list[dict[int, list[Step]]] = [{place: list(steps) for place, steps in enumerate(successors)}]
     while agenda:
         steps = agenda.pop()
@@ -149,8 +149,8 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
             if len(component) == 1 and all(end != component[0] for end, _ in steps[component[0]]):
                 ranks[component[0]] = (*ranks[component[0]], rank)
                 continue
-            # A step rises to the depth it starts from less the loops it leaves: the least of all is where the cycles of
-            # this component are outermost, and where each must advance.
+            # A step rises to its starting depth minus the loops it leaves. The least of these depths is where the
+            # cycles of this component are outermost, and where each of them must advance.
             inside = set(component)
             inner = {place: [step for step in steps[place] if step[0] in inside] for place in component}
             for place in component:
@@ -161,7 +161,7 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
                 cuts[place] = (*cuts[place], apex)
             kept = {p: [s for s in out if depth[p] - s[1].up > apex or not s[1].strict] for p, out in inner.items()}
             if sum(map(len, kept.values())) == len(apexes):
-                # Nothing was strict there, and a strongly connected component has a cycle through each of its steps.
+                # No step is strict there, and a strongly connected component has a cycle through each of its steps.
                 start = next((p, s[0]) for p, out in kept.items() for s in out if depth[p] - s[1].up == apex)
                 raise _unsound(start, kept, name)
             agenda.append(kept)
@@ -169,7 +169,7 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
 
 
 def _unsound(start: tuple[int, int], steps: Mapping[int, Sequence[Step]], name: Sequence[str]) -> CycleError:
-    """The error for a component without a strict step where it rises highest, naming one such cycle."""
+    """The error for a component without a strict step where it rises highest; it names one such cycle."""
     came_from: dict[int, int] = {start[1]: start[0]}
     agenda = [start[1]]
     for place in agenda:

@@ -1,17 +1,17 @@
-"""The errors that `timely` raises, one small family.
+"""The exceptions of `timely`.
 
-Each error says what happened, where (the place's readable name) and what to do about it.
+Each message says what happened, where (by the place's readable name) and what to do about it.
 """
 
 from __future__ import annotations
 
 
 class TimelyError(Exception):
-    """The root of the family: catch this to catch everything `timely` itself raises."""
+    """The base class: catch this to catch everything that `timely` itself raises."""
 
 
 class TimeDomainError(TimelyError, TypeError):
-    """Two times of unlike domains were compared: no order between them is defined."""
+    """Two times of different domains were compared: no order between them is defined."""
 
 
 class SummaryError(TimelyError, ValueError):
@@ -23,7 +23,7 @@ class GraphError(TimelyError, ValueError):
 
 
 class CycleError(GraphError):
-    """A cycle can hand a time back to where it was without strictly advancing it; `cycle` names its places."""
+    """A cycle can bring a time back to its start without strictly advancing it; `cycle` names the places."""
 
     def __init__(self, message: str, cycle: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class CycleError(GraphError):
 
 
 class NegativeCountError(TimelyError):
-    """A negative count: more was taken away at a place and time than was ever there."""
+    """A negative count: more pointstamps were removed at a place and time than were ever added."""
 
 
 class RetreatError(TimelyError):
@@ -39,4 +39,4 @@ class RetreatError(TimelyError):
 
 
 class CapabilityError(TimelyError, ValueError):
-    """A time was claimed that no held capability and no consumed message gives a right to."""
+    """A time was claimed without a right to it: no held capability or consumed message allows it."""

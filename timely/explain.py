@@ -1,4 +1,4 @@
-"""Explanations why a time is not complete: the pointstamps that still can lead to it, and by which path."""
+"""Explanations why a time is not complete: the pointstamps that can still lead to it, each with a path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .order import less_equal, minimal
 
 @attrs.frozen
 class Blocker:
-    """A pointstamp that keeps a time from completing somewhere, and a shortest path by which it may lead there.
+    """A pointstamp that keeps a time from completing at some place, with a shortest path there.
 
     `path` runs from `location` to the place asked about, both included.
     """
@@ -32,7 +32,7 @@ def blockers(
     *,
     roots: bool,
 ) -> list[Blocker]:
-    """The pointstamps of `counts` which may lead to `time` or before at `place`, nearest first (`Tracker.explain`)."""
+    """The pointstamps of `counts` that may lead to `time` or earlier at `place`, nearest first (`Tracker.explain`)."""
     starts: list[tuple[int, Any, tuple[int, ...]]] = []
     allowed = graph.above([place])
     for start in allowed:
@@ -49,7 +49,7 @@ def blockers(
 def _roots(
     graph: Graph, starts: list[tuple[int, Any, tuple[int, ...]]], allowed: Mapping[int, None]
 ) -> list[tuple[int, Any, tuple[int, ...]]]:
-    """The blockers that no other leads to, unless it leads back: `BEGINNING` goes round a cycle without advancing."""
+    """The blockers that no other leads to, except in a circle: `BEGINNING` goes round a cycle without advancing."""
 
     def leads(one: tuple[int, Any, tuple[int, ...]], other: tuple[int, Any, tuple[int, ...]]) -> bool:
         return lead(graph, one[0], one[1], other[0], other[1], allowed) is not None
@@ -71,8 +71,8 @@ def lead(  # noqa: PLR0917 - a start, an end, and where to look
 ) -> tuple[int, ...] | None:
     """A shortest path by which `held` at `start` may become `time` or earlier at `end`; `None` when there is none.
 
-    Breadth first over (place, time). A visit that an earlier one at the same place covers leads to nothing new, and
-    since every cycle advances, only finitely many are not covered.
+    The search is breadth first over (place, time). A visit covered by an earlier one at the same place leads to nothing
+    new. Since every cycle advances, only finitely many visits are not covered.
     """
     agenda: list[tuple[int, Any, int]] = [(start, held, -1)]
     seen: dict[int, list[Any]] = {}

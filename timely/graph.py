@@ -1,7 +1,7 @@
 """Graphs: nodes with ports, edges between ports, and how time changes inside a node.
 
-A `GraphBuilder` collects the parts; `build()` checks the whole and gives a `Graph`, in which every port (a *place*)
-has a small dense number. Everything later works with those numbers.
+A `GraphBuilder` collects the parts. `build()` checks them and returns a `Graph`, which numbers every port (a *place*)
+from 0 without gaps. Everything later works with those numbers.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Summaries: TypeAlias = Mapping[tuple[int, int], Summary | Iterable[Summary]]
 """For (input, output): the summary or summaries of the paths between them; a pair left out is not connected."""
 
 Transition: TypeAlias = tuple[int, Summary]
-"""A step from a place: where to, and how it changes times."""
+"""A step from a place: its destination, and how it changes times."""
 
 
 @contextmanager
 def _collector_paused() -> Generator[None]:
-    """Keep the garbage collector from walking, again and again, what is being made and will all be kept.
+    """Keep the garbage collector from repeatedly walking objects that are being made and will all be kept.
 
-    It makes the cost of a large graph grow faster than the graph.
+    Otherwise the cost of a large graph grows faster than the graph.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -43,7 +43,7 @@ def _collector_paused() -> Generator[None]:
 
 @attrs.frozen
 class NodeSpec:
-    """A node as declared: its name, its number of ports, and its internal connections."""
+    """A node as declared: its name, its numbers of ports, and its internal connections."""
 
     name: str
     inputs: int
@@ -53,7 +53,7 @@ class NodeSpec:
 
 @attrs.frozen(eq=False)
 class Graph:
-    """A checked graph; made by `GraphBuilder.build`."""
+    """A checked graph, made by `GraphBuilder.build`."""
 
     nodes: tuple[NodeSpec, ...]
     edges: tuple[tuple[Source, Target], ...]
@@ -64,7 +64,7 @@ class Graph:
     _places: Mapping[Location, int] = attrs.field(repr=False)
 
     def place(self, location: Location) -> int:
-        """The dense number of a port.
+        """The number of a port.
 
         Raises:
             GraphError: there is no such port.
@@ -75,7 +75,7 @@ class Graph:
             raise GraphError(f"there is no port {location!r}; {_ports_of(self.nodes, location)}") from None
 
     def location(self, place: int) -> Location:
-        """The port behind a number; the inverse of `place`."""
+        """The port with a number; the inverse of `place`."""
         return self.locations[place]
 
     def name(self, location: Location | int) -> str:
@@ -89,7 +89,7 @@ class Graph:
         return port_name(self.nodes, self.locations[location] if isinstance(location, int) else location)
 
     def above(self, places: Iterable[int]) -> dict[int, None]:
-        """The places from which some of `places` can be reached, these included, nearest first."""
+        """The places from which any of `places` can be reached, these included, nearest first."""
         above = dict.fromkeys(places)
         agenda = list(above)
         for place in agenda:
@@ -105,9 +105,9 @@ class Graph:
 
 
 class GraphBuilder:
-    """Collects nodes and edges, refusing what cannot be.
+    """Collect nodes and edges, and refuse impossible ones.
 
-    Several edges may lead into one port, and several from one.
+    A port may have several edges in or out.
 
     >>> builder = GraphBuilder()
     >>> numbers = builder.add_node("numbers", inputs=0, outputs=1)
@@ -131,10 +131,10 @@ class GraphBuilder:
         *,
         connected: bool = False,
     ) -> int:
-        """Add a node, returning its index; without `summaries` every input leads to every output unchanged.
+        """Add a node and return its index. Without `summaries`, every input leads to every output and times stay as is.
 
-        `connected` demands that by the time of `build` every port has an edge: for the handle of a loop, whose input is
-        connected last, and forgotten most easily.
+        With `connected`, `build` requires an edge at every port of the node. It is meant for the handle of a loop,
+        whose input is connected last and is easily forgotten.
 
         Raises:
             GraphError: a summary is given for a port the node does not have, or a count is negative.
@@ -154,10 +154,10 @@ class GraphBuilder:
         return len(self._nodes) - 1
 
     def add_edge(self, source: Source, target: Target) -> None:
-        """Connect an output to an input; the same edge twice is refused.
+        """Connect an output to an input. Adding the same edge twice is refused.
 
         Raises:
-            GraphError: a port does not exist, or the edge is there already.
+            GraphError: a port does not exist, or the edge already exists.
         """
         for location, kind in ((source, Source), (target, Target)):
             if type(location) is not kind:
@@ -168,14 +168,14 @@ class GraphBuilder:
             if not 0 <= location.port < (node.outputs if kind is Source else node.inputs):
                 raise GraphError(f"there is no port {location!r}; {_ports_of(self._nodes, location)}")
         if (source, target) in self._edges:
-            raise GraphError(f"the edge {source!r} -> {target!r} is there already")
+            raise GraphError(f"the edge {source!r} -> {target!r} already exists")
         self._edges[source, target] = None
 
     def build(self) -> Graph:
         """Number the ports and check the whole graph.
 
         Raises:
-            GraphError: loop contexts do not nest, or a port that had to be connected is not.
+            GraphError: loop contexts do not nest, or a port that must be connected is not.
             CycleError: some cycle does not strictly advance time.
         """
         with _collector_paused():
@@ -184,12 +184,12 @@ class GraphBuilder:
             for place, location in enumerate(graph.locations):
                 steps = graph.predecessors[place] if isinstance(location, Target) else graph.successors[place]
                 if location.node in demanded and not steps:
-                    raise GraphError(f"{graph.name(place)} is not connected: a loop that is opened must be closed")
+                    raise GraphError(f"{graph.name(place)} is not connected: a loop that was opened must be closed")
             order = order_of_work(graph.successors, [graph.name(place) for place in range(len(graph))])
             return attrs.evolve(graph, order=order)
 
     def _number(self) -> Graph:
-        """The ports numbered and the steps between them listed, nothing checked."""
+        """Number the ports and list the steps between them, without any checks."""
         locations: list[Location] = []
         for index, node in enumerate(self._nodes):
             locations += [Target(index, port) for port in range(node.inputs)]
@@ -220,7 +220,7 @@ class GraphBuilder:
 
 
 def port_name(nodes: Sequence[NodeSpec], location: Location) -> str:
-    """A readable name of a port: its node, and which port where there are several."""
+    """A readable name of a port: its node, and the port's number if there are several."""
     node = nodes[location.node]
     kind, ports = ("output", node.outputs) if isinstance(location, Source) else ("input", node.inputs)
     return f"{node.name}, {kind}" + (f" {location.port}" if ports > 1 else "")

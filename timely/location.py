@@ -9,7 +9,7 @@ import attrs
 
 @attrs.frozen(order=True)
 class Source:
-    """An output port: where messages leave a node, and where a node's right to send is held.
+    """An output port: messages leave a node here, and the node's right to send is held here.
 
     >>> Source(2, 0)
     Source(node=2, port=0)
@@ -21,11 +21,11 @@ class Source:
 
 @attrs.frozen(order=True)
 class Target:
-    """An input port: where messages wait to be taken by a node."""
+    """An input port: messages wait here until the node takes them."""
 
     node: int
     port: int = 0
 
 
 Location: TypeAlias = Source | Target
-"""Either kind of port; 003 calls it Location, 000 speaks of nodes and edges."""
+"""Either kind of port. The term is from 003; 000 speaks of nodes and edges."""

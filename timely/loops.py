@@ -1,10 +1,10 @@
 """Loops: times with a counter per loop, and the monoid of paths through loop contexts (002).
 
-Entering a loop appends a counter at 0, feedback adds to the last one, leaving drops it. One type serves every depth;
-a time outside all loops is just itself (a date, an integer, ...), inside it is `LoopTime(outer, counters)`.
+Entering a loop appends a counter at 0, feedback adds to the last counter, and leaving drops it. One type serves every
+depth: outside all loops a time is just itself (a date, an integer, ...), inside it is `LoopTime(outer, counters)`.
 
-Two orders are in use. The *product* order (`LoopTime`) compares every coordinate, and is what timely dataflow does
-today. *Naiad's* order (`NaiadTime`) compares the epoch, and separately the counters as in a dictionary.
+There are two orders. The *product* order (`LoopTime`) compares every coordinate, as timely dataflow does today.
+*Naiad's* order (`NaiadTime`) compares the epoch, and separately the counters lexicographically.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LoopTime:
         return LoopTime(meet(self.outer, other.outer), tuple(map(min, self.counters, other.counters)))
 
     def sort_key(self) -> tuple[Any, ...]:
-        """A dictionary's order extends the product order."""
+        """A key for sorting: the lexicographic order extends the product order."""
         return (sort_key(self.outer), self.counters)
 
 
@@ -91,13 +91,13 @@ class NaiadTime:
         return NaiadTime(meet(self.epoch, other.epoch), min(self.counters, other.counters))
 
     def sort_key(self) -> tuple[Any, ...]:
-        """Epoch first, then the counters."""
+        """A key for sorting: epoch first, then the counters."""
         return (sort_key(self.epoch), self.counters)
 
 
 @attrs.frozen(repr=False, order=False)
 class LoopSummary(Summary):
-    """A path through loop contexts in its normal form `e^k f^a (i f^b)*`: leave k, feed back a times, enter again.
+    """A path through loop contexts in normal form, `e^k f^a (i f^b)*`: leave k loops, feed back a times, enter again.
 
     Two rules bring every word of e (leave), i (enter), f (feedback) into this form: `ie = 1` and `fe = e` (002).
 
@@ -124,7 +124,7 @@ class LoopSummary(Summary):
         """The normal form of a word over e, i and f.
 
         Raises:
-            SummaryError: there is another letter in it.
+            SummaryError: the word contains another letter.
         """
         units = {"e": cls(leaves=1), "i": cls(enters=(0,)), "f": cls(feedback=1)}
         summary: Summary = IDENTITY
@@ -165,7 +165,7 @@ class LoopSummary(Summary):
             return time
         naiad = isinstance(time, NaiadTime)
         if self.lexicographic and not naiad:
-            raise SummaryError(f"{self!r} is compared by Naiad's order, in which {time!r} is not: make it a NaiadTime")
+            raise SummaryError(f"{self!r} uses Naiad's order, which does not apply to {time!r}: make it a NaiadTime")
         outer: Any = time.epoch if naiad else time.outer if isinstance(time, LoopTime) else time
         counters = time.counters if isinstance(time, LoopTime | NaiadTime) else ()
         if self.leaves > len(counters):
@@ -204,8 +204,8 @@ class LoopSummary(Summary):
             return False
         deeper = self.leaves - other.leaves
         if deeper < 0 or (deeper and self.feedback):
-            # `other` forgets coordinates that here may be as large as they like; only Naiad's order lets its
-            # feedback, in a more significant coordinate, make up for that.
+            # `other` drops coordinates that may be arbitrarily large here. Only in Naiad's order can its feedback, in a
+            # more significant coordinate, make up for that.
             return deeper < 0 and self.lexicographic and other.feedback > 0
         mine = (self.feedback, *self.enters)[1 if deeper else 0 :]
         theirs = (*(0 for _ in range(deeper - 1)), other.feedback, *other.enters)
@@ -222,7 +222,7 @@ class LoopSummary(Summary):
 @final
 @attrs.frozen(repr=False, order=False)
 class NaiadSummary(LoopSummary):
-    """The same paths compared by Naiad's order: more of them are comparable, so fewer need keeping.
+    """The same paths, compared by Naiad's order: more of them are comparable, so fewer must be kept.
 
     >>> NaiadSummary.word("f") <= NaiadSummary.word("efi"), LoopSummary.word("f") <= LoopSummary.word("efi")
     (True, False)
@@ -232,7 +232,7 @@ class NaiadSummary(LoopSummary):
 
 
 def split_time(time: Any, depth: int) -> tuple[Any, tuple[int, ...]]:
-    """A key for sorting the part of a time outside its innermost `depth` loops, and the counters of those.
+    """A sort key for the part of a time outside its innermost `depth` loops, and the counters of those loops.
 
     >>> split_time(LoopTime(3, (1, 7)), 1)
     (((1, 3), (1,)), (7,))

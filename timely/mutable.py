@@ -1,4 +1,4 @@
-"""A multiset of times that knows its minimal elements as counts change."""
+"""A multiset of times that keeps its minimal elements up to date as counts change."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Chains:
-    """The times of a set that changes, in rows each of which ascends: what is minimal is the first of its row.
+    """The times of a changing set, arranged in ascending rows: every minimal time is the first of its row.
 
-    A time that has left the set is dropped when it comes to the front of its row.
+    A time that has left the set is dropped when it reaches the front of its row.
 
     >>> there = dict.fromkeys([frozenset("a"), frozenset("b"), frozenset("ab")], 1)
     >>> chains = Chains(there)
@@ -38,9 +38,9 @@ class Chains:
         self._listed: set[Any] = set()
 
     def add(self, time: Any) -> None:
-        """Take a time that has come into the set."""
+        """Add a time that has entered the set."""
         if time in self._listed:
-            # It left, and has come back before it was dropped.
+            # It left the set and came back before it was dropped.
             return
         if len(self._listed) > 64 and len(self._listed) > 2 * len(self._there):
             self._rows = [row for row in (deque(filter(self._there.__contains__, row)) for row in self._rows) if row]
@@ -56,7 +56,7 @@ class Chains:
         self._rows.append(deque([time]))
 
     def heads(self) -> list[Any]:
-        """The first time of each row that is still there; all minimal ones are among them."""
+        """The first time in each row that is still in the set. All minimal times are among them."""
         for row in self._rows:
             while row and row[0] not in self._there:
                 self._listed.discard(row.popleft())
@@ -65,11 +65,11 @@ class Chains:
 
 
 class MutableAntichain(Generic[T]):
-    """Counts of times, and the frontier of those that are there.
+    """Counts of times, and the frontier of the times with a count.
 
-    For totally ordered times a change costs O(log n) in the number n of distinct times (a heap whose dead entries are
-    dropped when they come to the top); for partial orders O(w) in the number w of `Chains` that the times form: one
-    where each is after the one before, as the times of a source are.
+    For totally ordered times a change costs O(log n) in the number n of distinct times. (Dead entries of the heap are
+    dropped when they reach the top.) For partial orders it costs O(w) in the number w of rows in `Chains`. A single row
+    is enough when each time is after the one before, as with the times of a source.
 
     >>> times = MutableAntichain()
     >>> times.update(3, 1), times.update(5, 1), times.update(3, -1)
@@ -84,14 +84,14 @@ class MutableAntichain(Generic[T]):
         self._counts: dict[Any, int] = {}
         self.elements: tuple[T, ...] = ()  # the minimal times; read it, never set it
         self._heap: list[Any] = []
-        self._chains: Chains | None = None  # once a time came that is of no total order, in place of the heap
+        self._chains: Chains | None = None  # replaces the heap once a time arrives that has no total order
 
     def update(self, time: T, delta: int) -> bool:
-        """Change the count of a time; says whether the frontier changed.
+        """Change the count of a time and return whether the frontier changed.
 
         Raises:
             NegativeCountError: the count would become negative; nothing is changed.
-            TimeDomainError: `time` cannot be compared with the times here.
+            TimeDomainError: `time` cannot be compared with the present times.
         """
         counts = self._counts
         old = counts.get(time, 0)
@@ -112,11 +112,11 @@ class MutableAntichain(Generic[T]):
         return cast("Antichain[T]", Antichain.of_minimal(self.elements))
 
     def count(self, time: T) -> int:
-        """The number of times that `time` is there."""
+        """The count of `time`."""
         return self._counts.get(time, 0)
 
     def less_equal(self, time: Any) -> bool:
-        """Whether some time here is at or before `time`."""
+        """Whether some present time is at or before `time`."""
         return any(less_equal(element, time) for element in self.elements)
 
     def __iter__(self) -> Iterator[tuple[T, int]]:
@@ -160,7 +160,7 @@ class MutableAntichain(Generic[T]):
             if len(rest) == len(self._counts):
                 self.elements = rest
                 return True
-            # Only what the lost time alone held down can come up.
+            # Only times that the lost time covered can become minimal.
             heads = [head for head in self._chains.heads() if less_equal(time, head)]
             self.elements = (*rest, *minimal([head for head in heads if not any(less_equal(e, head) for e in rest)]))
             return True

@@ -1,14 +1,14 @@
 """The order of logical times: Python's own `<=`, a least element, and sorting.
 
 A time is any hashable value whose type defines `<=` as a partial order that agrees with `==`. Numbers, dates and
-strings bring a total order, tuples compare lexicographically, frozensets by inclusion, `Product` componentwise. Two
+strings have a total order, tuples compare lexicographically, frozensets by inclusion, `Product` componentwise. Two
 times may be incomparable: both `a <= b` and `b <= a` are then false.
 
-Three optional class attributes let a type of yours help the tracker; without them everything still works, only slower:
+Your own types can define three optional class attributes. Without them everything still works, only slower:
 
 - `totally_ordered = True`: any two values of the type are comparable;
-- `sort_key(self)`: a value that sorts, such that `a < b` implies `a.sort_key() < b.sort_key()` (a linear extension);
-- `componentwise = True`: `a <= b` says the same as `<=` of each of their `parts`, two tuples of one length.
+- `sort_key(self)`: a sortable value such that `a < b` implies `a.sort_key() < b.sort_key()` (a linear extension);
+- `componentwise = True`: `a <= b` means `<=` for each of their `parts`, two tuples of the same length.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class PartialOrder(Protocol):
 
 @final
 class Beginning:
-    """The time below every other: where a source stands before it knows anything. There is one, `BEGINNING`.
+    """The time below every other: the time of a source before it knows anything. The only instance is `BEGINNING`.
 
-    It is at or below the times of every domain and no path moves it.
+    It is at or below the times of every domain, and no path moves it.
 
     >>> BEGINNING <= 0, BEGINNING <= "a", 0 <= BEGINNING, BEGINNING <= BEGINNING
     (True, True, False, True)
@@ -82,7 +82,7 @@ def less_equal(a: Any, b: Any) -> bool:
     """Whether `a` is at or before `b`.
 
     Raises:
-        TimeDomainError: the two belong to domains that have no common order.
+        TimeDomainError: the two belong to domains without a common order.
 
     >>> less_equal(1, 2), less_equal(frozenset("a"), frozenset("b"))
     (True, False)
@@ -107,11 +107,11 @@ def less_than(a: Any, b: Any) -> bool:
 
 
 def unlike(a: object, b: object) -> TimeDomainError:
-    """The error for two times without a common order, naming both."""
+    """The error for two times without a common order; it names both."""
     if isinstance(a, datetime) and isinstance(b, datetime):
         return TimeDomainError(
-            f"a time with a time zone and one without cannot be compared: {a!r} and {b!r}; give both one, "
-            f"time.replace(tzinfo=...), or neither"
+            f"a time with a time zone and one without cannot be compared: {a!r} and {b!r}; give both a time zone, "
+            f"with time.replace(tzinfo=...), or neither"
         )
     return TimeDomainError(
         f"times of two domains cannot be compared: {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}); "
@@ -120,7 +120,7 @@ def unlike(a: object, b: object) -> TimeDomainError:
 
 
 def minimal(times: Iterable[T]) -> list[T]:
-    """The minimal elements, in order of first appearance, without repeats.
+    """The minimal elements, in order of first appearance, without duplicates.
 
     >>> minimal([frozenset("ab"), frozenset("a"), frozenset("b"), frozenset("a")])
     [frozenset({'a'}), frozenset({'b'})]
@@ -129,7 +129,7 @@ def minimal(times: Iterable[T]) -> list[T]:
         return [times[0]] if times else []
     times = times if isinstance(times, Sequence) else list(times)
     if in_one_order(times):
-        # Nothing looks as quickly as `min` does, and of many times this is the commonest kind.
+        # `min` is the fastest way, and times in one order are the most common case.
         return [cast("Any", min)(times)]
     if len(times) > FEW and (pairs := _pairs(times)) is not None:
         return [times[place] for place in _minimal_pairs(pairs)]
@@ -145,11 +145,11 @@ def minimal(times: Iterable[T]) -> list[T]:
 
 
 FEW: Final = 8
-"""The number of times that are compared each with each: to sort them would cost more."""
+"""Up to this many times are compared pairwise; sorting them would cost more."""
 
 
 def _pairs(times: Sequence[Any]) -> Sequence[tuple[Any, Any]] | None:
-    """The parts of times that are pairs, ordered componentwise, each part in one order; None of others."""
+    """The parts of times that are componentwise pairs with both parts in one order; None for other times."""
     kinds = set(map(type, times))
     if len(kinds) == 1 and getattr(kinds.pop(), "componentwise", False):
         pairs = [time.parts for time in times]
@@ -159,7 +159,7 @@ def _pairs(times: Sequence[Any]) -> Sequence[tuple[Any, Any]] | None:
 
 
 def _minimal_pairs(pairs: Sequence[tuple[Any, Any]]) -> list[int]:
-    """The places of the minimal ones: from left to right, those that are lower than all before them."""
+    """The indices of the minimal pairs: sorted by the first part, those whose second part is below all before."""
     found: list[int] = []
     for place in sorted(range(len(pairs)), key=pairs.__getitem__):
         if not found or pairs[place][1] < pairs[found[-1]][1]:
@@ -174,7 +174,7 @@ _NUMBERS: Final = frozenset({int, bool, float})
 
 
 def is_total(time: object) -> bool:
-    """Whether this time comes from a domain in which any two times are comparable.
+    """Whether this time belongs to a domain in which any two times are comparable.
 
     >>> is_total(3), is_total((1, "a")), is_total(frozenset())
     (True, True, False)
@@ -189,7 +189,7 @@ def is_total(time: object) -> bool:
 
 
 def in_one_order(times: Sequence[object]) -> bool:
-    """Whether times, of which there are some, are all comparable, as `min` and `sorted` compare them, at a quick look.
+    """Whether a quick check shows that `min` and `sorted` can compare all of these times. False if there are none.
 
     >>> in_one_order([3, 1]), in_one_order([3, "a"]), in_one_order([0.5, float("nan")]), in_one_order([])
     (True, False, False, False)
@@ -198,7 +198,7 @@ def in_one_order(times: Sequence[object]) -> bool:
     """
     kinds = set(map(type, times))
     if len(kinds) != 1:
-        # Numbers compare exactly, however large they are; NaN alone is not itself.
+        # Numbers compare exactly, however large they are. NaN is excluded: it does not equal itself.
         return len(kinds) > 1 and kinds <= _NUMBERS and not any(map(ne, times, times))
     kind = kinds.pop()
     if kind is float:
@@ -209,7 +209,7 @@ def in_one_order(times: Sequence[object]) -> bool:
         return len({cast("clock_time", time).utcoffset() is None for time in times}) == 1
     if kind is tuple:
         pairs = cast("Sequence[tuple[object, ...]]", times)
-        # Of two tuples the parts at one place are compared, and with no others.
+        # Two tuples are compared part by part, so each position is checked separately.
         return len(set(map(len, pairs))) == 1 and all(map(in_one_order, zip(*pairs, strict=True)))
     if kind is Decimal:
         return not any(map(Decimal.is_nan, cast("Sequence[Decimal]", times)))
@@ -217,10 +217,10 @@ def in_one_order(times: Sequence[object]) -> bool:
 
 
 def ascending(times: Sequence[object]) -> bool:
-    """Whether of times none is before, or beside, the one in front of it.
+    """Whether each time is at or after the one before it.
 
     Raises:
-        TimeDomainError: two neighbours belong to domains that have no common order.
+        TimeDomainError: two neighbours belong to domains without a common order.
 
     >>> ascending([1, 1, 2]), ascending([2, 1]), ascending([frozenset("a"), frozenset("b")]), ascending([])
     (True, False, False, True)
@@ -234,7 +234,7 @@ def ascending(times: Sequence[object]) -> bool:
 
 @final
 class Ascending(Sequence[T]):
-    """Times of which whoever made it knows that they are `ascending`: who wants the least one looks at the first.
+    """Times known to be `ascending` by construction: the least is the first, without a search.
 
     >>> minimal(Ascending(range(1, 1_000_000_000)))
     [1]
@@ -269,10 +269,10 @@ class Ascending(Sequence[T]):
 
 
 def sort_key(time: Any) -> Any:
-    """A key to sort times by: keys are totally ordered, and extend the partial order of the times.
+    """A key for sorting times. Keys are totally ordered and extend the partial order of the times.
 
     Raises:
-        TimeDomainError: the type is neither total nor has a `sort_key` method.
+        TimeDomainError: the type is not totally ordered and has no `sort_key` method.
 
     >>> sorted([frozenset("ab"), frozenset(), frozenset("a")], key=sort_key)[0]
     frozenset()
@@ -282,7 +282,7 @@ def sort_key(time: Any) -> Any:
 
 
 def has_sort_key(time: object) -> bool:
-    """Whether this time, with all of its parts, can be sorted by `sort_key`.
+    """Whether `sort_key` can sort this time and all of its parts.
 
     >>> has_sort_key((1, "a")), has_sort_key((1, object()))
     (True, False)

@@ -1,8 +1,9 @@
-"""The plan that the tracker works on: the graph with everything contracted away that nobody looks at.
+"""The plan that the tracker works on: the graph, contracted to the places that matter.
 
-Of all places only two kinds matter: the *observed* ones, and the junctions from which several ways lead to observed
-ones. From any other place there is one way on, or none; its summary is composed once, and a pointstamp there counts
-directly where that way ends (`Plan.jump`). So the cost of an advance follows the observers, not the stages between.
+Two kinds of places matter: the *observed* ones, and the junctions from which several paths lead to observed ones. Any
+other place has one path onward, or none. The summary of that path is composed once, and a pointstamp at the place
+counts directly at the path's end (`ContractedGraph.jump`). The cost of an advance therefore depends on the number of
+observers, not on the number of stages between them.
 """
 
 from __future__ import annotations
@@ -18,19 +19,18 @@ from .order import minimal
 from .summary import IDENTITY, Delay, Identity, Path, Summary
 
 LONGEST_PATH = 16
-"""Composed summaries without a short form are cut at this many steps, so that composing stays linear."""
+"""Composed summaries without a short form are cut after this many steps, so that composing stays linear."""
 
 WIDEST_JOIN = 8
-"""Up to this many predecessors a frontier is recomputed from theirs; beyond, contributions are counted."""
+"""Up to this many predecessors, a frontier is recomputed from theirs; beyond that, contributions are counted."""
 
 
 @attrs.define(eq=False)
 class Spot:
     """A place that matters, with its frontier.
 
-    `own` counts the pointstamps here and those that jump here. `front` holds the minimal times of these and of what
-    arrives from predecessors. A spot on a cycle, or with very many predecessors, keeps the arrivals counted, in
-    `counting`.
+    `own` counts the pointstamps here and those that jump here. `front` holds the minimal times of these and of the
+    arrivals from predecessors. For a spot on a cycle, or with very many predecessors, `counting` counts the arrivals.
     """
 
     index: int
@@ -38,25 +38,25 @@ class Spot:
     observed: bool
     own: MutableAntichain[Any] = attrs.Factory(MutableAntichain)  # pyright: ignore[reportUnknownVariableType]
     front: tuple[Any, ...] = ()
-    # The ways in and the ways on. In `sources`, None is a way that changes no time, by far the most frequent.
+    # The paths in and the paths onward. In `sources`, None is a path that changes no time, by far the most frequent.
     sources: list[tuple[Spot, Summary | None]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     followers: list[Spot] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     feeds: list[tuple[Spot, Summary]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     pushes: list[tuple[Spot, Summary]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
-    # Of the ways on, those to spots that recompute themselves, and those into counting groups other than its own.
+    # `followers` and `pushes` split `feeds`: spots that recompute themselves, and paths into other counting groups.
     counting: Any = None
     dirty: bool = False  # it is in the tracker's heap
-    settled: bool = False  # it has had a frontier once: from then on it must not move back
+    settled: bool = False  # it has had a frontier, which must not move back from then on
 
     def link(self) -> None:
-        """Sort the ways on: followers are told to recompute, counting spots of another group get the changes."""
+        """Sort the paths onward: followers are marked for recomputing, spots of other counting groups get changes."""
         self.followers = list({end.index: end for end, _ in self.feeds if end.counting is None}.values())
         self.pushes = [feed for feed in self.feeds if feed[0].counting not in (None, self.counting)]
 
     def compute(self) -> tuple[Any, ...]:
-        """The frontier here, from scratch, given the frontiers of the predecessors."""
+        """Compute the frontier here from scratch, from the frontiers of the predecessors."""
         own = self.own.elements
-        # In a line there is nothing to compare; and the very tuple of the one above says that nothing has changed.
+        # With one source there is nothing to compare. Returning the source's own tuple makes "no change" cheap to see.
         if len(self.sources) == 1 and not own:
             source, summary = self.sources[0]
             front = source.front
@@ -80,9 +80,9 @@ class Spot:
 
 @attrs.frozen(eq=False)
 class ContractedGraph:
-    """The spots in order of work, and for every place from which one is reached where its pointstamps count.
+    """The spots in order of work, and for each place that leads to one, where its pointstamps count.
 
-    That is a spot, and the way there.
+    `jump` gives that spot and the summary of the path to it (None if the path changes no time).
     """
 
     spots: list[Spot]
@@ -93,7 +93,7 @@ class ContractedGraph:
 def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
     """Contract the graph to the observed places and the junctions before them."""
     relevant = graph.above(observed)
-    # From the steps back: a place before thousands of others, of which few are observed, has as many steps on.
+    # Built from the steps backwards: a place may have thousands of steps onward of which few lead to observed places.
     onward: dict[int, list[tuple[int, Summary]]] = {place: [] for place in relevant}
     for place in relevant:
         for previous, summary in graph.predecessors[place]:
@@ -101,7 +101,7 @@ def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
     jumps: dict[int, tuple[int, Summary]] = {}
     for place in relevant:
         _jump(place, onward, observed, jumps)
-    # A spot's index is its turn: upstream first, and the spots of one strongly connected component without a gap.
+    # A spot's index is its turn: upstream first, with the spots of a strongly connected component in sequence.
     kept = sorted((place for place in relevant if jumps[place][0] == place), key=lambda p: (graph.order.ranks[p], p))
     spots = [Spot(index, place, place in observed) for index, place in enumerate(kept)]
     by_place = {spot.place: spot for spot in spots}
@@ -117,10 +117,10 @@ def _jump(
     observed: Collection[int],
     jumps: dict[int, tuple[int, Summary]],
 ) -> None:
-    """Follow the only way on from `start` to the next place that matters, and note that for all places passed."""
+    """Follow the only path onward from `start` to the next place that matters, and note it for all places passed."""
     passed: list[int] = []
     place = start
-    # It ends: a cycle on which every place had one way on would lead to nothing observed, and is not in the plan.
+    # This ends: a cycle on which every place has one step onward leads to nothing observed and is not in the plan.
     while place not in jumps and place not in observed and len(onward[place]) == 1:
         passed.append(place)
         place = onward[place][0][0]
@@ -128,7 +128,7 @@ def _jump(
     for previous in reversed(passed):
         longer = onward[previous][0][1].followed_by(summary)
         if isinstance(longer, Path) and len(longer.steps) > LONGEST_PATH:
-            # The way is cut here: this place is kept, and those before it lead to it.
+            # The path is cut here: this place is kept, and the places before it lead to it.
             end, longer = previous, IDENTITY
         summary = longer
         jumps[previous] = (end, summary)
@@ -140,7 +140,7 @@ def _connect(
     jumps: dict[int, tuple[int, Summary]],
     by_place: dict[int, Spot],
 ) -> None:
-    """Lead each way on from `spot` to the next spot; ways that another one always beats are left out."""
+    """Connect `spot` to the next spot on each path onward, leaving out paths that another one always beats."""
     ways: dict[int, list[Summary]] = {}
     for following, step in steps:
         end, summary = jumps[following]
@@ -148,14 +148,14 @@ def _connect(
     for end, summaries in ways.items():
         for summary in minimal(summaries):
             if end == spot.place and summary.advances:
-                continue  # back where it was and later: never minimal
+                continue  # the same place, but later: never minimal
             spot.feeds.append((by_place[end], summary))
             by_place[end].sources.append((spot, _or_none(summary)))
 
 
 def _groups(spots: list[Spot], graph: Graph) -> list[list[Spot]]:
-    """The sets of spots whose arrivals must be counted: cycles, and very wide joins one by one."""
-    # The first rank is the component in the whole graph; contracting joins no two of them.
+    """The sets of spots whose arrivals must be counted: one for each cycle and each very wide join."""
+    # The first rank is the component in the whole graph; contracting never joins two components.
     components: dict[int, list[Spot]] = {}
     for spot in spots:
         components.setdefault(graph.order.ranks[spot.place][0], []).append(spot)

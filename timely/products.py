@@ -1,4 +1,4 @@
-"""Times of several parts: `Product` (componentwise), `Lexicographic` (first difference decides); their summaries."""
+"""Times with several parts: `Product` (componentwise), `Lexicographic` (first difference decides); their summaries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class _Parts:
-    """A time of several parts, equal and hashed as they are."""
+    """A time with several parts; equality and hash follow from the parts."""
 
     __slots__ = ("_hash", "parts")
 
@@ -51,7 +51,7 @@ class _Parts:
         raise NotImplementedError
 
     def sort_key(self) -> tuple[Any, ...]:
-        """Sorting the parts in turn extends either order."""
+        """A key for sorting: comparing the parts in turn extends both orders."""
         return tuple(map(sort_key, self.parts))
 
 
@@ -107,9 +107,9 @@ class Lexicographic(_Parts):
 
 
 def join(a: Any, b: Any) -> Any:
-    """The least upper bound of two times: when both have come.
+    """The least upper bound of two times: the earliest time at or after both.
 
-    Types of your own offer it as a method `join(other)`.
+    Your own types can provide it as a method `join(other)`.
 
     Raises:
         TimeDomainError: the two are incomparable and their type has no `join`.
@@ -130,9 +130,9 @@ def join(a: Any, b: Any) -> Any:
 
 
 def meet(a: Any, b: Any) -> Any:
-    """The greatest lower bound of two times: the latest that is before both, or is one of them.
+    """The greatest lower bound of two times: the latest time at or before both.
 
-    Types of your own offer it as a method `meet(other)`.
+    Your own types can provide it as a method `meet(other)`.
 
     Raises:
         TimeDomainError: the two are incomparable and their type has no `meet`.
@@ -153,11 +153,11 @@ def meet(a: Any, b: Any) -> Any:
 
 
 def advance(time: T, frontier: Iterable[T]) -> T:
-    """The latest time that nobody who stands at or after a frontier can tell from `time`.
+    """The latest time that is equivalent to `time` for all times at or after a frontier.
 
-    For each of the frontier's times the join with `time`, and of these the meet: whatever is at or after one of the
-    frontier's times is at or after the result exactly if it is at or after `time`. So of two changes that were made
-    long ago it need not be kept which was the first. Behind an empty frontier nothing comes, and `time` stays.
+    It is the meet of the joins of `time` with each of the frontier's times: a time at or after the frontier is at or
+    after the result exactly if it is at or after `time`. This lets you merge changes made long ago, because their order
+    no longer matters. With an empty frontier, `time` is returned unchanged.
 
     Raises:
         TimeDomainError: two times are incomparable and their type has no `join` or no `meet`.
@@ -183,7 +183,7 @@ class Componentwise(Summary):
 
     def __attrs_post_init__(self) -> None:
         if any(part.up or part.down for part in self.parts):
-            raise SummaryError("the parts of a product stay in their loop context: enter and leave act on whole times")
+            raise SummaryError("a part of a product cannot enter or leave a loop: only whole times can")
         strict = any(part.strict for part in self.parts) and not self.converts
         object.__setattr__(self, "strict", strict)
 
@@ -197,7 +197,7 @@ class Componentwise(Summary):
         if time is BEGINNING:
             return time
         if not isinstance(time, _Parts) or len(time.parts) != len(self.parts):
-            raise SummaryError(f"{self!r} fits a time of {len(self.parts)} parts, not {time!r}")
+            raise SummaryError(f"{self!r} needs a time with {len(self.parts)} parts, not {time!r}")
         if isinstance(time, Lexicographic):
             self._check_lexicographic(time)
         parts = [part.results_in(value) for part, value in zip(self.parts, time.parts, strict=True)]
@@ -205,19 +205,19 @@ class Componentwise(Summary):
             return type(time)(*parts)
         if isinstance(time, Lexicographic) and None in parts[1:]:
             raise SummaryError(
-                f"{self!r} stops {time!r} for the sake of a part behind the first, and lets later times pass: of a "
-                "lexicographic time only the first part may have a limit"
+                f"{self!r} stops {time!r} because of a part other than the first, but would let later times pass: "
+                "only the first part of a lexicographic time may have a limit"
             )
         return None
 
     def _check_lexicographic(self, time: Lexicographic) -> None:
-        """Refuse what may make one time of two: behind that the later parts could go back."""
+        """Refuse a part that may map two times to one: the parts behind it could then go back."""
         for part, value in zip(self.parts[:-1], time.parts, strict=False):
             if not _keeps_apart(part, value):
                 raise SummaryError(
-                    f"{part!r} may make one time of two, such as {value!r}, and the parts of a lexicographic time "
-                    "behind it could then go back: before its last part only delays are monotone, and only of whole "
-                    "numbers, fractions, dates and datetimes, whose sums are exact"
+                    f"{part!r} may map two different times to one, for example near {value!r}; the later parts of a "
+                    "lexicographic time could then go back. Before the last part, use only delays, and only of "
+                    "integers, fractions, dates and datetimes, whose sums are exact"
                 )
 
     @override
@@ -240,11 +240,11 @@ _EXACT: Final[dict[type, frozenset[type]]] = {
     Fraction: frozenset({int, Fraction}),
     timedelta: frozenset({date, datetime, timedelta}),
 }
-"""The types of steps that can be added to times of some types without rounding two of them to one."""
+"""For each type of step, the types of times to which it can be added without rounding two of them to one."""
 
 
 def _keeps_apart(part: Summary, time: Any) -> bool:
-    """Whether it is known that times different from this one come out different."""
+    """Whether times that differ from this one are known to come out different."""
     if isinstance(part, Path):
         return all(_keeps_apart(step, time) for step in part.steps)
     if isinstance(part, Delay):

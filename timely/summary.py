@@ -1,23 +1,22 @@
 """Path summaries: how the times of messages change along a path (002, 003).
 
-A summary maps a time to the least time that can come out of the path, or to nothing when no message at that time can
-take it (an overflow: never wrapped, never clamped). Three promises make progress tracking sound:
+A summary maps a time to the least time that can come out of the path, or to `None` when no message at that time can
+take the path (an overflow is never wrapped or clamped). Three promises make progress tracking sound:
 
-- *monotone*: a later time in never gives an earlier time out, and a time that passes lets every earlier one pass;
-- *advancing*: no time comes out earlier than it went in (leaving a loop forgets a coordinate, which is not going back);
-- `BEGINNING` stays `BEGINNING`, whatever the path.
+- *monotone*: a later time in never gives an earlier time out, and if a time passes, every earlier time passes;
+- *advancing*: no time comes out earlier than it went in (leaving a loop drops a coordinate, which is not going back);
+- `BEGINNING` stays `BEGINNING` on every path.
 
-Summaries compose (`followed_by`): the whole gives exactly the time that its steps give one after the other. Steps have
-a shorter form together only where that holds for every time: two loop counters add up, two delays do not, because
-`t + (a + b)` is not `t + a + b` for floats, nor for parts of a day added to a date.
+Summaries compose (`followed_by`): the whole gives exactly the time that its steps give one after the other. Steps are
+merged into a shorter form only where that holds for every time. Two loop counters add up; two delays do not, because
+`t + (a + b)` differs from `t + a + b` for floats, and for parts of a day added to a date.
 
-They are compared: `p <= q` when `p` never gives a later time than `q`. "Cannot tell" counts as not `<=`: a set of
+Summaries are compared: `p <= q` when `p` never gives a later time than `q`. "Unknown" counts as not `<=`: a set of
 minimal summaries then keeps both, which is never wrong, only longer.
 
-A summary says three things about its shape, from which graphs are checked for cycles that do not advance: `up` (how
-many loop contexts the path leaves on its way), `down` (how many it then enters), and `strict` (whether in the
-outermost context it visits every time is strictly advanced). One that `converts` leads from one domain of times to
-another.
+Three attributes describe the shape of a path, so that a graph can be checked for cycles that do not advance: `up` (the
+number of loop contexts the path leaves), `down` (the number it then enters), and `strict` (whether every time is
+strictly advanced in the outermost context visited). A summary that `converts` leads to another domain of times.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from .order import BEGINNING, less_equal
 
 
 class Summary(ABC):
-    """A path summary: what a path does to a time. Subclasses are immutable values with `==` and `hash`."""
+    """A path's effect on times. Subclasses are immutable values with `==` and `hash`."""
 
     __slots__ = ()
 
     @property
     def up(self) -> int:
-        """The number of loop contexts that the path leaves on its way."""
+        """The number of loop contexts that the path leaves."""
         return 0
 
     @property
     def down(self) -> int:
-        """The number of loop contexts that it then enters."""
+        """The number of loop contexts that the path then enters."""
         return 0
 
     @property
@@ -67,30 +66,30 @@ class Summary(ABC):
         """
 
     def followed_by(self, other: Summary) -> Summary:
-        """The summary of this path and then `other`."""
+        """The summary of this path followed by `other`."""
         if isinstance(other, Identity):
             return self
         return Path.of(self, other)
 
     def merge(self, other: Summary) -> Summary | None:
-        """A common form of this path and then `other`, where there is one; neither is the identity."""
+        """A single form for this path followed by `other`, or None if there is none; neither may be the identity."""
         del other
         return None
 
     @property
     def advances(self) -> bool:
-        """Whether it is known that no time comes out earlier than it went in.
+        """Whether it is certain that no time comes out earlier than it went in.
 
-        Leaving a loop may forget a coordinate, and of what leads to another domain nothing is known.
+        False for a path that leaves a loop (it may drop a coordinate) or leads to another domain.
         """
         return self.up == 0 and not self.converts
 
     def split(self) -> Iterator[Summary]:
-        """The steps this summary consists of."""
+        """The steps of this summary."""
         yield self
 
     def less_equal(self, other: Summary) -> bool:
-        """Whether the time that comes out here, for every time in, is never later than through `other`."""
+        """Whether this path never gives a later time than `other`, whatever the time in."""
         return Path.below(self, other)
 
     def __le__(self, other: Summary) -> bool:
@@ -123,26 +122,26 @@ IDENTITY: Final = Identity()
 
 
 def _typed(value: object) -> tuple[type, object]:
-    """A step with its type, to compare by: 1 and 1.0 are equal, and added to a large integer they differ."""
+    """A step with its type, for comparing: 1 and 1.0 are equal, but differ when added to a large integer."""
     return type(value), value
 
 
 @final
 @attrs.frozen(order=False)
 class Delay(Summary):
-    """Add a fixed step to the time: `t + step`, or nothing once that passes `limit` or cannot be expressed.
+    """Add a fixed step to the time: `t + step`, or `None` if that passes `limit` or cannot be represented.
 
-    Works for whatever can be added and compared: integers, fractions, dates with a `timedelta`. It is as exact as this
-    addition, so delays in a row stay several: added up, they could give another time than one after the other. Equal
-    times must have equal sums: integers that a float cannot hold do not belong among floats.
+    Works for any types that can be added and compared: integers, fractions, dates with a `timedelta`. The result is as
+    exact as the addition. Consecutive delays are not merged, because their sum could give a different time. Equal times
+    must have equal sums: do not mix floats with integers that a float cannot hold.
 
     >>> Delay(2).results_in(3), Delay(100, limit=255).results_in(200)
     (5, None)
     >>> Delay(0.1).followed_by(Delay(0.7)).results_in(9.7) == 9.7 + 0.1 + 0.7 != 9.7 + (0.1 + 0.7)
     True
 
-    `strict` says that the step is more than nothing. Where a sum is rounded a time may stay all the same (half a day
-    after a date is that date): a cycle that relies on it is refused by the tracker when it does.
+    `strict` means that the step is above zero. Where a sum is rounded, a time may still stay the same (half a day after
+    a date is that date). The tracker raises an error when that happens on a cycle that relies on the step.
     """
 
     step: Any = attrs.field(eq=_typed)  # pyright: ignore[reportUnknownVariableType]
@@ -166,7 +165,7 @@ class Delay(Summary):
         if time is BEGINNING:
             return time
         later = time
-        if self.strict:  # adding nothing could round as well
+        if self.strict:  # even adding zero could round
             try:
                 later = time + self.step
             except OverflowError:
@@ -175,7 +174,7 @@ class Delay(Summary):
                 raise SummaryError(f"cannot add the step {self.step!r} to the time {time!r}") from error
             if not less_equal(time, later):
                 raise SummaryError(
-                    f"the time {time!r} and the step {self.step!r} add up to {later!r}, which is earlier: the sum is "
+                    f"the time {time!r} plus the step {self.step!r} gives {later!r}, which is earlier: the sum was "
                     "rounded; use a type of times that holds it exactly"
                 )
         return later if self.limit is None or later <= self.limit else None
@@ -187,9 +186,9 @@ class Delay(Summary):
         return Path.below(self, other)
 
     def never_later(self, other: Delay) -> bool:
-        """Whether the sum here comes no later, and passes the limit whenever that of `other` does.
+        """Whether this delay never gives a later time than `other`, and gives one whenever `other` does.
 
-        Steps are compared, and limits, but never sums of the two, which may be rounded.
+        Compares steps with steps and limits with limits, never sums, which may be rounded.
         """
         if type(self.step) is not type(other.step) or not self.step <= other.step:
             return False
@@ -201,11 +200,11 @@ class Delay(Summary):
 @final
 @attrs.frozen(order=False)
 class MapTime(Summary):
-    """Any monotone function as a summary: a window's end, a conversion to another domain.
+    """Use any monotone function as a summary: the end of a window, or a conversion to another domain.
 
     `strict=True` promises that every time is strictly advanced, which lets the path close a cycle. Within one domain
-    each answer is checked: an earlier time out than in is refused. Across domains (`converts=True`) there is no order
-    to check.
+    each result is checked: a time out that is earlier than the time in is refused. Across domains (`converts=True`)
+    there is no order to check.
 
     >>> hour = MapTime(lambda t: -(-t // 60) * 60)
     >>> hour.results_in(61), hour.results_in(60)
@@ -230,7 +229,7 @@ class MapTime(Summary):
         if not less_equal(time, later):
             raise SummaryError(f"{self.function!r} moves the time {time!r} backwards, to {later!r}")
         if self.strict and later == time:
-            raise SummaryError(f"{self.function!r} is declared strict but leaves the time {time!r} where it is")
+            raise SummaryError(f"{self.function!r} is declared strict but leaves the time {time!r} unchanged")
         return later
 
 
@@ -243,7 +242,7 @@ class Path(Summary):
 
     @classmethod
     def of(cls, *parts: Summary) -> Summary:
-        """Compose, joining neighbours that have a common form.
+        """Compose summaries, merging neighbours that have a single form.
 
         >>> from pullstream.timely import ENTER, LEAVE
         >>> Path.of(ENTER, IDENTITY, LEAVE, Delay(2))
@@ -252,7 +251,7 @@ class Path(Summary):
         steps: list[Summary] = []
         for part in parts:
             further = part.steps if isinstance(part, Path) else () if isinstance(part, Identity) else (part,)
-            # Within a part no neighbours can be joined, so only where two parts meet is there anything to do.
+            # The neighbours within a part cannot be merged, so only the boundaries between parts need attention.
             start = 0
             while steps and start < len(further):
                 merged = steps[-1].merge(further[start])
@@ -307,16 +306,17 @@ class Path(Summary):
 
     @staticmethod
     def below(small: Summary, large: Summary) -> bool:
-        """Whether `small` is the path `large` with some detours left out, and some delays shorter.
+        """Whether `small` is the path `large` with some detours left out and some delays shortened.
 
-        A detour (a stretch that ends in the loop context it began in, without leaving it) only ever advances times, so
-        leaving it out of a chain of monotone steps never gives a later time. Nor does a step that is never later.
+        A detour (a stretch that ends in the loop context it began in, without leaving it) can only advance times.
+        Leaving it out of a chain of monotone steps therefore never gives a later time. Nor does using a delay that is
+        never later.
         """
         return _contained(tuple(_letters(small)), tuple(_letters(large)))
 
 
 def _letters(summary: Summary) -> Iterator[Summary]:
-    """The steps of a path, those through loops one letter at a time, so that detours can be told apart."""
+    """The steps of a path, with steps through loops split into letters, so that detours can be recognised."""
     if isinstance(summary, Path):
         for step in summary.steps:
             yield from _letters(step)
@@ -325,8 +325,9 @@ def _letters(summary: Summary) -> Iterator[Summary]:
 
 
 def _contained(small: tuple[Summary, ...], large: tuple[Summary, ...]) -> bool:
-    """Whether `small` is left when some detours are cut out of `large`."""
-    matched: list[set[int]] = [{0}] + [set() for _ in large]  # how much of `small`, by how much of `large`
+    """Whether `small` remains when some detours are cut out of `large`."""
+    # For each prefix of `large`, the lengths of the prefixes of `small` that it can match.
+    matched: list[set[int]] = [{0}] + [set() for _ in large]
     for start, step in enumerate(large):
         here = matched[start]
         matched[start + 1].update(n + 1 for n in here if n < len(small) and _step_below(small[n], step))

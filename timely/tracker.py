@@ -1,11 +1,11 @@
-"""The tracker: from counts of pointstamps to frontiers, incrementally.
+"""The tracker: frontiers computed incrementally from counts of pointstamps.
 
-A pointstamp (place, time) stands for something that may still lead to messages: a message under way, a right to send.
-`update` only notes a change; `propagate` adds up all that was noted, checks it, and carries the difference to the
-observed places. Any number of updates cost one propagation, and what cancels out costs next to nothing.
+A pointstamp (place, time) stands for something that may still lead to messages: a message in flight, or a right to
+send. `update` only notes a change. `propagate` adds up all noted changes, checks them, and carries the difference to
+the observed places. Any number of updates cost one propagation, and updates that cancel out cost next to nothing.
 
 A propagation works on the contracted graph of `plan`, in topological order of its strongly connected components. A spot
-off all cycles is recomputed once from its predecessors; around cycles changes are counted through in the order of time
+that lies on no cycle is recomputed once from its predecessors. Around cycles, changes are counted in the order of time
 (`counting`). Either way every (spot, time) is visited at most once.
 """
 
@@ -24,15 +24,15 @@ from .order import less_equal
 from .plan import ContractedGraph, Spot, make_plan
 
 COMPACT_AT = 4096
-"""The number of noted updates that are added up even if nobody asks for a frontier."""
+"""The number of noted updates after which they are added up even if no frontier is read."""
 
 
 class Tracker:
-    """Counts pointstamps and keeps the frontiers of observed places.
+    """Count pointstamps and keep the frontiers of observed places up to date.
 
-    With `monotone` (the default) an observed frontier that moves backwards after the first propagation is an error;
-    without, any changes are followed, as by the query of 003. One that checks itself at every propagation is
-    `pullstream.timely.theory.CheckedTracker`.
+    With `monotone` (the default), an observed frontier that moves backwards after the first propagation is an error.
+    Without it, frontiers follow any changes, as in the query of 003. `pullstream.timely.theory.CheckedTracker` checks
+    itself at every propagation.
 
     >>> from pullstream.timely import GraphBuilder, Source, Target
     >>> builder = GraphBuilder()
@@ -68,7 +68,7 @@ class Tracker:
         self._failure: Exception | None = None
 
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Note a change of the count of the pointstamp (place, time). Takes effect with the next propagation.
+        """Note a change to the count of the pointstamp (place, time). It takes effect at the next propagation.
 
         The order of updates between two propagations does not matter, only their sums.
         """
@@ -78,7 +78,7 @@ class Tracker:
             self._compact()
 
     def observe(self, place: int) -> None:
-        """Keep the frontier of this place up to date from now on. May be called at any time, on a running tracker too.
+        """Keep the frontier of this place up to date from now on. You may call this at any time.
 
         The next propagation reports the place if its frontier is not empty.
         """
@@ -94,16 +94,18 @@ class Tracker:
             self._plan = None
 
     def propagate(self) -> list[int]:
-        """Apply all updates; the observed places whose frontier is not what it was at the propagation before.
+        """Apply all updates and return the observed places whose frontier changed since the previous propagation.
+
+        After an error the tracker is unusable: every later call raises the same error.
 
         Raises:
-            NegativeCountError: more was taken away than was there; nothing is applied, and asking again raises again.
+            NegativeCountError: more was removed than was there; no update is applied.
             RetreatError: an observed frontier moved backwards (only when `monotone`).
-            TimeDomainError: times of unlike domains met at one place.
+            TimeDomainError: times of different domains met at one place.
         """
         self._advance()
         moved: list[int] = []
-        # What went to and fro since the last report has not moved; what failed is reported by nobody.
+        # A frontier may have moved and come back since the last report, so compare. After a failure none is reported.
         for place in self._moved:
             front = self._spots[place].front
             if not same(front, self._observed[place] or ()):
@@ -115,8 +117,8 @@ class Tracker:
     def frontier(self, place: int) -> Antichain[Any]:
         """The times that may still arrive at (or leave) this place: those at or after one of its elements.
 
-        Up to date with every update. For a place that is not observed it is computed for this call alone, from what is
-        above.
+        Includes every update so far. For a place that is not observed, it is computed from scratch at every call, from
+        the counts upstream.
         """
         self._advance()
         if place in self._observed:
@@ -127,7 +129,7 @@ class Tracker:
         return Antichain.of_minimal(once._spots[place].front)
 
     def counts(self, place: int) -> dict[Any, int]:
-        """The outstanding pointstamps at this place: a count for each time."""
+        """The pointstamps at this place: a count for each time."""
         self._advance()
         return dict(self._counts[place])
 
@@ -138,20 +140,21 @@ class Tracker:
 
     @property
     def spots(self) -> Sequence[Spot]:
-        """The spots of the present plan, for inspection."""
+        """The spots of the current plan, for inspection."""
         return self._plan.spots if self._plan else ()
 
     def explain(self, place: int, time: Any, *, roots: bool = False) -> list[Blocker]:
         """The pointstamps that keep `time` from being complete at this place, each with a path.
 
-        At each location only its minimal times are named. With `roots` only those blockers that no other blocker can
-        lead to, or only one that it leads to itself: where to look first. Empty when `time` is complete.
+        Only the minimal times of each location are listed. `roots` keeps only the places to look first: blockers that
+        no other blocker can lead to, except one that they lead to themselves. The list is empty when `time` is
+        complete.
         """
         self._advance()
         return blockers(self.graph, self._counts, place, time, roots=roots)
 
     def _advance(self) -> None:
-        """Bring everything up to date; after a failure there is no way on, and the same failure is raised again."""
+        """Bring everything up to date. A failure is permanent: every later call raises it again."""
         if self._failure is not None:
             raise self._failure
         if not self._buffer and self._plan is not None:
@@ -163,7 +166,7 @@ class Tracker:
             raise
 
     def _work_off(self) -> None:
-        """Carry what was noted to the frontiers."""
+        """Carry the noted updates to the frontiers."""
         flips = self._apply()
         if self._plan is None:
             self._rebuild()
@@ -182,34 +185,34 @@ class Tracker:
         self._compact_at = max(COMPACT_AT, 2 * len(self._buffer))
 
     def _apply(self) -> list[tuple[int, Any, int]]:
-        """Add the updates to the counts; the pointstamps that came (first) and that went."""
+        """Add the updates to the counts; return the pointstamps that appeared, then those that vanished."""
         self._compact()
         counts = self._counts
-        # All are judged before one is applied: a failure leaves the counts as they were.
+        # All updates are checked before any is applied, so that a failure leaves the counts unchanged.
         for place, time, delta in self._buffer:
             if counts[place].get(time, 0) + delta < 0:
                 raise NegativeCountError(
-                    f"{-delta} taken away at {self.graph.name(place)} for the time {time!r}, where only "
-                    f"{counts[place].get(time, 0)} were; held there: {counts[place]!r}",
+                    f"cannot remove {-delta} at {self.graph.name(place)} for the time {time!r}: the count there is "
+                    f"{counts[place].get(time, 0)}; all counts at this place: {counts[place]!r}",
                 )
-        came: list[tuple[int, Any, int]] = []
-        went: list[tuple[int, Any, int]] = []
+        appeared: list[tuple[int, Any, int]] = []
+        vanished: list[tuple[int, Any, int]] = []
         for place, time, delta in self._buffer:
             here = counts[place]
             old = here.get(time, 0)
             if old + delta:
                 here[time] = old + delta
                 if not old:
-                    came.append((place, time, 1))
+                    appeared.append((place, time, 1))
             else:
                 del here[time]
-                went.append((place, time, -1))
+                vanished.append((place, time, -1))
         self._buffer.clear()
-        # So a time that moves on changes a spot's minima once: going first, it would change them twice.
-        return came + went
+        # In this order, a time that moves on changes a spot's minima once. The other way round it would be twice.
+        return appeared + vanished
 
     def _flip(self, place: int, time: Any, delta: int) -> None:
-        """A pointstamp came or went: change the count at the spot it jumps to."""
+        """Change the count at the spot that a pointstamp jumps to, when the pointstamp appears or vanishes."""
         assert self._plan is not None
         jump = self._plan.jump.get(place)
         if jump is None:
@@ -225,15 +228,15 @@ class Tracker:
             if group is not None:
                 for changed, sign in differences(before, spot.own.elements):
                     group.add(spot, changed, sign)
-                # A group has one turn, its first spot's: all that leads into it from outside has had its own before.
+                # A group is visited once, in its first spot's turn, when everything that leads into it is done.
                 spot = group.first
             if not spot.dirty:
                 spot.dirty = True
                 heappush(self._dirty, spot.index)
 
     def _settle(self, spots: list[Spot]) -> None:
-        """Visit what is dirty, upstream first."""
-        # A spot makes only spots after it dirty, so each has one visit, when all above it have theirs behind them.
+        """Visit the dirty spots, upstream first."""
+        # A spot only makes later spots dirty, so each is visited once, after everything upstream of it.
         dirty = self._dirty
         while dirty:
             spot = spots[heappop(dirty)]
@@ -255,7 +258,7 @@ class Tracker:
         if spot.observed:
             self._moved[spot.place] = None
             if self._started and self.monotone and spot.settled:
-                # The usual case needs no sets: one time before, one after, and the later one is later.
+                # The usual case needs no sets: one time before, one time after, in order.
                 one = len(before) == 1 == len(front)
                 if not one or not less_equal(before[0], front[0]):
                     self._check_advance(spot, before)
@@ -282,9 +285,9 @@ class Tracker:
                 )
 
     def _rebuild(self) -> None:
-        """Plan anew for what is observed now, and compute every frontier from the counts."""
-        # The order matters: groups before links, which ask whose they are; links before flips, which note changes for
-        # groups; and no spot is `settled` until all have a frontier, or coming up from nothing would be a retreat.
+        """Make a new plan for the observed places, and compute every frontier from the counts."""
+        # The order matters. Links need to know each spot's group, and flips note changes for the linked groups. No spot
+        # is `settled` until all have a frontier; otherwise the first frontiers would look like retreats.
         old = {place: spot.front for place, spot in self._spots.items()}
         plan = self._plan = make_plan(self.graph, self._observed)
         self._spots = {spot.place: spot for spot in plan.spots if spot.observed}
@@ -308,5 +311,5 @@ class Tracker:
 
 
 def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Do two tuples of minimal times stand for the same frontier?"""
+    """Whether two tuples of minimal times stand for the same frontier."""
     return a is b or a == b or (len(a) == len(b) > 1 and set(a) == set(b))

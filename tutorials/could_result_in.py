@@ -233,7 +233,7 @@ def in_the_dictionary() -> None:
         say(error)
     # | f <= efi: True,  in the dictionary: True
     # | f <= efi: False,  in the dictionary: True
-    # | LoopSummary('ei') and LoopSummary('') miss the loop condition: words do not decide; compare with <= instead
+    # | LoopSummary('ei') and LoopSummary('') do not meet the loop condition: compare them with <=, not as words
 
 
 def main() -> None:

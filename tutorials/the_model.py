@@ -213,7 +213,7 @@ def your_own_run() -> None:
     # | True
     # | event 5, Completed(location='in', time=0): too early: still pending: 0 at 'till'
     # | event 5, Held(node='till', time=1): from nothing: nothing pending leads to 1 at 'till'
-    # | event 6, Settled(): withheld: 0 is complete at 'in', and this wait was not told
+    # | event 6, Settled(): withheld: 0 is complete at 'in', but a wait is not answered
 
 
 @ps.transformer

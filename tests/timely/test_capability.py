@@ -87,7 +87,7 @@ def test_messages_need_a_capability(output):
     with output.initial(3):
         output.check(3)
         output.check(7)
-        with pytest.raises(CapabilityError, match=r"parse may not send at 2: held are 3"):
+        with pytest.raises(CapabilityError, match=r"parse may not send at 2: its held capabilities are 3"):
             output.check(2)
     with pytest.raises(CapabilityError, match="none"):
         output.check(7)

@@ -77,7 +77,7 @@ def test_graphs_exclude_what_the_text_excludes():
         Edge("e")
     with pytest.raises(ModelError, match="buffer"):
         Edge("e", "p", "p")
-    with pytest.raises(ModelError, match="no node"):
+    with pytest.raises(ModelError, match="not a node"):
         ModelGraph(("p",), (Edge("e", "p", "q"),))
     with pytest.raises(ModelError, match="twice"):
         ModelGraph(("p", "q"), (Edge("p", "p", "q"),))

@@ -1,4 +1,4 @@
-"""Would the tests notice? The tracker is broken in one line at a time, and each time the comparison has to fail."""
+"""The tests notice faults: break one line of the tracker at a time, and the comparison must fail each time."""
 
 import importlib.util
 import random
@@ -45,12 +45,12 @@ MUTANTS = [
         "summary.results_in(time)",
         "the way to the next spot changes no time",
     ),
-    ("tracker", "return came + went", "return came", "what goes is not noticed"),
+    ("tracker", "return appeared + vanished", "return appeared", "vanished pointstamps are not noticed"),
     (
         "mutable",
-        "self.elements = (*rest, *minimal(up))",
-        "self.elements = rest",
-        "what was dominated does not come up",
+        "heads = [head for head in self._chains.heads() if less_equal(time, head)]",
+        "heads = []",
+        "times that were covered do not become minimal",
     ),
 ]
 

@@ -163,7 +163,7 @@ def test_a_negative_count_is_an_error_that_stays():
     tracker.update(places[1], 3, 1)
     tracker.update(places[0], 3, -2)
     for _ in range(2):
-        with pytest.raises(NegativeCountError, match=r"start, output for the time 3.*only 1"):
+        with pytest.raises(NegativeCountError, match=r"start, output for the time 3.*the count there is 1"):
             tracker.propagate()
     assert tracker.stamps[places[1]] == {}
 

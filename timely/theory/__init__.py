@@ -1,12 +1,12 @@
-"""The theory beside what runs: what the tracker is checked against, and what more can be built on it.
+"""Definitions that the tracker is checked against, and more that can be built on it. Production code needs none of it.
 
-- `queries`: progress tracking as three plain fixpoints (003); `invariants`: what must hold of a tracker between any two
-  steps, and `CheckedTracker`, which looks.
-- `words`: paths through loops compared letter by letter (002).
-- `capability`, `notify`: the right to send at a time, and being told that one is complete.
+- `queries`: progress tracking as three plain fixpoints (003). `invariants`: the conditions that hold in a tracker
+  between any two steps, and `CheckedTracker`, which checks them.
+- `words`: paths through loops, compared letter by letter (002).
+- `capability`, `notify`: the right to send at a time, and notifications that a time is complete.
 - `operate`, `nesting`, `paths`, `changes`: dataflows inside dataflows (004).
 - `calls`: times of recursive calls (000).
-- `model`: 000 itself, to check all of this against.
+- `model`: the model of 000 itself, to check all of this against.
 """
 
 from .calls import CallBody, CallTime

@@ -1,8 +1,8 @@
 """Recursion: call stacks as times (000, section 3.4).
 
-A graph (the *body*) may contain call nodes, each standing for the whole body again. A time at a node is then the
-stack of calls under way, and one stack comes before another at a node when a message could get from the one to the
-other: into calls, out of calls and on along edges. 000 decides this by the first call in which two stacks differ.
+A graph (the *body*) may contain call nodes, each of which stands for the whole body again. A time at a node is the
+stack of active calls. One stack comes before another at a node when a message could get from the first to the second:
+into calls, out of calls and along edges. 000 decides this by the first call in which the two stacks differ.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class CallBody:
     Args:
         edges: pairs of node names.
         calls: the names of the nodes that call the body.
-        start: the node where a call enters, without predecessors.
-        end: the node where it returns, without successors.
+        start: the node where a call enters; it has no predecessors.
+        end: the node where a call returns; it has no successors.
 
     Raises:
-        CycleError: the body has a cycle. 000 does not state the condition, but the decision by the first difference
-            needs it: with in -> a, a -> c, c -> a, a -> out and c the call, (in, cc) leads to (in, c) although the
-            test denies it.
-        GraphError: a node lies outside the body (not reachable from `start`, or without a way to `end`), or every way
-            through it calls again, so that no call ever returns.
+        CycleError: the body has a cycle. 000 does not state this condition, but the decision by the first difference
+            needs it: with in -> a, a -> c, c -> a, a -> out and c the call, (in, cc) leads to (in, c), although the
+            test says no.
+        GraphError: a node lies outside the body (not reachable from `start`, or without a path to `end`), or every path
+            through the body calls again, so that no call ever returns.
 
     >>> body = CallBody([("in", "c"), ("c", "out"), ("in", "out")], calls={"c"})
     >>> body.leads(("in", ()), ("in", ("c",))), body.leads(("in", ("c",)), ("in", ()))
@@ -62,7 +62,7 @@ class CallBody:
         """Whether a message at (node, stack) `earlier` may lead to one at `later`, by the first differing call.
 
         Raises:
-            GraphError: a node or a call is not of this body.
+            GraphError: a node or a call does not belong to this body.
         """
         (node, stack), (other, target) = earlier, later
         for name in (node, other):
@@ -93,15 +93,15 @@ class CallBody:
         inside = _reachable(self.successors, self.start)
         for name in self.nodes:
             if name not in inside or self.end not in _reachable(self.successors, name):
-                raise GraphError(f"{name!r} does not lie on a way from {self.start!r} to {self.end!r}")
+                raise GraphError(f"{name!r} does not lie on a path from {self.start!r} to {self.end!r}")
         plain = {
             a: [b for b in out if b not in self.calls] for a, out in self.successors.items() if a not in self.calls
         }
         if self.end not in _reachable(plain, self.start):
-            raise GraphError("every way through the body calls again: no call would ever return")
+            raise GraphError("every path through the body calls again: no call would ever return")
 
     def _split(self) -> Mapping[str, list[str]]:
-        """The graph with each call node in two parts, joined by a forward step: as if a call took no time."""
+        """The graph with each call node split in two, joined by a forward step: as if a call took no time."""
 
         def leaving(name: str) -> str:
             return f"ret-{name}" if name in self.calls else name

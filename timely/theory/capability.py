@@ -1,11 +1,11 @@
 """Capabilities: the right to send at a time, held as an object.
 
-Whoever holds a capability for t at an output may send there at t or later; while it is held, t is not complete
-downstream. All are counted by whoever made the output (a tracker, an operator's reports): 0 to n of them, each
-exactly once.
+The holder of a capability for t at an output may send there at t or later. While it is held, t is not complete
+downstream. The output's `report` function counts every capability exactly once; a tracker or an operator's progress
+reports receive the counts.
 
-Checked here and not upstream: the capability belongs to the output it is used for, it is still held, and times only
-advance.
+Three things are checked here and nowhere upstream: the capability belongs to the output it is used for, it is still
+held, and times only advance.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..order import BEGINNING, less_equal
 from ..tracker import Tracker
 
 Report = Callable[[Any, int], None]
-"""Told (time, +1 or -1) for every capability that comes or goes."""
+"""Called with (time, +1 or -1) for every capability that is created or dropped."""
 
 
 class Output:
-    """An output for which capabilities are handed out; it starts with one at `initial`.
+    """An output that hands out capabilities; `initial` gives the first.
 
     >>> reported = []
     >>> output = Output("numbers", lambda time, delta: reported.append((time, delta)))
@@ -48,28 +48,28 @@ class Output:
         return cls(tracker.graph.name(source), lambda time, delta: tracker.update(place, time, delta))
 
     def initial(self, time: Any = BEGINNING) -> Capability:
-        """A capability out of nothing: for the start of a run, before anything was said to be complete."""
+        """A new capability, without any held before. Only for the start of a run, before any time is complete."""
         return Capability(self, time)
 
     @property
     def held(self) -> dict[Any, int]:
-        """The number of capabilities that are held, by time."""
+        """The number of capabilities held for each time."""
         return dict(self._held)
 
     def check(self, time: Any) -> None:
         """Refuse a message at a time that no held capability covers.
 
         Raises:
-            CapabilityError: names the output, the times held and the offending time.
+            CapabilityError: no held capability covers `time`; the message names the output and all times.
         """
         if not any(less_equal(held, time) for held in self._held):
             raise CapabilityError(
-                f"{self.name} may not send at {time!r}: held are {_listed(self._held)}; "
-                "hold a capability at or before it",
+                f"{self.name} may not send at {time!r}: its held capabilities are {_listed(self._held)}; "
+                "hold a capability at or before that time",
             )
 
     def count(self, time: Any, delta: int) -> None:
-        """Note that a capability came or went; for `Capability`."""
+        """Count a capability that was created or dropped; only `Capability` calls this."""
         count = self._held.get(time, 0) + delta
         if count:
             self._held[time] = count
@@ -79,10 +79,10 @@ class Output:
 
 
 class Capability:
-    """The right to send at `time` or later at one output. Drop it, or leave its `with` block, to let time go on.
+    """The right to send at `time` or later at one output. Drop it, or leave its `with` block, to let time advance.
 
-    One that is garbage-collected while held is a bug that would stall everything downstream for ever: it warns, and
-    keeps holding. `Tracker.explain` names the output and the time.
+    If it is garbage-collected while held, everything downstream stalls for ever. This is a bug: it causes a
+    ResourceWarning, and the time stays held. `Tracker.explain` names the output and the time.
     """
 
     __slots__ = ("__weakref__", "_output", "_time")
@@ -97,24 +97,24 @@ class Capability:
         """The time held.
 
         Raises:
-            CapabilityError: it was dropped.
+            CapabilityError: the capability was dropped.
         """
         if self._time is None:
-            raise CapabilityError(f"this capability of {self._output.name} was dropped and holds nothing any more")
+            raise CapabilityError(f"this capability of {self._output.name} was dropped and no longer holds a time")
         return self._time
 
     @property
     def held(self) -> bool:
-        """Whether it is still held."""
+        """Whether the capability is still held."""
         return self._time is not None
 
     @property
     def output(self) -> Output:
-        """The output it belongs to."""
+        """The output that the capability belongs to."""
         return self._output
 
     def delayed(self, time: Any) -> Capability:
-        """A second capability, at `time`; this one stays as it is.
+        """Make a second capability at `time`; this one stays unchanged.
 
         Raises:
             CapabilityError: `time` is not at or after the time held.
@@ -130,7 +130,7 @@ class Capability:
         """
         self._check(time)
         if time != self._time:
-            self._output.count(time, 1)  # before the old one goes, so that the right never lapses
+            self._output.count(time, 1)  # before the old one is removed, so that the right never lapses
             self._output.count(self._time, -1)
             self._time = time
 
@@ -191,10 +191,10 @@ class CapabilitySet:
         return Antichain(capability.time for capability in self._capabilities)
 
     def insert(self, capability: Capability) -> None:
-        """Take over a capability; it is dropped at once where another already covers it, as are those it covers.
+        """Take over a capability. Any capability that another one covers is dropped at once, including the new one.
 
         Raises:
-            CapabilityError: it belongs to another output than those here, or was dropped.
+            CapabilityError: it was dropped, or belongs to another output than the ones in this set.
         """
         time = capability.time
         if self._capabilities and capability.output is not self._capabilities[0].output:
@@ -208,18 +208,18 @@ class CapabilitySet:
         self._capabilities = [*(other for other in self._capabilities if other.held), capability]
 
     def delayed(self, time: Any) -> Capability:
-        """A new capability at `time`, from one that covers it.
+        """A new capability at `time`, made from one that covers it.
 
         Raises:
-            CapabilityError: none does.
+            CapabilityError: no capability covers `time`.
         """
         return self._covering(time).delayed(time)
 
     def downgrade(self, times: Iterable[Any]) -> None:
-        """Hold exactly the minimal of `times` from now on; nothing for an empty collection. All or nothing.
+        """Hold exactly the minimal elements of `times` from now on; with no times, hold nothing.
 
         Raises:
-            CapabilityError: some time is not covered; nothing changes.
+            CapabilityError: a time is not covered; nothing changes.
         """
         sources = [(self._covering(time), time) for time in Antichain(times)]
         new = [capability.delayed(time) for capability, time in sources]
@@ -227,7 +227,7 @@ class CapabilitySet:
         self._capabilities = new
 
     def drop(self) -> None:
-        """Drop all."""
+        """Drop all capabilities."""
         for capability in self._capabilities:
             capability.drop()
         self._capabilities = []
@@ -236,7 +236,7 @@ class CapabilitySet:
         for capability in self._capabilities:
             if less_equal(capability.time, time):
                 return capability
-        raise CapabilityError(f"no capability here covers {time!r}: held are {_listed(c.time for c in self)}")
+        raise CapabilityError(f"no capability covers {time!r}: the times held are {_listed(c.time for c in self)}")
 
     def __iter__(self) -> Iterator[Capability]:
         return iter(tuple(self._capabilities))

@@ -1,4 +1,4 @@
-"""A batch of changes to counts, kept small by adding up what belongs together."""
+"""A batch of changes to counts, kept small by adding up the changes of each key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class ChangeBatch(Generic[K]):
-    """Net changes by key; what cancels out is gone, so an empty batch says that nothing changed.
+    """Net changes by key. Changes that cancel out are removed, so an empty batch means that nothing changed.
 
     >>> batch = ChangeBatch([("a", 1), ("b", 2)])
     >>> batch.update("a", -1)
@@ -37,7 +37,7 @@ class ChangeBatch(Generic[K]):
             self.update(key, delta)
 
     def drain(self) -> list[tuple[K, int]]:
-        """All changes, leaving the batch empty."""
+        """Return all changes and empty the batch."""
         changes = list(self._changes.items())
         self._changes.clear()
         return changes

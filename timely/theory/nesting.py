@@ -1,9 +1,9 @@
-"""Dataflows within dataflows: one level of operators, and a whole subgraph that is an operator itself (003, 004).
+"""Dataflows within dataflows: one level of operators, and a subgraph that is itself an operator (003, 004).
 
-Node 0 of a subgraph's graph is the outside world: its outputs are the subgraph's inputs, its inputs the subgraph's
-outputs. What is reported outward comes from the *inside* alone: echoing the outside's own capability back at it would
-be true, and would stall every loop that leads through the subgraph (003), so a second tracker that knows nothing of
-the outside does the reporting.
+Node 0 of a subgraph's graph is the outside world: its outputs are the subgraph's inputs, and its inputs are the
+subgraph's outputs. A subgraph reports only progress that follows from its *inside*. Reporting the outside's own
+capabilities back would be true, but would stall every loop through the subgraph (003). Therefore a second tracker,
+without the outside's counts, computes the reports.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from .paths import summaries_between
 
 
 class Operators:
-    """Some operators, the edges between them, and a tracker of what they report: one level of a nested dataflow.
+    """One level of a nested dataflow: operators, the edges between them, and a tracker of their reports.
 
-    `step` lets progress flow once through all of them and says whether anything happened; call it until nothing does.
+    `step` passes progress once through all operators and returns whether anything happened. Call it until it returns
+    False.
 
     Raises:
-        GraphError, CycleError: as `GraphBuilder.build`.
+        GraphError, CycleError: as in `GraphBuilder.build`.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Operators:
         self.graph = builder.build()
         make = CheckedTracker if debug else Tracker
         self.tracker = make(self.graph, monotone=monotone)
-        # Where operator 0 is the outside: what the inside alone may still lead to.
+        # If operator 0 is the outside: the times that the inside alone may still lead to.
         self.inside = make(self.graph, monotone=False) if outside else None
         self.left = [ChangeBatch[Any]() for _ in range(self.operators[0].inputs)] if outside else []
         self._seen: dict[int, Antichain[Any]] = {}
@@ -81,7 +82,7 @@ class Operators:
             self.inside.update(place, time, delta)
 
     def step(self) -> bool:
-        """Collect what every operator did, then tell every operator what changed at its inputs."""
+        """Collect the progress of every operator, then notify every operator of frontier changes at its inputs."""
         active = False
         for index, operator in enumerate(self.operators):
             progress = operator.pull_internal_progress()
@@ -115,7 +116,7 @@ class Operators:
             for time, count in consumed:
                 self.update(Target(index, i), time, -count)
         for o in range(operator.outputs):
-            changes = sorted(progress.internal[o], key=lambda change: -change[1])  # gains first: no dip below zero
+            changes = sorted(progress.internal[o], key=lambda change: -change[1])  # gains first: never below zero
             for time, delta in changes:
                 held[o].update(time, delta)
                 self.update(Source(index, o), time, delta)
@@ -123,12 +124,12 @@ class Operators:
                 self.send(Source(index, o), time, count)
 
     def send(self, source: Source, time: Any, count: int) -> None:
-        """Messages leave an output, to every input it is connected with."""
+        """Deliver messages from an output to every input connected to it."""
         for target in self._targets.get(source, ()):
             self.deliver(target, time, count)
 
     def deliver(self, target: Target, time: Any, count: int) -> None:
-        """Messages arrive at an input; at one of the outside's they have left."""
+        """Count messages that arrive at an input. At an input of the outside they have left the subgraph."""
         if self.inside is not None and target.node == 0:
             self.left[target.port].update(time, count)
         else:
@@ -139,13 +140,13 @@ class Subgraph:
     """A graph of operators that is itself an operator.
 
     Args:
-        name: for messages.
+        name: the name used in messages.
         inputs: the number of inputs.
         outputs: the number of outputs.
-        operators: the inner operators; they are nodes 1, 2, ... of the inner graph, the outside is node 0.
+        operators: the inner operators: nodes 1, 2, ... of the inner graph. The outside is node 0.
         edges: inner edges; `Source(0, i)` is input i of the subgraph, `Target(0, j)` its output j.
         enter: how times change on the way in (a loop's `ENTER`; the identity makes a region).
-        leave: how they change on the way out.
+        leave: how times change on the way out.
         monotone: whether frontiers that move backwards are an error, as in `Tracker`.
         debug: whether to check every invariant at every step (`CheckedTracker`).
     """
@@ -176,9 +177,9 @@ class Subgraph:
         self._consumed = [ChangeBatch[Any]() for _ in range(inputs)]
 
     def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
-        """The inner paths from each input to each output, and the capabilities of the inside as seen at the outputs.
+        """The inner paths from each input to each output, and the inside's initial capabilities, seen at the outputs.
 
-        These are what the inside held when it was made, however often they are asked for: what comes later is told as
+        Repeated calls give the same capabilities: those held when the subgraph was made. Later changes are reported as
         progress.
         """
         starts = [self.inner.graph.place(Source(0, i)) for i in range(self.inputs)]
@@ -193,14 +194,14 @@ class Subgraph:
         return connectivity, [ChangeBatch(initial) for initial in self._initial]
 
     def take(self, port: int, time: Any, count: int = 1) -> None:
-        """Take in messages that wait at an input; from here on they are inside, in front of the inner operators."""
+        """Take messages that wait at an input. They are then inside, waiting for the inner operators."""
         self._consumed[port].update(time, count)
         within = self.enter.results_in(time)
         if within is not None:
             self.inner.send(Source(0, port), within, count)
 
     def push_external_progress(self, changes: Sequence[ChangeBatch[Any]]) -> None:
-        """Take what the outside may still send in as a capability of node 0."""
+        """Count the times that the outside may still send as capabilities of node 0."""
         for i, batch in enumerate(changes):
             for time, delta in batch:
                 within = self.enter.results_in(time)
@@ -208,7 +209,7 @@ class Subgraph:
                     self.inner.update(Source(0, i), within, delta)
 
     def pull_internal_progress(self) -> Progress:
-        """Let progress flow once inside; report what was taken, what left, and what the inside may still send out."""
+        """Pass progress once through the inside; report messages taken, messages sent, and times still possible."""
         busy = self.inner.step()
         consumed = tuple(ChangeBatch[Any](batch.drain()) for batch in self._consumed)
         produced = tuple(
@@ -222,7 +223,7 @@ class Subgraph:
         return Progress(tuple(self._leaving()), consumed, produced, busy)
 
     def _leaving(self) -> list[ChangeBatch[Any]]:
-        """The changes since the last report of the times that the inside may still send out."""
+        """The changes, since the last report, of the times that the inside may still send out."""
         batches: list[ChangeBatch[Any]] = []
         for j, place in enumerate(self._outs):
             outward = [self.leave.results_in(time) for time in self._inside.frontier(place)]

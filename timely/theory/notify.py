@@ -1,7 +1,7 @@
-"""Notifications: ask to be told when a time is complete, perhaps with the right to speak afterwards.
+"""Notifications: a node requests to be notified when a time is complete, optionally keeping the right to send then.
 
-After 000 the requests are a *set*: asking twice is asking once. After Naiad a request may be a pair: wait for one
-time (the requirement), be able to send at a later one (the capability).
+As in 000, the requests are a *set*: requesting twice is the same as requesting once. As in Naiad, a request may be a
+pair: the time to wait for (the requirement), and a later time to send at (the capability).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .capability import Capability
 
 @attrs.frozen(eq=False)
 class Notification:
-    """A time that is complete, and the capability held since it was asked for, if any; the receiver drops it."""
+    """A complete time, and the capability held since the request, if any. The receiver must drop it."""
 
     time: Any
     capability: Capability | None = None
@@ -41,12 +41,12 @@ class Notificator:
         self._requests: dict[tuple[Any, Any], Capability | None] = {}
 
     def request(self, time: Any, capability: Capability | None = None) -> None:
-        """Ask to be told when `time` is complete; a capability is taken over until then.
+        """Request a notification for when `time` is complete. A capability, if given, is held until then.
 
-        Asking again for the same pair changes nothing (the second capability is dropped).
+        Requesting the same pair again changes nothing; the second capability is dropped.
 
         Raises:
-            CapabilityError: the capability lies before the time waited for, so that the time would wait for itself.
+            CapabilityError: the capability is not at or after `time`, so that the request would wait for itself.
         """
         held = None if capability is None else capability.time
         if capability is not None and not less_equal(time, held):
@@ -62,14 +62,14 @@ class Notificator:
 
     @property
     def pending(self) -> list[Any]:
-        """The times waited for, each once, in order of the requests."""
+        """The requested times, each once, in order of request."""
         return list(dict.fromkeys(time for time, _ in self._requests))
 
     def ready(self, frontier: Antichain[Any]) -> Iterator[Notification]:
-        """Deliver what is complete at `frontier` (that of the node's inputs), least first.
+        """Deliver the requests that are complete at `frontier`, the frontier of the node's inputs; least time first.
 
-        A request made while one is being handled joins the rest, so no delivery is ever followed by an earlier one
-        that was ready with it.
+        A request made while another is being handled is included. No delivery is therefore followed by an earlier one
+        that was ready at the same time.
         """
         while True:
             complete = [time for time, _ in self._requests if not frontier.less_equal(time)]
@@ -80,7 +80,7 @@ class Notificator:
             yield Notification(time, self._requests.pop(key))
 
     def drop(self) -> None:
-        """Forget all requests, dropping their capabilities."""
+        """Forget all requests and drop their capabilities."""
         for capability in self._requests.values():
             if capability is not None:
                 capability.drop()

@@ -1,8 +1,8 @@
-"""The operator interface of 004: all that surroundings need to know of an operator, and the contract it keeps.
+"""The operator interface of 004: what an operator tells its surroundings, and the contract that it must keep.
 
-Since 004 the contract reads in full: a capability or message needs a message taken at or before its time, *or a
-capability already held* there. The second phase of set-up, in which the parent described paths back to the child, was
-found to be redundant, and is gone here too.
+004 leaves out a part of the contract. In full: a capability or message needs a message taken at or before its time, *or
+a capability already held* there. The second phase of set-up, in which the parent described return paths to the child,
+was later found to be redundant and is left out here too.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ Connectivity = Mapping[tuple[int, int], tuple[Summary, ...]]
 
 @attrs.frozen
 class Progress:
-    """An operator's deeds since it was last asked: an atomic batch, of which no half is safe to act on.
+    """An operator's progress since the last call. The batch is atomic: acting on a part of it is not safe.
 
-    Per output the changes of its capabilities, per input the messages taken, per output the messages sent. `busy`
-    says that there is activity inside which this does not express: ask again before calling the computation done.
+    `internal` has the changes of capabilities per output, `consumed` the messages taken per input, `produced` the
+    messages sent per output. `busy` means that there is other activity inside: ask again before the computation counts
+    as done.
     """
 
     internal: tuple[ChangeBatch[Any], ...]
@@ -36,7 +37,7 @@ class Progress:
 
     @classmethod
     def none(cls, inputs: int, outputs: int) -> Progress:
-        """A batch in which nothing happened yet."""
+        """A batch without any progress."""
         return cls(_batches(outputs), _batches(inputs), _batches(outputs))
 
     def __bool__(self) -> bool:
@@ -44,7 +45,7 @@ class Progress:
 
 
 class Operate(Protocol):
-    """An operator as its surroundings see it (004)."""
+    """The interface of an operator to its surroundings (004)."""
 
     @property
     def name(self) -> str:
@@ -66,7 +67,7 @@ class Operate(Protocol):
         ...
 
     def push_external_progress(self, changes: Sequence[ChangeBatch[Any]]) -> None:
-        """Frontier changes at each input: times that became possible (+1) and that no longer are (-1)."""
+        """Receive frontier changes at each input: times that became possible (+1) or impossible (-1)."""
         ...
 
     def pull_internal_progress(self) -> Progress:
@@ -80,13 +81,13 @@ def check_contract(
     held: Sequence[MutableAntichain[Any]],
     progress: Progress,
 ) -> None:
-    """Check one batch of an operator: nothing from nothing, on no output.
+    """Check one batch of an operator: no output may claim a time from nothing.
 
-    Every new capability and every message sent must be at or after a capability held there before, or after what a
-    message taken in the same batch becomes on its way to that output.
+    Every new capability and every message sent must be at or after a capability already held at that output, or at or
+    after the time of a message taken in the same batch, changed along its path to that output.
 
     Raises:
-        CapabilityError: names the operator, the output, what it had and the offending time.
+        CapabilityError: the contract is broken; the message names the operator, the output, its rights and the time.
     """
     consumed = {i: batch for i, batch in enumerate(progress.consumed) if batch}
     for o, own in enumerate(held):
@@ -116,9 +117,10 @@ def _follows(connectivity: Connectivity, consumed: Mapping[int, ChangeBatch[Any]
 
 
 class Leaf:
-    """An operator driven by hand: every action is called from outside, and reported when asked for.
+    """An operator driven by hand: you call every action, and the operator reports them when pulled.
 
-    By default every input leads to every output unchanged, and one capability is held per output at `initial`.
+    By default every input leads to every output and times stay unchanged. Each output holds one capability at
+    `initial`, if given.
 
     >>> leaf = Leaf("count", 1, 1, initial=0)
     >>> leaf.take(0, 3), leaf.send(0, 3), leaf.change(0, 0, -1)
@@ -145,7 +147,7 @@ class Leaf:
         self.frontiers: list[MutableAntichain[Any]] = [MutableAntichain() for _ in range(inputs)]
 
     def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
-        """The summary declared at construction."""
+        """The summaries and initial capabilities given at construction."""
         initial: list[tuple[Any, int]] = [] if self._initial is None else [(self._initial, 1)]
         return self._summaries, [ChangeBatch(initial) for _ in range(self.outputs)]
 

@@ -1,6 +1,6 @@
-"""The minimal summaries of the paths between some places of a graph, by way of the contracted graph.
+"""The minimal summaries of the paths between some places of a graph, computed on the contracted graph.
 
-What `queries.summarize` says plainly, at a cost that follows the size of the graph and of the answer.
+The result is that of `queries.summarize`, but the cost depends only on the size of the graph and of the result.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..summary import IDENTITY, Summary
 def summaries_between(
     graph: Graph, starts: Iterable[int], ends: Sequence[int]
 ) -> dict[tuple[int, int], tuple[Summary, ...]]:
-    """For each start and end that a path connects, the minimal summaries of the paths from the one to the other."""
+    """The minimal summaries of the paths from each start to each end; pairs without a path are left out."""
     plan = make_plan(graph, set(ends))
     entries: dict[int, list[tuple[int, Summary]]] = {}
     for start in starts:
         if start in plan.jump:
             spot, way = plan.jump[start]
             entries.setdefault(spot.index, []).append((start, way or IDENTITY))
-    # Long paths are not kept for the sake of every place on them: only where they begin, and where they come by again.
+    # Paths are not kept for every place on them, only for their starts and for spots that they may pass again.
     kept = {*entries, *(spot.index for group in plan.groups for spot in group)}
     summaries: dict[tuple[int, int], tuple[Summary, ...]] = {}
     for end in ends:
@@ -36,9 +36,9 @@ def summaries_between(
 
 
 def _leading_to(end: Spot, spots: Sequence[Spot], kept: Container[int]) -> dict[int, list[Summary]]:
-    """The minimal summaries of the paths to `end` from those spots that are to be kept, by their index."""
+    """The minimal summaries of the paths to `end` from the spots in `kept`, by spot index."""
     known: dict[int, list[Summary]] = {end.index: [IDENTITY]}
-    agenda = [-end.index]  # downstream first: off cycles all paths onward are known before a spot comes up
+    agenda = [-end.index]  # downstream first: except on cycles, all paths onward are known before a spot is visited
     waiting = {end.index}
     while agenda:
         index = -heappop(agenda)

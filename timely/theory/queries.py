@@ -1,13 +1,13 @@
-"""The three queries of 003, plainly: least fixpoints over sets.
+"""The three queries of 003 in their plain form: least fixpoints over sets.
 
-A dataflow graph is described as there, by two sets and a collection of times:
+As in 003, a dataflow graph is described by two sets and a collection of times:
 
 - `nodes`: (Target, Source, summary): inside a node, from an input to an output, with the least change of times between;
 - `edges`: (Source, Target): between nodes, times unchanged;
-- `times`: (Location, time): where something with that time still is.
+- `times`: (Location, time): a location that still holds something with that time.
 
-Everything is computed from nothing at every call and nothing is clever, which is the point: this is what the tracker
-has to agree with. Where it departs from the published text the reason is given.
+Everything is computed from scratch at every call, without optimizations: this is the reference that the tracker must
+agree with. Departures from the published text are explained.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def transitions(nodes: Nodes, edges: Edges) -> Transitions:
 
 
 def describe(graph: Graph) -> tuple[Nodes, Edges]:
-    """A graph in the form the queries want.
+    """A graph in the form that the queries take.
 
     >>> from pullstream.timely import GraphBuilder
     >>> builder = GraphBuilder()
@@ -51,7 +51,7 @@ def describe(graph: Graph) -> tuple[Nodes, Edges]:
 
 
 def check_nesting(steps: Transitions) -> None:
-    """Refuse steps that do not nest: round a cycle that enters more loops than it leaves there is no end of paths.
+    """Refuse steps that do not nest: a cycle that enters more loops than it leaves has infinitely many paths.
 
     Raises:
         GraphError: two paths between the same places enter and leave different numbers of loops.
@@ -66,14 +66,15 @@ def check_nesting(steps: Transitions) -> None:
 
 
 def find_cycles(nodes: Nodes, edges: Edges) -> set[tuple[Location, Location]]:
-    """The steps that lie on a cycle which does not strictly advance time. Ideally none.
+    """The steps on cycles that do not strictly advance time. In a sound graph there are none.
 
-    For every two places the *shapes* of the paths between them are collected: how many loop contexts a path leaves,
-    how many it enters after, and whether it is strict where it is outermost. A cycle is unsound when its shape is not
-    strict.
+    For every two places, the *shapes* of the paths between them are collected: the number of loop contexts a path
+    leaves, the number it then enters, and whether it is strict where it is outermost. A cycle is unsound when its shape
+    is not strict.
 
-    The published query keeps the connections that differ from the identity, where its prose wants the others; it takes
-    "differs" for "advances"; and it drops only steps with nothing before them, so that tails behind a cycle stay.
+    The published query differs in three ways. It keeps the connections that differ from the identity, although its
+    prose means the others. It treats "differs" as "advances". And it removes only steps that nothing precedes, so that
+    tails behind a cycle remain.
 
     Raises:
         GraphError: loop contexts do not nest.
@@ -107,7 +108,7 @@ def find_cycles(nodes: Nodes, edges: Edges) -> set[tuple[Location, Location]]:
 
 
 def _compose(first: tuple[int, int, bool], then: tuple[int, int, bool]) -> tuple[int, int, bool]:
-    """The shape of one path after another: the one that rises higher says whether the whole is strict."""
+    """The shape of one path followed by another: the path that rises higher decides whether the whole is strict."""
     up, down, strict = first
     risen = then[0] - down
     if risen > 0:
@@ -118,8 +119,8 @@ def _compose(first: tuple[int, int, bool], then: tuple[int, int, bool]) -> tuple
 def frontier(nodes: Nodes, edges: Edges, times: Times) -> dict[Location, set[Any]]:
     """The minimal times that may reach each location.
 
-    Start with the times that are there; step by step add what they become along every transition; keep the minimal
-    ones. Give only times whose count is positive: the published reduction also lets negative counts through.
+    Starts with the given times, repeatedly adds what they become along every transition, and keeps the minimal ones.
+    Pass only times with a positive count: the published reduction also lets negative counts through.
 
     >>> found = frontier({(Target(0), Source(0), IDENTITY)}, {(Source(0), Target(1))}, [(Target(0), 3), (Source(0), 2)])
     >>> found[Target(0)], found[Target(1)]
@@ -152,10 +153,10 @@ def _minima(times: Times) -> set[tuple[Location, Any]]:
 
 
 def summarize(nodes: Nodes, edges: Edges, ends: Iterable[Location]) -> dict[tuple[Location, Location], set[Summary]]:
-    """The minimal summaries of the paths from everywhere to each of `ends`, found backwards from there.
+    """The minimal summaries of the paths from every location to each of `ends`, found by searching backwards.
 
-    003 takes the inputs of node 0, the outside world, for ends; selecting its outputs as starts gives the summary of
-    the whole graph as an operator. Where several paths are incomparable all are kept.
+    003 uses the inputs of node 0, the outside world, as ends. The entries that start at its outputs are then the
+    summary of the whole graph as an operator. Incomparable summaries are all kept.
 
     Raises:
         GraphError: loop contexts do not nest.

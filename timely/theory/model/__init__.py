@@ -1,10 +1,10 @@
-"""The formal model of timely dataflow, executable: definitions, state machine, properties, explorer, replay (000).
+"""The formal model of timely dataflow in executable form: definitions, state machine, properties, replay (000).
 
-This package is an oracle: it shares no code with the tracker, prefers the text's definitions to speed, and works in
-small finite worlds (`record` excepted, which takes times of any kind). Read in this order: `times`, `graph`, `nodes`
-(sections 2.1, 2.2); `could_result_in`, `conditions` (3.1 to 3.3); `recursion` (3.4); `machine`, `explore`,
-`composition` (4); `properties` (every proposition and theorem by its name); `small` (the worlds they are tried on);
-`record` (a recorded run against the model).
+This package is an oracle. It shares no code with the tracker, prefers the paper's definitions to speed, and works in
+small finite worlds (except `record`, which takes times of any kind). Read the files in this order: `times`, `graph`,
+`nodes` (sections 2.1, 2.2); `could_result_in`, `conditions` (3.1 to 3.3); `recursion` (3.4); `machine`, `explore`,
+`composition` (4); `properties` (every proposition and theorem by its name); `small` (the worlds they are tested on);
+`record` (checks a recorded run against the model).
 """
 
 from .composition import (

@@ -1,4 +1,4 @@
-"""Buffer nodes put into a graph, and graphs composed over shared edges (000, sections 2.2 and 4.3)."""
+"""Buffer nodes inserted into a graph, and graphs composed over shared edges (000, sections 2.2 and 4.3)."""
 
 from collections.abc import Hashable, Iterator
 
@@ -11,9 +11,9 @@ from .nodes import Event, Node, Program, Reaction, Received, buffer
 
 
 def insert_buffer(program: Program, edge: str) -> Program:
-    """Put a buffer node in the middle of an edge, `NAME` becoming `NAME`, the node `NAME:buffer`, and `NAME:after`.
+    """Insert a buffer node into an edge: `NAME` becomes `NAME`, the node `NAME:buffer`, and `NAME:after`.
 
-    The node behind goes on hearing of its messages under the edge's old name.
+    The node at the end still receives its messages under the edge's old name.
 
     >>> from pullstream.timely.theory.model import relation_node
     >>> program = Program(ModelGraph(("p",), (Edge("o", "p"),)), {"p": relation_node()}, (0,))
@@ -26,12 +26,12 @@ def insert_buffer(program: Program, edge: str) -> Program:
     graph = ModelGraph((*program.graph.nodes, relay), (*edges, Edge(after, relay, whole.destination)))
     nodes = {**program.nodes, relay: buffer(after)}
     if whole.destination is not None:
-        nodes[whole.destination] = _hearing(program.nodes[whole.destination], after, edge)
+        nodes[whole.destination] = _renaming(program.nodes[whole.destination], after, edge)
     return evolve(program, graph=graph, nodes=nodes)
 
 
-def _hearing(node: Node, edge: str, name: str) -> Node:
-    """Make a node take messages on one edge as if they came on another."""
+def _renaming(node: Node, edge: str, name: str) -> Node:
+    """Make a node take messages from `edge` as if they came from the edge `name`."""
 
     def react(state: Hashable, event: Event) -> Reaction:
         if isinstance(event, Received) and event.edge == edge:
@@ -42,7 +42,7 @@ def _hearing(node: Node, edge: str, name: str) -> Node:
 
 
 def shared_edges(first: ModelGraph, second: ModelGraph) -> frozenset[str]:
-    """Find the edges that connect two graphs: output of the one and input of the other, by the same name.
+    """Find the edges that connect two graphs: an output of one and an input of the other, with the same name.
 
     Raises:
         ModelError: if the graphs share any other name.
@@ -58,7 +58,7 @@ def shared_edges(first: ModelGraph, second: ModelGraph) -> frozenset[str]:
 
 
 def compose_graphs(first: ModelGraph, second: ModelGraph) -> ModelGraph:
-    """Join two graphs: each edge they share becomes an internal edge of the whole (000, section 4.3).
+    """Join two graphs: each shared edge becomes an internal edge of the whole (000, section 4.3).
 
     >>> left, right = ModelGraph(("p",), (Edge("x", "p"),)), ModelGraph(("q",), (Edge("x", destination="q"),))
     >>> compose_graphs(left, right).edge("x")
@@ -75,22 +75,22 @@ def compose_graphs(first: ModelGraph, second: ModelGraph) -> ModelGraph:
 
 
 def compose(first: Program, second: Program) -> Program:
-    """Join two programs over the edges they share into the flat program of the whole.
+    """Join two programs over their shared edges into one flat program.
 
     Raises:
-        ModelError: if they share anything but connecting edges, or live in different worlds of times and messages.
+        ModelError: if they share more than connecting edges, or have different worlds of times and messages.
     """
     if (first.times, first.messages) != (second.times, second.messages):
-        raise ModelError("programs are composed in one world of times and messages")
+        raise ModelError("only programs with the same world of times and messages can be composed")
     graph = compose_graphs(first.graph, second.graph)
     return evolve(first, graph=graph, nodes={**first.nodes, **second.nodes})
 
 
 def local_relations_closed(flat: CouldResultIn, *parts: CouldResultIn) -> dict[Pointstamp, frozenset[Pointstamp]]:
-    """Build could-result-in of the whole from that of the parts alone: their union, closed under transitivity.
+    """Build could-result-in of the whole from the relations of its parts: their union, closed under transitivity.
 
-    The text leaves open whether a global Clock can be had from local relations. Where the whole meets Condition 2 this
-    equals its could-result-in; where it does not, the flat relation is not transitive and so cannot equal it.
+    The paper leaves open whether local relations give a global Clock. Where the whole meets Condition 2, the result
+    equals its could-result-in. Where it does not, the flat relation is not transitive and cannot equal the result.
     """
     united = [0] * len(flat.stamps)
     for part in parts:
@@ -112,21 +112,22 @@ def local_relations_closed(flat: CouldResultIn, *parts: CouldResultIn) -> dict[P
 
 @frozen(eq=False)
 class Composite:
-    """Spec1 and Spec2 side by side over the queues they share, one visible action at a time (000, section 4.3).
+    """Spec1 and Spec2 side by side over their shared queues, one visible action at a time (000, section 4.3).
 
-    A step of one side must look to the other like an action the other's own next-state relation has: Inp if a shared
-    queue grew, Outp if one shrank, nothing at all otherwise. Clock is a parameter: that of the whole (`whole` is the
-    could-result-in of the flat graph), or with `whole=None` each side's own, which tells a node that a time is
-    complete while the other side may still send it.
+    A step of one side must look to the other side like an action of its own next-state relation: Inp if a shared queue
+    grew, Outp if one shrank, no action otherwise. Clock is a parameter. If `whole` is the could-result-in of the flat
+    graph, it is the Clock of the whole. With `whole=None`, each side uses its own, which may notify a node that a time
+    is complete while the other side can still send it.
 
-    Taken to the letter this is stricter than the flat graph: a node that in one step takes from one shared edge and
-    sends on another would make the other side do Inp and Outp at once, and the next-state relation has no such action.
-    A buffer node on either edge removes the difference. Steps of both sides at once that neither can see are left
-    out; one after the other they show the same. So no step is an action of both at the border: not (Acts1 and Acts2),
-    which is `machine.acts` of either program.
+    Taken literally, this is stricter than the flat graph. A node that takes from one shared edge and sends on another
+    in one step would make the other side do Inp and Outp at once, and its next-state relation has no such action. A
+    buffer node on either edge removes the difference. Simultaneous steps of both sides that neither can see are left
+    out, because they look the same one after the other. So no step is an action of both sides at the border: not (Acts1
+    and Acts2), where Acts is `machine.acts` of the program.
 
-    `steps` are what the two do; what the surroundings of the whole do, Inp and Outp on the edges that are not shared,
-    is `environment`, apart because it is the same for the flat graph and nothing of it can be seen on shared edges.
+    `steps` lists the actions of the two sides. `environment` lists the actions of the surroundings: Inp and Outp on the
+    edges that are not shared. They are separate because they are the same for the flat graph, and cannot be seen on the
+    shared edges.
     """
 
     first: Machine
@@ -138,7 +139,7 @@ class Composite:
         object.__setattr__(self, "shared", shared_edges(self.first.program.graph, self.second.program.graph))
 
     def steps(self, state: tuple[State, State]) -> Iterator[tuple[Action, tuple[State, State]]]:
-        """List the joint steps: every action of either side that the other can account for."""
+        """List the joint steps: every action of one side that the other side allows."""
         one, other = state
         for action, after in self._side(self.first, self.second, one, other):
             yield action, after
@@ -146,7 +147,7 @@ class Composite:
             yield action, (earlier, later)
 
     def environment(self, state: tuple[State, State]) -> Iterator[tuple[Action, tuple[State, State]]]:
-        """List what the surroundings of the whole may do: Inp and Outp of either side, on edges that are not shared."""
+        """List the actions of the surroundings: Inp and Outp of either side, on edges that are not shared."""
         one, other = state
         for action, after in self.first.environment(one):
             if action.edge not in self.shared:
@@ -166,7 +167,7 @@ class Composite:
                 yield action, (after, mirrored)
 
     def _mirror(self, machine: Machine, other: Machine, after: State, theirs: State) -> State:
-        """Give the other side's state with the shared queues as they now are."""
+        """Give the other side's state with the shared queues as they are after the step."""
         now = dict(zip((e.name for e in machine.program.graph.edges), after.queues, strict=True))
         queues = tuple(
             now[edge.name] if edge.name in self.shared else queue
@@ -183,7 +184,7 @@ class Composite:
         return machine.leads.mask(stamp for stamp in clock if stamp.location in locations)
 
     def flatten(self, state: tuple[State, State]) -> State:
-        """Give the flat program's state that a joint state is."""
+        """Give the flat program's state for a joint state."""
         one, other = state
         rest = zip(self.second.program.graph.edges, other.queues, strict=True)
         queues = (*one.queues, *(queue for edge, queue in rest if edge.name not in self.shared))

@@ -17,7 +17,7 @@ class Request(NamedTuple):
 
 
 def new_requests(program: Program) -> frozenset[Request]:
-    """Find every request an event may add, in any local state, that was not pending already (the N - N1 of Def. 3)."""
+    """Find the requests that an event may add in any local state, if not already pending (the N - N1 of Def. 3)."""
     return frozenset(
         Request(node, event.time, requested)
         for node, behaviour in program.nodes.items()
@@ -39,7 +39,7 @@ def could_request(requests: Iterable[Request], node: str, time: Time, later: Tim
 def condition_1(requests: Iterable[Request], times: Iterable[Time]) -> Request | None:
     """Find an event that requests a notification not at or after its own time (000, Condition 1); None if none does.
 
-    A request for the very time of the event passes: a node may ask for ever to be told the same thing again.
+    A request for the event's own time is allowed: a node may repeat the same request for ever.
 
     >>> condition_1([Request("p", 1, 0)], (0, 1))
     Request(node='p', time=1, requested=0)
@@ -57,7 +57,7 @@ def condition_1(requests: Iterable[Request], times: Iterable[Time]) -> Request |
 def condition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
     """Find a node and an internal edge into it that it could reach in the past (000, Condition 2); None if none.
 
-    Input edges are left out, as in the text: nothing leads to them, so there is nothing to compare.
+    Input edges are left out, as in the paper: nothing leads to them, so there is nothing to compare.
     """
     for edge in leads.graph.edges:
         if not edge.is_internal or edge.destination is None:
@@ -81,9 +81,9 @@ def intransitive(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp, Pointsta
 
 
 def embedding(leads: CouldResultIn) -> dict[Pointstamp, frozenset[Pointstamp]]:
-    """Map each pointstamp to what it could result in: the universal time of 000, Prop. 2.
+    """Map each pointstamp to the set of those it could result in: the universal time of 000, Prop. 2.
 
-    Ordered by reverse inclusion these sets are a partial order, and where could-result-in is transitive, one pointstamp
+    Ordered by reverse inclusion, these sets form a partial order. Where could-result-in is transitive, one pointstamp
     could result in another exactly when its set is at or before (contains) the other's.
     """
     return {stamp: leads.unmask(row) for stamp, row in zip(leads.stamps, leads.rows, strict=True)}

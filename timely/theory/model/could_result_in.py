@@ -1,9 +1,9 @@
 """Pointstamps and could-result-in: from actual behaviour, or from a declared relation (000, Def. 1 and Def. 2).
 
-One step, `(p, t) ~>1 (d, t')`, says that an event at time t at node p may send a message at time t' on edge d. It comes
-from what a node really does in any state some local history leads to (`one_steps`), or is simply declared. Everything
-else follows from it and the graph. Relations are finite and held as bit masks, so that they can be built by the
-hundred thousand.
+One step, `(p, t) ~>1 (d, t')`, says that an event at time t at node p may send a message at time t' on edge d. The
+steps are computed from a node's behaviour in all states that a local history can lead to (`one_steps`), or are
+declared. Everything else follows from the steps and the graph. Relations are finite and stored as bit masks, so that
+hundreds of thousands can be built.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 
 def events_of(program: Program, node: str) -> Iterator[Event]:
-    """List every event a history of the node may hold: a message on an incoming edge, or a notification."""
+    """List every event that a history of the node may contain: a message on an incoming edge, or a notification."""
     for time in program.times:
         yield Notified(time)
     for edge in program.graph.incoming[node]:
@@ -44,11 +44,11 @@ def events_of(program: Program, node: str) -> Iterator[Event]:
 def local_states(program: Program, node: str, limit: int = 10_000) -> frozenset[Start]:
     """Find every (state, pending requests) that some local history of the node leads to.
 
-    The node is on its own here: whether the rest of the graph can supply those events is deliberately not asked, for
-    that is itself defined by could-result-in (000, section 3.1).
+    The node is considered alone. Whether the rest of the graph can supply those events is deliberately ignored, because
+    could-result-in itself defines that (000, section 3.1).
 
     Raises:
-        ModelError: if there are more than `limit` of them.
+        ModelError: if there are more than `limit` such states.
     """
     behaviour: Node = program.nodes[node]
     events = tuple(events_of(program, node))
@@ -68,7 +68,7 @@ def local_states(program: Program, node: str, limit: int = 10_000) -> frozenset[
 
 
 def one_steps(program: Program) -> frozenset[Step]:
-    """Find every one step of a program from what its nodes actually do (000, Def. 1).
+    """Find every one step of a program from the behaviour of its nodes (000, Def. 1).
 
     >>> from pullstream.timely.theory.model import Edge, ModelGraph, relation_node
     >>> program = Program(ModelGraph(("p",), (Edge("a", "p"),)), {"p": relation_node({0: [("a", 1)]})}, (0, 1))
@@ -93,7 +93,8 @@ def _frozen(steps: Iterable[Step]) -> frozenset[Step]:
 class CouldResultIn:
     """The relation could-result-in of a graph over a finite set of times (000, Def. 2).
 
-    Built from the one steps; a step whose edge does not leave its node, or with a time outside the world, is refused.
+    It is built from the one steps. A step whose edge does not leave its node, or with a time outside the world, is
+    refused.
 
     >>> from pullstream.timely.theory.model import Edge
     >>> graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
@@ -132,14 +133,14 @@ class CouldResultIn:
         return frozenset(self.stamps[i] for i in bits(mask))
 
     def image(self, mask: int) -> int:
-        """Give what some member of a set could result in, in one shot: Proposition 3's formula for the closure."""
+        """Give everything that members of a set could result in, in one step: Proposition 3's formula for Close."""
         result = 0
         for i in bits(mask):
             result |= self.rows[i]
         return result
 
     def is_upward_closed(self, mask: int) -> bool:
-        """Say whether a set is upward closed: whether it contains all that its members could result in (section 3.3).
+        """Say whether a set is upward closed: it contains everything its members could result in (section 3.3).
 
         >>> leads = CouldResultIn(ModelGraph(("p",), ()), (0, 1), ())
         >>> [leads.is_upward_closed(leads.mask([Pointstamp("p", t)])) for t in (0, 1)]
@@ -150,8 +151,8 @@ class CouldResultIn:
     def close_up(self, mask: int) -> int:
         """Give the least upward closed set that contains a set: Close of 000, section 3.3, as a fixpoint.
 
-        It equals the one-shot image exactly when the relation is transitive. Where it is not, the image is not even
-        upward closed, and Proposition 8 fails of it; of this one Proposition 8 holds without Condition 2.
+        It equals `image` exactly when the relation is transitive. Otherwise the image is not even upward closed, and
+        Proposition 8 fails for it; for this closure Proposition 8 holds without Condition 2.
         """
         closed, fresh = mask, mask
         while fresh:
@@ -169,10 +170,10 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def _closed_steps(leads: CouldResultIn, ups: tuple[int, ...]) -> dict[str, list[int]]:
-    """For each edge and each time of an event at its source, the times a message may then bear or be raised to.
+    """For each edge and each time of an event at its source, the times that a message may have, closed upward.
 
-    Def. 2 also lets the event be later than what arrived at the node. That needs nothing here: a search starts from an
-    upward closed set of times, and every set that arrives anywhere is one again.
+    Def. 2 also lets the event be later than the arrival at the node. That needs no extra work: a search starts from an
+    upward closed set of times, and every set that arrives at a location is upward closed too.
     """
     position = {time: i for i, time in enumerate(leads.times)}
     table = {edge.name: [0] * len(leads.times) for edge in leads.graph.edges}
@@ -180,15 +181,15 @@ def _closed_steps(leads: CouldResultIn, ups: tuple[int, ...]) -> dict[str, list[
         if step.edge not in {edge.name for edge in leads.graph.outgoing.get(step.node, ())}:
             raise ModelError(f"{step} uses an edge that does not leave its node")
         if step.time not in position or step.later not in position:
-            raise ModelError(f"{step} bears a time that is not among the model's times")
+            raise ModelError(f"{step} has a time that is not among the model's times")
         table[step.edge][position[step.time]] |= ups[position[step.later]]
     return table
 
 
 def _rows(leads: CouldResultIn) -> tuple[int, ...]:
-    """Search all simple paths from each location: Def. 2 wants its locations distinct, so cycles are not chased.
+    """Search all simple paths from each location: Def. 2 requires distinct locations, so cycles are not followed.
 
-    Along a path goes, for each starting time, the set of times it may arrive at: always an upward closed set.
+    Each path carries, for every starting time, the set of times that it may arrive at. The set is always upward closed.
     """
     ups = up_masks(leads.times)
     width = len(leads.times)
@@ -214,7 +215,7 @@ def _rows(leads: CouldResultIn) -> tuple[int, ...]:
 
 
 def _through(edge: list[int], arrived: list[int]) -> list[int]:
-    """Send, for each starting time, the set of times arrived at on along an edge."""
+    """Send the set of times that arrived, for each starting time, on along an edge."""
     onward: list[int] = []
     for mask in arrived:
         sent = 0
@@ -225,9 +226,9 @@ def _through(edge: list[int], arrived: list[int]) -> list[int]:
 
 
 def proof_lengths(leads: CouldResultIn, earlier: Pointstamp, later: Pointstamp) -> frozenset[int]:
-    """Find the lengths of all proofs that one pointstamp could result in another (000, Def. 2): empty if it could not.
+    """Find the lengths of all proofs that one pointstamp could result in another (000, Def. 2); empty if none exists.
 
-    A proof has as many locations as its length; the first case of the definition, one location and t <= t', has 1.
+    The length is the number of locations. The first case of the definition, one location and t <= t', has length 1.
 
     >>> graph = ModelGraph(("p",), ())
     >>> proof_lengths(CouldResultIn(graph, (0, 1), ()), Pointstamp("p", 0), Pointstamp("p", 1))

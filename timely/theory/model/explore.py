@@ -25,8 +25,8 @@ class Transition(Generic[S, A]):
 class Explorer(Generic[S, A]):
     """Visit every state within `depth` steps of the starts, breadth first; iterating gives every transition once.
 
-    A property checked on each transition is thereby checked on every behaviour of at most `depth` steps. After the
-    iteration `states` and `transitions` say how much was seen, and `complete` whether nothing lies beyond the bounds.
+    A property that holds on each transition holds on every behaviour of at most `depth` steps. After the iteration,
+    `states` and `transitions` count what was visited, and `complete` says whether nothing lies beyond the bounds.
 
     >>> counter = Explorer([0], lambda n: [("+1", n + 1)] if n < 3 else [], depth=10)
     >>> [(step.before, step.after) for step in counter], counter.states, counter.complete
@@ -79,11 +79,11 @@ def random_walk(
 
 
 def stutter_free(states: Iterable[S]) -> tuple[S, ...]:
-    """Give a finite behaviour without its stutter: every run of equal states as one (000, section 4.1).
+    """Remove the stutter from a finite behaviour: reduce every run of equal states to one (000, section 4.1).
 
-    A sequence is stutter-free when this leaves it as it is, and a set of sequences is closed under stuttering when it
-    holds a sequence if and only if it holds what this makes of it. Properties of 000 are such sets; a behaviour that
-    has come to its end stands here for the infinite one that repeats its last state.
+    A sequence is stutter-free when this function leaves it unchanged. A set of sequences is closed under stuttering
+    when it contains a sequence if and only if it contains the stutter-free form. Properties of 000 are such sets. A
+    finite behaviour stands for the infinite one that repeats its last state.
 
     >>> stutter_free("aabbba")
     ('a', 'b', 'a')
@@ -94,7 +94,7 @@ def stutter_free(states: Iterable[S]) -> tuple[S, ...]:
 def visible_traces(
     starts: Iterable[S], successors: Callable[[S], Iterable[tuple[A, S]]], visible: Callable[[S], Hashable], depth: int
 ) -> frozenset[tuple[Hashable, ...]]:
-    """Collect the externally visible behaviours of at most `depth` steps, free of stutter (000, section 4.1).
+    """Collect the externally visible behaviours of at most `depth` steps, without stutter (000, section 4.1).
 
     >>> sorted(visible_traces([0], lambda n: [("+1", n + 1)], lambda n: n // 2, depth=3))
     [(0,), (0, 1)]

@@ -12,7 +12,7 @@ class Edge:
     """A channel: input edges have no source, output edges no destination, internal edges both (000, section 2.1).
 
     Raises:
-        ModelError: if it has neither end, or both ends are the same node (a node that talks to itself needs a buffer
+        ModelError: if it has neither end, or both ends are the same node (a node that sends to itself needs a buffer
             node in between, see `buffer`).
 
     >>> Edge("e", "p", "q").is_internal
@@ -31,7 +31,7 @@ class Edge:
 
     @property
     def is_input(self) -> bool:
-        """Whether the edge is in I: filled by the environment."""
+        """Whether the edge is in I: the environment fills it."""
         return self.source is None
 
     @property
@@ -41,7 +41,7 @@ class Edge:
 
     @property
     def is_output(self) -> bool:
-        """Whether the edge is in O: emptied by the environment."""
+        """Whether the edge is in O: the environment empties it."""
         return self.destination is None
 
 
@@ -54,7 +54,7 @@ def _by_end(graph: "ModelGraph", *, incoming: bool) -> dict[str, tuple[Edge, ...
 
 @frozen
 class ModelGraph:
-    """Nodes and edges by name; names are unique over both, because both are locations of pointstamps.
+    """Nodes and edges by name. No two share a name, because both are locations of pointstamps.
 
     Raises:
         ModelError: if a name occurs twice, or an edge ends at an unknown node.
@@ -76,7 +76,7 @@ class ModelGraph:
         for edge in self.edges:
             for end in (edge.source, edge.destination):
                 if end is not None and end not in self.nodes:
-                    raise ModelError(f"edge {edge.name!r} ends at {end!r}, which is no node of this graph")
+                    raise ModelError(f"edge {edge.name!r} ends at {end!r}, which is not a node of this graph")
         object.__setattr__(self, "incoming", _by_end(self, incoming=True))
         object.__setattr__(self, "outgoing", _by_end(self, incoming=False))
         after = {node: tuple(edge.name for edge in edges) for node, edges in self.outgoing.items()}
@@ -89,12 +89,12 @@ class ModelGraph:
         return (*self.nodes, *(edge.name for edge in self.edges))
 
     def edge(self, name: str) -> Edge:
-        """Look an edge up by its name; KeyError if there is none."""
+        """Look up an edge by name; KeyError if there is none."""
         for edge in self.edges:
             if edge.name == name:
                 return edge
         raise KeyError(name)
 
     def successors(self, location: str) -> tuple[str, ...]:
-        """List the locations one step on: a node's outgoing edges, an edge's destination if it has one."""
+        """List the next locations: a node's outgoing edges, or an edge's destination if it has one."""
         return self._successors[location]

@@ -31,7 +31,7 @@ class Receive(NamedTuple):
 
 
 class Notify(NamedTuple):
-    """The action Not: a node is told that a time it asked about is complete."""
+    """The action Not: a node is notified that a requested time is complete."""
 
     node: str
     event: Notified
@@ -58,11 +58,11 @@ Action: TypeAlias = Receive | Notify | Inp | Outp
 class Machine:
     """ISpec of a program: its states, and its next-state relation one action at a time.
 
-    `leads` may be the program's own could-result-in or any declared relation that includes it. `closure` chooses how
-    Clock closes upward: the least fixpoint, as the text defines it, or Proposition 3's one-shot image. `reordering`
-    lets a message overtake those whose times are not at or before its own. `inputs` says what Inp may do: nothing, add
-    messages that leave Clock within itself (the text's suggested constraint), or add any. An input queue never
-    grows beyond `room` messages, and Inp adds and Outp removes one message at a time: several at once are a sequence.
+    `leads` may be the program's own could-result-in or any declared relation that includes it. `closure` selects how
+    Clock closes upward: the least fixpoint, as in the paper's definition, or the image of Proposition 3. `reordering`
+    lets a message overtake messages whose times are not at or before its own. `inputs` limits Inp: to nothing, to
+    messages that do not make Clock grow (the constraint suggested in the paper), or to any messages. An input queue
+    never grows beyond `room` messages. Inp adds and Outp removes one message at a time; several at once are a sequence.
 
     >>> from pullstream.timely.theory.model import Edge, ModelGraph, one_steps, relation_node
     >>> graph = ModelGraph(("p",), (Edge("i", destination="p"),))
@@ -92,12 +92,12 @@ class Machine:
         """List the states of InitProp with these messages on the input edges: one for each choice of initial states.
 
         Raises:
-            ValueError: if messages are given for an edge that is no input edge.
+            ValueError: if messages are given for an edge that is not an input edge.
         """
         lines = {name: tuple(messages) for name, messages in (queues or {}).items()}
         for name in lines:
             if not self.program.graph.edge(name).is_input:
-                raise ValueError(f"{name!r} is no input edge: only those may hold messages at the start")
+                raise ValueError(f"{name!r} is not an input edge: only input edges may hold messages at the start")
         filled = tuple(lines.get(edge.name, ()) for edge in self.program.graph.edges)
         starts = product(*(sorted(self.program.nodes[p].initial, key=repr) for p in self.program.graph.nodes))
         return tuple(State(filled, tuple(s for s, _ in start), tuple(n for _, n in start)) for start in starts)
@@ -123,7 +123,7 @@ class Machine:
         return known
 
     def in_clock(self, state: State, location: str, time: Time) -> bool:
-        """Say whether work may remain that leads to this location and time."""
+        """Say whether remaining work may lead to this location and time."""
         return bool(self.clock(state) & self.leads.mask((Pointstamp(location, time),)))
 
     def steps(self, state: State) -> Iterator[tuple[Action, State]]:
@@ -133,13 +133,13 @@ class Machine:
         yield from self.environment(state)
 
     def environment(self, state: State) -> Iterator[tuple[Inp | Outp, State]]:
-        """List what the surroundings may do: the actions Inp, as far as `inputs` says, and Outp."""
+        """List the actions of the environment: Inp, as far as `inputs` allows, and Outp."""
         if self.inputs != "fixed":
             yield from self._inputs(state)
         yield from self._outputs(state)
 
     def receipts(self, state: State) -> Iterator[tuple[Receive, State]]:
-        """List the actions Mess: the first message of a queue, or with reordering any that nothing before it blocks."""
+        """List the actions Mess: the first message of a queue, or with reordering any that no earlier one blocks."""
         for i, edge in enumerate(self.program.graph.edges):
             node = edge.destination
             if node is None:
@@ -153,10 +153,10 @@ class Machine:
                 yield Receive(node, event), self._react(State(queues, state.local, state.requests), node, event)
 
     def notifications(self, state: State, clock: int) -> Iterator[tuple[Notify, State]]:
-        """List the actions Not under a Clock: requests whose time can come on no incoming edge any more.
+        """List the actions Not under a Clock: requests whose time can no longer arrive on any incoming edge.
 
         Clock is a parameter so that graphs can be composed (000, section 4.3). A node without incoming edges may be
-        told at once; requests at one node may be answered in any order, also a later time first.
+        notified at once. Requests at one node may be answered in any order, even a later time first.
         """
         graph = self.program.graph
         for node, requests in zip(graph.nodes, state.requests, strict=True):
@@ -198,10 +198,9 @@ class Machine:
                     yield Outp(edge.name, message), State(queues, state.local, state.requests)
 
     def is_inp(self, before: State, after: State) -> bool:
-        """Say whether a change is one that Inp allows: only input queues change, each contained in what it becomes.
+        """Say whether Inp allows a change: only input queues change, and each is a subsequence of its new value.
 
-        The text says beside its formula that Q' be a subsequence of Q for inputs; the formula has it the right way
-        round, and this is the formula.
+        The paper's prose has it the other way round (Q' a subsequence of Q). Its formula is right and is used here.
         """
         return (before.local, before.requests) == (after.local, after.requests) and all(
             is_subsequence(old, new) if edge.is_input else old == new
@@ -209,14 +208,14 @@ class Machine:
         )
 
     def is_outp(self, before: State, after: State) -> bool:
-        """Say whether a change is one that Outp allows: only output queues change, each to a subsequence of itself."""
+        """Say whether Outp allows a change: only output queues change, each to a subsequence of itself."""
         return (before.local, before.requests) == (after.local, after.requests) and all(
             is_subsequence(new, old) if edge.is_output else old == new
             for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
         )
 
     def inputs_do_not_grow(self, before: State, after: State) -> bool:
-        """Say whether every input queue after is a subsequence of that before: the hypothesis of Props 8, 9, Thm 2."""
+        """Say whether each new input queue is a subsequence of the old one: the hypothesis of Props 8, 9 and Thm 2."""
         return all(
             is_subsequence(new, old)
             for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
@@ -241,7 +240,7 @@ def acts(program: Program, before: State, after: State) -> bool:
 
 
 def is_subsequence(short: Queue, long: Queue) -> bool:
-    """Say whether one sequence is another with some elements left out, the rest in order.
+    """Say whether one sequence is another with some elements removed.
 
     >>> a, b = Message(0), Message(1)
     >>> is_subsequence((a, b), (a, a, b)), is_subsequence((b, a), (a, b))

@@ -1,4 +1,4 @@
-"""Behaviours of nodes: initial states, a step of reaction (g1), local histories, and g over them (000, section 2.2)."""
+"""Behaviours of nodes: initial states, a single reaction (g1), local histories, and g over them (000, section 2.2)."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from .times import Time
 
 @frozen
 class Message:
-    """A message m of M, with time(m) and whatever else it says."""
+    """A message m of M, with time(m) and any other content."""
 
     time: Time
     body: Hashable = None
@@ -26,7 +26,7 @@ class Received:
 
     @property
     def time(self) -> Time:
-        """The time of the event: that of its message."""
+        """The time of the event: the time of its message."""
         return self.message.time
 
 
@@ -43,7 +43,7 @@ Start: TypeAlias = tuple[Hashable, frozenset[Time]]
 
 @frozen
 class Reaction:
-    """The triple (s', N, messages per outgoing edge) that g1 and g give; edges left out carry nothing."""
+    """The triple (s', N, messages per outgoing edge) that g1 and g return; an edge left out carries no messages."""
 
     state: Hashable
     requests: frozenset[Time] = frozenset()
@@ -54,8 +54,8 @@ class Reaction:
 class Node:
     """A node's behaviour: Initial(p), pairs of a state and initial notification requests, and g1(p) (000, section 2.2).
 
-    `react` must be a function: the same state and event always give the same reaction. What is not deterministic about
-    a run is only the order of events.
+    `react` must be a function: the same state and event always give the same reaction. Only the order of events in a
+    run is not deterministic.
     """
 
     initial: frozenset[Start]
@@ -70,15 +70,15 @@ class History:
     events: tuple[Event, ...] = ()
 
     def then(self, event: Event) -> "History":
-        """Give the history with one more event at its end."""
+        """Give the history with one more event appended."""
         return History(self.start, (*self.events, event))
 
 
 def g(node: Node, history: History) -> Reaction:
-    """Give the state, pending requests and everything sent after a history (000, section 2.2).
+    """Give the state, the pending requests and everything sent after a history (000, section 2.2).
 
-    The requests after a notification t are (N minus {t}) union N', in that order: a node may request again the very
-    time it has just been told of. The text leaves the brackets out.
+    The requests after a notification t are (N minus {t}) union N', in that order: a node may immediately request the
+    same time again. The paper leaves the brackets out.
 
     Raises:
         ModelError: if the history does not start in one of the node's initial states.
@@ -101,15 +101,15 @@ def g(node: Node, history: History) -> Reaction:
 
 
 def after_event(pending: frozenset[Time], event: Event, step: Reaction) -> frozenset[Time]:
-    """Give the requests pending after an event: a notification takes its own away first, then new ones come."""
+    """Give the requests pending after an event: a notification removes its own first, then new ones are added."""
     requests = pending - {event.time} if isinstance(event, Notified) else pending
     return requests | step.requests
 
 
 def buffer(edge: str) -> Node:
-    """Make a buffer node: it relays every message to its one outgoing edge and asks for nothing (000, section 2.2).
+    """Make a buffer node: it relays every message to its one outgoing edge and requests nothing (000, section 2.2).
 
-    With one behind every other node the model is as asynchronous as one in which a node sends one message at a time.
+    With a buffer after every other node, the model is as asynchronous as if nodes sent one message at a time.
 
     >>> buffer("out").react(None, Received("in", Message(3, "x"))).sends
     {'out': (Message(time=3, body='x'),)}
@@ -130,7 +130,8 @@ def relation_node(
 ) -> Node:
     """Make a node without memory: any event at t sends the messages and makes the requests listed for t.
 
-    Every relation on one step is the behaviour of such a node, so enumerating them enumerates all one-step behaviours.
+    Every one-step relation is the behaviour of such a node, so enumerating these nodes enumerates all one-step
+    behaviours.
 
     >>> node = relation_node(emits={0: [("a", 1)]})
     >>> node.react(None, Notified(0)).sends
@@ -158,10 +159,10 @@ def _one_message_per_time(program: "Program") -> tuple[Message, ...]:
 class Program:
     """A graph whose nodes have behaviours, in a finite world of times and messages.
 
-    The world is what makes the definitions computable: they quantify over all times and all messages.
+    The finite world makes the definitions computable: they quantify over all times and all messages.
 
     Raises:
-        ModelError: if a node lacks a behaviour, or a message bears a time outside the world.
+        ModelError: if a node has no behaviour, or a message has a time outside the world.
     """
 
     graph: ModelGraph
@@ -173,4 +174,4 @@ class Program:
         if set(self.nodes) != set(self.graph.nodes):
             raise ModelError(f"behaviours are given for {sorted(self.nodes)}, but the nodes are {self.graph.nodes}")
         if any(message.time not in self.times for message in self.messages):
-            raise ModelError("a message bears a time that is not among the program's times")
+            raise ModelError("a message has a time that is not among the program's times")

@@ -1,9 +1,9 @@
-"""The propositions and theorems of 000: functions that look for a counterexample and give None if there is none.
+"""The propositions and theorems of 000: functions that look for a counterexample and return None if there is none.
 
-The static ones (1 to 3, Theorem 1) take a could-result-in relation; the dynamic ones (7 to 9, Theorem 2) look at the
-transitions of a machine. `proposition_4` to `proposition_6`, about call stacks, are in `recursion`. What a property
-assumes (Conditions 1 and 2, inputs that do not grow) is for the caller to establish, so that it can also be shown what
-happens without.
+The static ones (1 to 3, Theorem 1) take a could-result-in relation. The dynamic ones (7 to 9, Theorem 2) check the
+transitions of a machine. `proposition_4` to `proposition_6`, about call stacks, are in `recursion`. The caller must
+establish the assumptions of a property (Conditions 1 and 2, inputs that do not grow), so that the effect of leaving one
+out can be shown too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from .nodes import History, g
 
 
 def proposition_1_1(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
-    """A node reaches an edge through one of its own outgoing edges, and from there by a strictly shorter proof."""
+    """Check that a node reaches an edge through an outgoing edge, and from there by a strictly shorter proof."""
     edges = [edge.name for edge in leads.graph.edges]
     for early in (Pointstamp(p, t) for p in leads.graph.nodes for t in leads.times):
         for late in (Pointstamp(e, t) for e in edges for t in leads.times):
@@ -32,7 +32,7 @@ def proposition_1_1(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | Non
 
 
 def proposition_1_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
-    """A pointstamp could result in another at the same location only if that one's time is at or after its own."""
+    """Check that a pointstamp could result in another at its own location only if that one's time is not earlier."""
     for i, early in enumerate(leads.stamps):
         for j in bits(leads.rows[i]):
             late = leads.stamps[j]
@@ -42,7 +42,7 @@ def proposition_1_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | Non
 
 
 def proposition_1_3(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
-    """An earlier pointstamp at the first location could result in a later one at the second, if the two given could."""
+    """Check that if one pointstamp could result in another, earlier ones could too, and in later ones too."""
     same_or_later = [
         leads.mask(s for s in leads.stamps if s.location == stamp.location and stamp.time <= s.time)
         for stamp in leads.stamps
@@ -59,7 +59,7 @@ def proposition_1_3(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | Non
 
 
 def theorem_1(leads: CouldResultIn) -> tuple[Pointstamp, ...] | None:
-    """Could-result-in is transitive if and only if Condition 2 holds: gives whichever of the two fails alone."""
+    """Check that could-result-in is transitive if and only if Condition 2 holds; give the one that fails alone."""
     broken, past = intransitive(leads), condition_2(leads)
     if (broken is None) == (past is None):
         return None
@@ -67,10 +67,11 @@ def theorem_1(leads: CouldResultIn) -> tuple[Pointstamp, ...] | None:
 
 
 def proposition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
-    """Times embed into one universal partial order that decides could-result-in: the pair that it decides wrongly.
+    """Check that times embed into a universal partial order that decides could-result-in; give a wrongly decided pair.
 
-    The candidate is the set of all a pointstamp could result in, ordered by reverse inclusion. It works wherever any
-    works, for the order of an embedding is transitive, and with a transitive relation this candidate is right.
+    The candidate maps a pointstamp to the set of those it could result in, ordered by reverse inclusion. It works
+    whenever any embedding does: the order of an embedding is transitive, and for a transitive relation this candidate
+    is right.
     """
     universal = embedding(leads)
     for early in leads.stamps:
@@ -81,9 +82,9 @@ def proposition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
 
 
 def proposition_3(leads: CouldResultIn, sets: Iterable[int] | None = None) -> frozenset[Pointstamp] | None:
-    """The least upward closed set is the one-shot image: a set of pointstamps (a mask each) for which it is not.
+    """Check that the least upward closed set equals the image; give a set of pointstamps for which it does not.
 
-    Both sides distribute over unions, so the singletons, which are the default, decide it for all sets.
+    `sets` are bit masks. Both sides distribute over unions, so the singletons (the default) decide it for all sets.
     """
     for mask in sets if sets is not None else (1 << i for i in range(len(leads.stamps))):
         if leads.close_up(mask) != leads.image(mask):
@@ -92,7 +93,7 @@ def proposition_3(leads: CouldResultIn, sets: Iterable[int] | None = None) -> fr
 
 
 def proposition_7(machine: Machine, start: State, walk: Iterable[Transition[State, Action]]) -> State | None:
-    """Every state is explained by a local history of each node: the first state of a behaviour that is not."""
+    """Check that a local history of each node explains every state; give the first state that is not explained."""
     nodes = machine.program.graph.nodes
     histories = {
         p: History((state, requests)) for p, state, requests in zip(nodes, start.local, start.requests, strict=True)
@@ -108,10 +109,9 @@ def proposition_7(machine: Machine, start: State, walk: Iterable[Transition[Stat
 
 
 def proposition_8(machine: Machine, step: Transition[State, Action]) -> frozenset[Pointstamp] | None:
-    """Clock does not grow in a step unless inputs do (given Conditions 1 and 2): the pointstamps new in Clock.
+    """Check that Clock grows only if inputs do (given Conditions 1 and 2); give the pointstamps new in Clock.
 
-    With Clock as least fixpoint, which is how the text defines it, Condition 2 is not needed; with the one-shot image
-    it is.
+    With Clock as the least fixpoint, as in the paper's definition, Condition 2 is not needed. With the image it is.
     """
     if not machine.inputs_do_not_grow(step.before, step.after):
         return None
@@ -120,14 +120,14 @@ def proposition_8(machine: Machine, step: Transition[State, Action]) -> frozense
 
 
 class Watched(NamedTuple):
-    """A state of the machine with a history variable: all pointstamps that have at some moment been out of Clock."""
+    """A state of the machine with a history variable: all pointstamps that have been out of Clock at some moment."""
 
     state: State
     gone: int
 
 
 def watch(machine: Machine, state: State, gone: int = 0) -> Watched:
-    """Start or go on watching: what is not in Clock now has been gone from now on."""
+    """Start or continue to watch a state: add the pointstamps that are not in Clock now to `gone`."""
     everything = (1 << len(machine.leads.stamps)) - 1
     return Watched(state, gone | everything & ~machine.clock(state))
 
@@ -139,7 +139,7 @@ def watched_steps(machine: Machine, watched: Watched) -> Iterator[tuple[Action, 
 
 
 def proposition_9(machine: Machine, watched: Watched) -> frozenset[Pointstamp] | None:
-    """A pointstamp at an edge, once out of Clock, stays out: those that came back."""
+    """Check that a pointstamp at an edge stays out of Clock once it has left; give those that came back."""
     nodes = machine.program.graph.nodes
     back = machine.leads.unmask(machine.clock(watched.state) & watched.gone)
     at_edges = frozenset(stamp for stamp in back if stamp.location not in nodes)
@@ -147,7 +147,7 @@ def proposition_9(machine: Machine, watched: Watched) -> frozenset[Pointstamp] |
 
 
 def theorem_2(machine: Machine, watched: Watched) -> tuple[Pointstamp, Pointstamp] | None:
-    """Once (e, t) is out of Clock no message on e has a time at or before t: such a message, and what had gone."""
+    """Check that once (e, t) is out of Clock, no message on e is at or before t; give such a message and (e, t)."""
     for edge, queue in zip(machine.program.graph.edges, watched.state.queues, strict=True):
         for message in queue:
             here = Pointstamp(edge.name, message.time)

@@ -1,28 +1,28 @@
-"""A recorded run against the model: was every completion it announced one the model allows? (000, Theorem 2).
+"""Check a recorded run against the model: is every announced completion one that the model allows (000, Theorem 2)?
 
-A run is described once by a `Plan` (nodes, edges, and what each edge's source does to times) and recorded as a list of
-events. `replay` goes through the record, recomputes Clock from the definitions before and after each event, and
-reports every event the model does not allow. It knows nothing of trackers, and works with times of any kind.
+A run is described once by a `Plan` (nodes, edges, and how each edge's source changes times) and recorded as a list of
+events. `replay` goes through the record, recomputes Clock from the definitions before and after each event, and reports
+every event that the model does not allow. It does not use trackers, and works with times of any kind.
 
-What the recorder writes down:
+A recorder writes:
 
-| the run                                                        | the record                      |
+| event in the run                                               | record                          |
 |----------------------------------------------------------------|---------------------------------|
 | a batch is put on an edge, at its time                         | `Sent(edge, time)`              |
-| that batch is done with (acknowledged, consumed)               | `Taken(edge, time)`             |
-| a node comes to hold a time (a capability, a buffer, a sum)    | `Held(node, time)`              |
-| it lets go, or a failed part's stamps are withdrawn            | `Released(node, time)`          |
-| somebody starts waiting for a time to complete at a place      | `Awaited(location, time)`       |
-| the run says it is complete                                    | `Completed(location, time)`     |
-| a wait ended otherwise: cancelled, abandoned, failed           | `Dismissed(location, time)`     |
-| nothing more happens until something from outside does         | `Settled()`                     |
-| the run says, settled, what may still come to a place          | `Frontier(location, times)`     |
+| that batch is finished (acknowledged, consumed)                | `Taken(edge, time)`             |
+| a node begins to hold a time (a capability, a buffer, a sum)   | `Held(node, time)`              |
+| it releases the time, or a failed part's stamps are withdrawn  | `Released(node, time)`          |
+| a consumer starts to wait for a time to complete at a place    | `Awaited(location, time)`       |
+| the run announces that the time is complete                    | `Completed(location, time)`     |
+| a wait ends otherwise: cancelled, abandoned, failed            | `Dismissed(location, time)`     |
+| the run is idle until something happens outside                | `Settled()`                     |
+| the idle run reports the frontier of a place                   | `Frontier(location, times)`     |
 | several of the first four as one change, in any order          | `Together(events)`              |
 
-Otherwise a change made of several is written additions first: to move a capability from 3 to 4 is `Held(source, 4)`,
-`Released(source, 3)`. A notification request is a `Held` at the node (if it may answer) and an `Awaited` at each of its
-incoming edges. A node with several inputs and outputs that do different things to times is written as several nodes; a
-run that counts its pointstamps at ports, as `timely`'s graphs do, makes every port a node: `Plan.of_steps`.
+Without `Together`, a change with several parts is written additions first: moving a capability from 3 to 4 is
+`Held(source, 4)`, `Released(source, 3)`. A notification request is a `Held` at the node (if it may send) and an
+`Awaited` at each of its incoming edges. A node whose inputs and outputs change times differently is written as several
+nodes. A run that counts pointstamps at ports, as `timely`'s graphs do, makes every port a node: `Plan.of_steps`.
 """
 
 from collections import Counter
@@ -36,28 +36,28 @@ from .graph import Edge, ModelError, ModelGraph
 from .times import Time, minimal
 
 MOST_CLOCKS: Final = 1_000
-"""The number of sets of pointstamps of which a replay keeps what may come of them."""
+"""The number of sets of pointstamps for which a replay caches Clock."""
 
 Sends: TypeAlias = Callable[[Time], Iterable[Time]]
 
 
 def same(time: Time) -> Iterable[Time]:
-    """Say that an event at t may send at t and later: what nearly every node does."""
+    """Allow an event at t to send at t and later, as nearly every node does."""
     return (time,)
 
 
 PortStep: TypeAlias = tuple[str, str, Sends]
-"""From where to where, and what becomes of a time on the way."""
+"""A step: from a port, to a port, and how it changes times."""
 
 
 @frozen
 class Plan:
-    """The graph of a run, and per edge the least times its source may send on it in reaction to an event at a time.
+    """The graph of a run and, for each edge, the least times its source may send in reaction to an event at a time.
 
-    An edge that `sends` does not name passes times on unchanged. A function gives nothing for times it never reacts
-    to, must be monotone, and every cycle must strictly advance time, or Clock has no finite description.
+    An edge that `sends` does not name passes times on unchanged. A function returns no times for an event that it never
+    reacts to, and must be monotone. Every cycle must strictly advance time, or Clock has no finite description.
 
-    `initial` are the pointstamps the run starts with: what its sources may produce.
+    `initial` has the pointstamps at the start of the run: the times that its sources may produce.
 
     >>> plan = Plan([Edge("in", "numbers", "total"), Edge("sums", "total")], initial=[("numbers", 0)])
     >>> plan.graph.nodes
@@ -75,7 +75,7 @@ class Plan:
 
     @classmethod
     def of_steps(cls, steps: Iterable[PortStep], initial: Iterable[tuple[str, Time]] = ()) -> "Plan":
-        """Make a plan in which every location is a node: a graph of ports and the steps of time between them.
+        """Make a plan in which every port is a node, from the steps between the ports.
 
         >>> plan = Plan.of_steps([("a out", "b in", same), ("b in", "b out", lambda t: [t + 1])], [("a out", 3)])
         >>> clock(plan, [Pointstamp("a out", 3)])["b out"]
@@ -100,7 +100,7 @@ class Sent:
 
 @frozen
 class Taken:
-    """A batch that was on an edge is done with."""
+    """A batch that was on an edge is finished."""
 
     edge: str
     time: Time
@@ -108,7 +108,7 @@ class Taken:
 
 @frozen
 class Held:
-    """A node comes to hold a time: it may react at it later."""
+    """A node begins to hold a time: it may react at that time later."""
 
     node: str
     time: Time
@@ -116,7 +116,7 @@ class Held:
 
 @frozen
 class Released:
-    """A node lets go of a time it held."""
+    """A node releases a time that it held."""
 
     node: str
     time: Time
@@ -124,7 +124,7 @@ class Released:
 
 @frozen
 class Awaited:
-    """A wait begins, for a time to be complete at a location."""
+    """A wait begins for a time to be complete at a location."""
 
     location: str
     time: Time
@@ -132,7 +132,7 @@ class Awaited:
 
 @frozen
 class Completed:
-    """The run announces that a time is complete at a location, to all who wait for it there."""
+    """The run announces that a time is complete at a location. This ends all waits for it there."""
 
     location: str
     time: Time
@@ -140,7 +140,7 @@ class Completed:
 
 @frozen
 class Dismissed:
-    """A wait has ended without a completion."""
+    """A wait ends without a completion."""
 
     location: str
     time: Time
@@ -148,12 +148,12 @@ class Dismissed:
 
 @frozen
 class Settled:
-    """A pause: nothing more happens by itself, and what is complete must have been announced to those who wait."""
+    """The run is idle: nothing happens by itself, and every wait for a complete time must have been answered."""
 
 
 @frozen
 class Frontier:
-    """The least times that may still come to a location, as the run says: no earlier and no later than is true."""
+    """The least times that may still come to a location, according to the run. They must be exactly right."""
 
     location: str
     times: tuple[Time, ...] = field(converter=tuple[Time, ...])
@@ -164,7 +164,7 @@ Change: TypeAlias = Sent | Taken | Held | Released
 
 @frozen
 class Together:
-    """Several changes at once: what comes must have been possible before any of them, whatever their order here."""
+    """Several changes at once: every addition must have been possible before all of them, whatever their order."""
 
     changes: tuple[Change, ...] = field(converter=tuple[Change, ...])
 
@@ -174,7 +174,7 @@ RunEvent: TypeAlias = Change | Awaited | Completed | Dismissed | Settled | Front
 
 @frozen
 class Violation:
-    """An event the model does not allow: its place in the record (from 0), what is wrong, and why."""
+    """An event that the model does not allow: its index in the record (from 0), the broken rule, and the reason."""
 
     index: int
     event: RunEvent
@@ -184,7 +184,7 @@ class Violation:
 
 @frozen
 class Replayed:
-    """The findings of a replay: violations, and how much there was to check."""
+    """The result of a replay: the violations, and how much was checked."""
 
     violations: tuple[Violation, ...]
     events: int
@@ -201,7 +201,7 @@ def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ..
     """Give the least times in Clock at each location: the least fixpoint from the pending pointstamps.
 
     Raises:
-        ModelError: if it does not come to an end, because a cycle does not advance time.
+        ModelError: if the computation does not end, because a cycle does not advance time.
 
     >>> loop = Plan([Edge("a", "p", "q"), Edge("b", "q", "p")], {"b": lambda t: [t + 1]})
     >>> clock(loop, [Pointstamp("q", 3)])
@@ -227,11 +227,14 @@ def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ..
 def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
     """Check a recorded run against the model.
 
-    The rules, by the names violations carry: `from nothing` (a pointstamp appears that was not in Clock: Prop. 8),
-    `too early` (a completion of a pointstamp still in Clock), `after completion` (a message or hold at or before a time
-    that was announced complete there: Theorem 2), `withheld` (settled, and a wait is not answered though its time is
-    complete), `late` (what the run says may still come begins before everything that may), `not there` (a batch or
-    hold goes that never came).
+    The `rule` of a violation is one of:
+
+    - `from nothing`: a pointstamp appears that was not in Clock (Prop. 8);
+    - `too early`: a completion of a pointstamp that is still in Clock, or a reported frontier that excludes one;
+    - `after completion`: a message or hold at or before a time that was announced complete there (Theorem 2);
+    - `withheld`: the run is idle, and a wait is unanswered although its time is complete;
+    - `late`: a reported frontier includes a time that is not in Clock;
+    - `not there`: a batch or hold is removed that was never added.
 
     Raises:
         KeyError: if an event names a location the plan does not have.
@@ -249,9 +252,9 @@ def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
 
 
 class Replay:
-    """A replay event by event: pending pointstamps with their counts, waits, and what has been announced.
+    """A replay, event by event: pending pointstamps with their counts, waits, and announced completions.
 
-    `least` is Clock as of now: the least times that may still come, for each location of the plan's graph.
+    `least` is the current Clock: the least times that may still come, for each location of the plan's graph.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -265,11 +268,11 @@ class Replay:
         self.events = self.completions = self.settled = 0
 
     def replayed(self) -> Replayed:
-        """The findings so far."""
+        """The result so far."""
         return Replayed(tuple(self.violations), self.events, self.completions, self.settled)
 
     def see(self, index: int, event: RunEvent) -> None:
-        """Check one event and let it happen, allowed or not; violations carry its `index`."""
+        """Check one event and apply it, allowed or not. Violations have its `index`."""
         self.events += 1
 
         def wrong(rule: str, because: str) -> None:
@@ -281,11 +284,11 @@ class Replay:
             case Together(changes):
                 self._change(changes, wrong)
             case Awaited(location, time):
-                self.announced[location]  # a location the plan does not have is a KeyError here
+                self.announced[location]  # raises KeyError for a location that is not in the plan
                 self.waits[Pointstamp(location, time)] += 1
             case Completed(location, time):
                 self.completions += 1
-                # Of those that are one before the other the last says it all.
+                # A completion covers all earlier times, so only the maximal ones are kept.
                 self.announced[location] = [done for done in self.announced[location] if not done <= time]
                 self.announced[location].append(time)
                 del self.waits[Pointstamp(location, time)]
@@ -298,33 +301,33 @@ class Replay:
                 self.settled += 1
                 for wait in self.waits:
                     if not self._in_clock(wait):
-                        wrong("withheld", f"{wait.time} is complete at {wait.location!r}, and this wait was not told")
+                        wrong("withheld", f"{wait.time} is complete at {wait.location!r}, but a wait is not answered")
             case Frontier(location, times):
                 self._compare(location, times, wrong)
 
     def _compare(self, location: str, times: tuple[Time, ...], wrong: Callable[[str, str], None]) -> None:
-        """Whether this is where Clock begins at a location."""
+        """Check that the reported times are the least times in Clock at a location."""
         true = self.least[location]
         for time in true:
             if not any(said <= time for said in times):
                 wrong("too early", self._because(Pointstamp(location, time)))
         for time in times:
             if not any(least <= time for least in true):
-                wrong("late", f"{time} may come to {location!r}, says the run, and nothing before {true} may")
+                wrong("late", f"the run reports that {time} may come to {location!r}, but nothing before {true} may")
 
     def _in_clock(self, stamp: Pointstamp) -> bool:
         return any(least <= stamp.time for least in self.least[stamp.location])
 
     def _change(self, changes: Iterable[Change], wrong: Callable[[str, str], None]) -> None:
-        """Let pointstamps come and go; Clock is that from before until all have."""
-        goes: list[Pointstamp] = []
+        """Add and remove pointstamps. Clock is updated only after all of them."""
+        removed: list[Pointstamp] = []
         for change in changes:
             match change:
                 case Sent(place, time) | Held(place, time):
                     self._appear(Pointstamp(place, time), wrong)
                 case Taken(place, time) | Released(place, time):
-                    goes.append(Pointstamp(place, time))
-        for stamp in goes:
+                    removed.append(Pointstamp(place, time))
+        for stamp in removed:
             if stamp in self.pending:
                 self.pending[stamp] -= 1
                 if not self.pending[stamp]:
@@ -334,19 +337,19 @@ class Replay:
         self.least = self._clock_now()
 
     def _clock_now(self) -> dict[str, tuple[Time, ...]]:
-        # A run comes by the same few sets again and again: a batch goes, and another comes at its time.
+        # A run returns to the same few sets repeatedly: a batch leaves, and another arrives at the same time.
         pending = frozenset(self.pending)
         known = self._clocks.get(pending)
         if known is None:
             if len(self._clocks) >= MOST_CLOCKS:
                 self._clocks.clear()
-            # In one order: which times are looked at on the way must not depend on where in memory they are.
+            # Sorted, so that the times visited on the way do not depend on hashes or addresses.
             known = self._clocks[pending] = clock(self.plan, sorted(pending, key=repr))
         return known
 
     def _appear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
         if any(stamp.time <= done for done in self.announced[stamp.location]):
-            wrong("after completion", f"{stamp.time} was announced complete at {stamp.location!r} before")
+            wrong("after completion", f"{stamp.time} was already announced complete at {stamp.location!r}")
         if not self._in_clock(stamp):
             wrong("from nothing", f"nothing pending leads to {stamp.time} at {stamp.location!r}")
         self.pending[stamp] += 1

@@ -1,8 +1,8 @@
 """Recursive dataflow: call stacks as times, and the first-difference test (000, section 3.4).
 
 A body is a graph with an entry `in`, an exit `out`, ordinary nodes, and call nodes that stand for the whole body again.
-The transcription of the text uses one arrow for two relations; here they have two names: `stacks_lead` is the relation
-on pairs (place, stack), and could-result-in is what a graph with those stacks as times gives.
+The paper's text uses one arrow for two relations. Here they have two names: `stacks_lead` is the relation on pairs
+(place, stack), and could-result-in is the relation of a graph with those stacks as times.
 """
 
 from collections.abc import Iterator
@@ -27,18 +27,18 @@ class Point(NamedTuple):
 
 
 def call(node: str) -> str:
-    """Name the call part of a call node."""
+    """Give the name of the call part of a call node."""
     return f"call-{node}"
 
 
 def ret(node: str) -> str:
-    """Name the return part of a call node."""
+    """Give the name of the return part of a call node."""
     return f"ret-{node}"
 
 
 @frozen
 class Body:
-    """A recursive graph, before its call nodes are split; `in` and `out` are nodes of it always.
+    """A recursive graph before its call nodes are split. It always has the nodes `in` and `out`.
 
     Raises:
         ModelError: if an edge enters `in` or leaves `out`, if some node is not reachable from `in` or does not reach
@@ -79,12 +79,12 @@ class Body:
         object.__setattr__(self, "_reach", {place: frozenset(_reachable(forward, place)) for place in places})
 
     def reaches(self, place: str, other: str) -> bool:
-        """Say whether a path joins two places in the alternative graph, with an edge from each call to its return."""
+        """Say whether a path connects two places in the alternative graph, which joins each call to its return."""
         return other in self._reach[place]
 
     @property
     def is_acyclic(self) -> bool:
-        """Whether the alternative graph, with an edge from each call to its return, has no cycle."""
+        """Whether the alternative graph, which joins each call to its return, has no cycle."""
         forward = {place: (*self.after[place], *_return_of(place)) for place in self.places}
         return not any(place in self._reach[onward] for place in self.places for onward in forward[place])
 
@@ -108,10 +108,10 @@ def _reachable(after: dict[str, tuple[str, ...]], start: str) -> set[str]:
 
 
 def stacks_lead(body: Body, start: Point, depth: int) -> frozenset[Point]:
-    """Find every (place, stack) of at most `depth` calls that a point leads to: the relation's own three clauses.
+    """Find every (place, stack) of at most `depth` calls that a point leads to, by the relation's three clauses.
 
-    One call deeper than the deepest stack of interest is enough: what happens between pushing a call and popping it
-    can always be had by a path from `in` to `out` that calls nothing, which every body has.
+    A depth of one more than the deepest stack of interest is enough. Anything between pushing a call and popping it can
+    be replaced by a path from `in` to `out` without calls, which every body has.
     """
     found, agenda = {start}, [start]
     while agenda:
@@ -133,14 +133,14 @@ def _one(body: Body, point: Point) -> Iterator[Point]:
 
 
 def first_difference(body: Body, early: Point, late: Point, *, even_if_cyclic: bool = False) -> bool:
-    """Decide whether one point leads to another from the first call in which their stacks differ (000, section 3.4).
+    """Decide whether one point leads to another by the first call in which their stacks differ (000, section 3.4).
 
-    The text does not say that the body must be acyclic, but the test is wrong without: where a call can lead to itself
-    again within one activation, as with in -> a -> c -> a -> out, (in, c c) leads to (in, c) by returning and calling
-    once more, while the test finds the one stack a prefix of the other and no path from ret-c to `in`.
+    The paper does not say that the body must be acyclic, but otherwise the test is wrong. A call may lead to itself
+    again within one activation, as in in -> a -> c -> a -> out. Then (in, c c) leads to (in, c) by returning and
+    calling again, but the test finds that one stack is a prefix of the other, with no path from ret-c to `in`.
 
     Raises:
-        ModelError: if the body has a cycle, unless `even_if_cyclic`, which is there to show the above.
+        ModelError: if the body has a cycle, unless `even_if_cyclic`, which is for showing this error.
 
     >>> body = Body((), ("c",), (("in", "c"), ("c", "out"), ("in", "out")))
     >>> first_difference(body, Point("in", ()), Point("out", ("c", "c")))
@@ -149,7 +149,7 @@ def first_difference(body: Body, early: Point, late: Point, *, even_if_cyclic: b
     False
     """
     if not even_if_cyclic and not body.is_acyclic:
-        raise ModelError("the first-difference test decides only for bodies without a cycle")
+        raise ModelError("the first-difference test works only for bodies without a cycle")
     common = 0
     while common < min(len(early.stack), len(late.stack)) and early.stack[common] == late.stack[common]:
         common += 1
@@ -160,9 +160,9 @@ def first_difference(body: Body, early: Point, late: Point, *, even_if_cyclic: b
 
 @frozen
 class StackClass:
-    """A stack at a place, as a time: stacks that lead to one another there are one time (the induced partial order).
+    """A stack at a place, as a time: stacks that lead to one another are the same time (the induced partial order).
 
-    Compares with times of the same place and depth only; wrapped in `Tagged` it is the [f]_p of the text.
+    It compares only with times of the same place and depth. Wrapped in `Tagged`, it is the [f]_p of the paper.
     """
 
     leads_to: frozenset[Stack] = field(repr=False)
@@ -174,10 +174,10 @@ class StackClass:
 
 @frozen
 class Recursion:
-    """A body as a graph of the model, with stacks of at most `depth` calls as times, different at every place.
+    """A body as a graph of the model. Times are stacks of at most `depth` calls, and differ between places.
 
-    Its nodes conform to the stack relation, and do all that it allows: Propositions 4 to 6 are about any such nodes,
-    and `model` can be given fewer steps.
+    Its nodes conform to the stack relation and take every step that it allows. Propositions 4 to 6 hold for all
+    conforming nodes, so `model` may also be given fewer steps.
     """
 
     body: Body
@@ -208,13 +208,13 @@ class Recursion:
 
     @property
     def graph(self) -> ModelGraph:
-        """The split graph with its back edges, as a graph of the model; it has no input and no output edges."""
+        """The split graph with its back edges, as a graph of the model. It has no input or output edges."""
         pairs = [(a, b) for a in self.body.places for b in self.body.after[a]]
         pairs += [pair for c in self.body.calls for pair in ((call(c), "in"), ("out", ret(c)))]
         return ModelGraph(self.body.places, tuple(Edge(f"{a}>{b}", a, b) for a, b in pairs))
 
     def steps(self) -> tuple[Step, ...]:
-        """List every one step that conforms: from [f] at a node to [f'] on an edge, if (p, f) leads to (p', f')."""
+        """List every conforming one step: from [f] at a node to [f'] on an edge, if (p, f) leads to (p', f')."""
         return tuple(
             Step(edge.source, self.times[a], edge.name, self.times[b])
             for edge in self.graph.edges
@@ -223,12 +223,12 @@ class Recursion:
         )
 
     def model(self, steps: tuple[Step, ...]) -> CouldResultIn:
-        """Give could-result-in of the graph, for nodes that do these steps."""
+        """Give could-result-in of the graph, for nodes that take these steps."""
         return CouldResultIn(self.graph, tuple(dict.fromkeys(self.times.values())), frozenset(steps))
 
 
 def related_nodes(recursion: Recursion, leads: CouldResultIn) -> Iterator[tuple[str, Tagged, str, Tagged]]:
-    """List (p, [f]_q, p', [f']_q') for every pair of nodes where the one could result in the other."""
+    """List (p, [f]_q, p', [f']_q') for every pair of pointstamps at nodes where one could result in the other."""
     places = set(recursion.body.places)
     for early, row in zip(leads.stamps, leads.rows, strict=True):
         if early.location in places:
@@ -251,7 +251,7 @@ def proposition_4(recursion: Recursion, leads: CouldResultIn) -> tuple[Point, Po
 
 
 def proposition_5(recursion: Recursion, leads: CouldResultIn) -> tuple[str, Tagged, str, Tagged] | None:
-    """Between different nodes could-result-in relates only times tagged with those nodes: a pair tagged otherwise."""
+    """Check that could-result-in between different nodes relates only times tagged with them; give another pair."""
     for p, time, q, later in related_nodes(recursion, leads):
         if p != q and (time.domain != p or later.domain != q):
             return p, time, q, later
@@ -259,15 +259,15 @@ def proposition_5(recursion: Recursion, leads: CouldResultIn) -> tuple[str, Tagg
 
 
 def proposition_6(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp, Pointstamp] | None:
-    """Could-result-in of a recursion is transitive, by Theorem 1: three pointstamps for which it is not.
+    """Check that could-result-in of a recursion is transitive (by Theorem 1); give three pointstamps if it is not.
 
-    Condition 2 holds because nobody can return to an earlier stack at the same place.
+    Condition 2 holds because no path returns to an earlier stack at the same place.
     """
     return intransitive(leads)
 
 
 def bodies(ordinary: int, calls: int) -> Iterator[Body]:
-    """List every body with that many ordinary and call nodes that meets the section's assumptions.
+    """List every body with these numbers of ordinary and call nodes that meets the section's assumptions.
 
     >>> sum(1 for _ in bodies(0, 1))
     1

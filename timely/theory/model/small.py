@@ -18,7 +18,7 @@ Pairs = frozenset[tuple[Time, Time]]
 def closed_relations(times: Sequence[Time]) -> tuple[Pairs, ...]:
     """List every relation on times that is closed downward on the left and upward on the right.
 
-    Def. 2 sees a node only through this closure of its one steps, so these are all the behaviours it can tell apart.
+    Def. 2 uses only this closure of a node's one steps, so these are all the behaviours that it can distinguish.
 
     >>> [len(closed_relations(tuple(range(n)))) for n in (1, 2, 3)]
     [2, 6, 20]
@@ -34,7 +34,7 @@ def closed_relations(times: Sequence[Time]) -> tuple[Pairs, ...]:
 
 
 def graphs(nodes: int, edges: int) -> Iterator[ModelGraph]:
-    """List every graph with that many nodes and edges: input, internal and output edges, parallel ones, cycles.
+    """List every graph with these numbers of nodes and edges: input, internal, output and parallel edges, cycles.
 
     >>> sum(1 for _ in graphs(2, 2))
     21
@@ -49,7 +49,7 @@ def graphs(nodes: int, edges: int) -> Iterator[ModelGraph]:
 
 
 def relations(graph: ModelGraph, times: Sequence[Time]) -> Iterator[CouldResultIn]:
-    """List could-result-in for every one-step behaviour of a graph that Def. 2 can tell apart."""
+    """List could-result-in for every one-step behaviour of a graph that Def. 2 can distinguish."""
     choices = closed_relations(times)
     sending = [edge for edge in graph.edges if edge.source is not None]
     for picks in product(choices, repeat=len(sending)):
@@ -64,7 +64,7 @@ def relations(graph: ModelGraph, times: Sequence[Time]) -> Iterator[CouldResultI
 
 @frozen
 class Wild:
-    """The chances (0 to 1) that random nodes send, request in the past, and have memory."""
+    """The probabilities that random nodes send into the past, request in the past, and have memory."""
 
     past_sends: float = 0.0
     past_requests: float = 0.0
@@ -72,14 +72,14 @@ class Wild:
 
 
 def random_graph(rng: random.Random, nodes: int = 2, edges: int = 3) -> ModelGraph:
-    """Draw a graph; edges may be of any kind, but no node is wired to itself."""
+    """Draw a graph. Edges may be of any kind, but no node is connected to itself."""
     names = tuple(NAMES[:nodes])
     ends: list[tuple[str | None, str | None]] = [(p, q) for p in (None, *names) for q in (None, *names) if p != q]
     return ModelGraph(names, tuple(Edge(f"e{i}", *rng.choice(ends)) for i in range(edges)))
 
 
 def random_node(rng: random.Random, graph: ModelGraph, name: str, times: Sequence[Time], wild: Wild) -> Node:
-    """Draw a node's whole table: for each of its one or two states and each event, what it does."""
+    """Draw a node's whole table: its reaction for each of its one or two states and each event."""
     states = (0, 1) if rng.random() < wild.memory else (0,)
     outgoing = [edge.name for edge in graph.outgoing[name]]
 
@@ -106,7 +106,7 @@ def random_node(rng: random.Random, graph: ModelGraph, name: str, times: Sequenc
 
 
 def random_program(rng: random.Random, times: Sequence[Time], wild: Wild, nodes: int = 2, edges: int = 3) -> Program:
-    """Draw a graph with random nodes. Whether it meets Conditions 1 and 2 is for the caller to find out."""
+    """Draw a graph with random nodes. It may or may not meet Conditions 1 and 2."""
     graph = random_graph(rng, nodes, edges)
     behaviours = {name: random_node(rng, graph, name, times, wild) for name in graph.nodes}
     return Program(graph, behaviours, tuple(times))

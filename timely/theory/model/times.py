@@ -1,6 +1,6 @@
 """Times of the model: any hashable values whose `<=` is a partial order (000, section 2.1).
 
-The model needs nothing of the rest of `timely`: integers are a chain, frozensets ordered by inclusion give every small
+The model uses nothing from the rest of `timely`: integers are a chain, frozensets ordered by inclusion give every small
 partial order, and `Tagged` is the disjoint union of time domains.
 """
 
@@ -46,14 +46,14 @@ SHAPES: Final[dict[str, tuple[Time, ...]]] = {
     "vee": (frozenset[str](), _A, _B),
     "wedge": (_A, _B, _A | _B),
 }
-"""Every shape of partial order that matters on up to three times: the small worlds over which properties are exhausted.
+"""Every relevant shape of partial order on up to three times: the small worlds on which properties are fully checked.
 
-`vee` has one least time below two incomparable ones, `wedge` two incomparable ones below one greatest.
+`vee` has one least time below two incomparable ones. `wedge` has two incomparable times below one greatest.
 """
 
 
 def minimal(times: Iterable[Time]) -> tuple[Time, ...]:
-    """Keep the times that no other one is below, in the order given, each once.
+    """Keep the times that have no other below them, in the order given, each once.
 
     >>> minimal([3, 5, 3])
     (3,)
