@@ -47,7 +47,7 @@ class Commits(Generic[P]):
             raise self._failure
 
     async def put(self, time: Hashable, prepared: P) -> None:
-        """Have a complete time committed; waits while too many are due."""
+        """Queue a complete time to be committed; wait while too many are queued."""
         held = ExitStack()
         held.enter_context(self._ctx.hold(time))
         self._due.append((prepared, held))
