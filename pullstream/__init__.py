@@ -6,9 +6,9 @@ and `pullstream.authoring` for everything else. Types for annotations are in `pu
 is built and which file answers which question.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pullstream.late import late
+from pullstream.late import PROVIDED, late
 
 if TYPE_CHECKING:
     from pullstream import authoring, duplex, errors, types
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pullstream.blueprint import Sink, Source, Transformer
     from pullstream.decorators import sink, source, transformer
     from pullstream.engine.parts.context import Completed, Context
-    from pullstream.engine.parts.fold import Fold
     from pullstream.errors import AskTimeout, CompositionError, Overflow, PullstreamError, StalledError
     from pullstream.failures import Failed
     from pullstream.journal.store import Journal
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pullstream.modules.flow.timeout import timeout
     from pullstream.modules.folds import agg
     from pullstream.modules.folds.aggregate import aggregate
+    from pullstream.modules.folds.fold import Fold
     from pullstream.modules.folds.reduce import count_by_key, reduce_by_key, reduce_by_time
     from pullstream.modules.grouping.batch import batch
     from pullstream.modules.grouping.group_by import group_by
@@ -100,7 +100,7 @@ else:
             "pullstream.decorators": "sink source transformer",
             "pullstream.duplex": "duplex",
             "pullstream.engine.parts.context": "Completed Context",
-            "pullstream.engine.parts.fold": "Fold",
+            "pullstream.modules.folds.fold": "Fold",
             "pullstream.errors": "errors AskTimeout CompositionError Overflow PullstreamError StalledError",
             "pullstream.failures": "Failed",
             "pullstream.journal.store": "Journal",
@@ -180,6 +180,15 @@ else:
     )
 
 __version__ = "0.2.0"
+
+
+def _picture(blueprint: Any) -> str:
+    from pullstream.trace import draw  # noqa: PLC0415 - few programs draw
+
+    return draw(blueprint).svg
+
+
+PROVIDED["picture"] = _picture
 
 __all__ = [
     "DONE",

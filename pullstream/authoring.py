@@ -110,24 +110,13 @@ from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
-from pullstream.engine.nested.carryover import Carryover
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
-from pullstream.engine.nested.inline import InlineRow, Place, members_of
-from pullstream.engine.nested.instalment import Instalment, InstalmentPlan
-from pullstream.engine.nested.instalments import Instalments, instalments
-from pullstream.engine.nested.on_error import Handled, OnError, Skips, catches, with_policy
-from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
-from pullstream.engine.parts.accumulator import Accumulator
-from pullstream.engine.parts.batcher import Batcher, stamped
 from pullstream.engine.parts.context import Hold
 from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.fan_in import FanIn, Input
-from pullstream.engine.parts.fold import a_fold
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
-from pullstream.engine.parts.groups import Gather, Part
-from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.outbox import Outbox, Remainder, StreamEnd
 from pullstream.engine.parts.pace import Pace, WaitingPace
@@ -135,14 +124,25 @@ from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.interrupts import Interrupts
-from pullstream.engine.sidecar.ahead import Ahead, TimeScale
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.errors import blame, of_extra, without_cancelled
 from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.logger import LOG
+from pullstream.modules.folds.accumulator import Accumulator
+from pullstream.modules.folds.fold import a_fold
+from pullstream.modules.grouping.groups import Gather, Part
+from pullstream.modules.grouping.inline import InlineRow, Place, members_of
+from pullstream.modules.handles.handle import Grip
+from pullstream.modules.sources.batcher import Batcher, stamped
+from pullstream.modules.values.on_error import Handled, OnError, Skips, catches, with_policy
+from pullstream.modules.values.side_branch import SideBranch
 from pullstream.protocol import Done, State, TimedBatch
+from pullstream.resuming.ahead import Ahead, TimeScale
+from pullstream.resuming.carryover import Carryover
+from pullstream.resuming.instalment import Instalment, InstalmentPlan
+from pullstream.resuming.instalments import Instalments, instalments
 from pullstream.signature import present
 from pullstream.timely.order import Ascending, ascending, minimal
 

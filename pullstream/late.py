@@ -16,8 +16,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import currentframe
 from types import FrameType
+from typing import Any
 
 from pullstream.signature import present
+
+PROVIDED: dict[str, Callable[[Any], str]] = {}
+"""Functions of higher layers that lower ones call by name: the package's `__init__` sets them."""
 
 IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 

@@ -37,8 +37,10 @@ LAYERS = (
     ("pullstream.engine.parts",),
     ("pullstream.engine.assembly",),
     ("pullstream.engine.nested",),
-    ("pullstream.authoring", "pullstream.decorators", "pullstream.asyncio_bridge"),
+    ("pullstream.resuming",),
+    ("pullstream.decorators", "pullstream.asyncio_bridge"),
     ("pullstream.modules",),
+    ("pullstream.authoring",),
     ("pullstream.checker", "pullstream.journal", "pullstream.trace"),
     ("pullstream.program", "pullstream.types", "pullstream.duplex", "pullstream.hints"),
     ("pullstream",),
@@ -64,6 +66,9 @@ DOORS = (
     "pullstream.timely",
 )
 """All that adapters may import, besides one another."""
+
+LOADERS = ("pullstream.late",)
+"""What loads names on first use, from tables that are compared with the imports beside them."""
 
 BEHIND = ("timely", "adapters")
 """The folders that stand in `pullstream` where it is installed."""
@@ -94,6 +99,15 @@ def imports(path: Path, name: str, files: Mapping[str, Path]) -> Iterator[str]:
                     yield whole
                 elif module in files:
                     yield module
+        elif isinstance(node, ast.Call) and name not in LOADERS:
+            yield from (given for given in imported_by_name(node) if given in files)
+
+
+def imported_by_name(call: ast.Call) -> Iterator[str]:
+    """Return what `import_module("...")`, or a function that is named like it, is given."""
+    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if function in {"import_module", "__import__"}:
+        yield from (given.value for given in call.args[:1] if isinstance(given, ast.Constant))
 
 
 def whole_name(node: ast.ImportFrom, name: str, path: Path) -> str:
@@ -212,6 +226,8 @@ def test_every_layer_has_a_file(graph):
         "from pullstream.program.run import run",
         "def late():\n    from pullstream.program.run import run\n    return run",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pullstream.program.run import run",
+        "from importlib import import_module\nimport_module('pullstream.program.run')",
+        "import importlib\nimportlib.import_module('pullstream.program.run')",
     ],
 )
 def test_a_planted_arrow_is_found(arrow, tmp_path):

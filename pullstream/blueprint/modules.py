@@ -5,7 +5,6 @@ A blueprint can be opened any number of times. Composing concatenates the tuples
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
 import attrs
@@ -14,6 +13,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint.shown import shown_argument
 from pullstream.blueprint.site import Site
 from pullstream.errors import ReuseError
+from pullstream.late import PROVIDED
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -114,8 +114,8 @@ class Blueprint:
         shown = {"text/plain": repr(self)}
         # Displaying must not fail; a run will report the error.
         with suppress(Exception):
-            # Imported here, because it depends on runs, and nothing else in this package does.
-            shown["image/svg+xml"] = import_module("pullstream.trace").draw(self).svg
+            # Drawing depends on runs, and nothing else in this package does.
+            shown["image/svg+xml"] = PROVIDED["picture"](self)
         return shown
 
     def __iter__(self) -> Iterator[NoReturn]:

@@ -12,7 +12,6 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, shortened
 from pullstream.engine.interfaces import Outside
-from pullstream.engine.parts.resuming import drop_done, refuse_lost
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import LOOKS_ON
 from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
@@ -23,6 +22,7 @@ from pullstream.errors import JournalError
 from pullstream.journal.program import Program
 from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
 from pullstream.logger import LOG
+from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2

@@ -8,10 +8,10 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Key, Positive, Source, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import alike, opens, transformer
-from pullstream.engine.nested.on_error import Handled, catches
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.modules.sources.values import values
 from pullstream.modules.values.map import Test, filter
+from pullstream.modules.values.on_error import Handled, catches
 from pullstream.modules.values.unique import seen_before, unique
 
 K = TypeVar("K")

@@ -7,9 +7,9 @@ from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import Blocking, blocking_at, pointstamps
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.waiting import Frontiers
 from pullstream.errors import Abandoned, PullstreamError
+from pullstream.program.times_done import TimesDone
 from pullstream.timely import Antichain
 
 

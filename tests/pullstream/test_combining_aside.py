@@ -7,7 +7,7 @@ from trio._core import _run as trio_scheduler
 
 import pullstream as ps
 from pullstream.blueprint import Module
-from pullstream.engine.nested.side_branch import SideBranch
+from pullstream.modules.values.side_branch import SideBranch
 
 
 class Unseen(Exception):

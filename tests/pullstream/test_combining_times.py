@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.blueprint import Module
-from pullstream.engine.nested.side_branch import SideBranch
+from pullstream.modules.values.side_branch import SideBranch
 from tests.sampling import amount
 from timely import Product, TimeDomainError
 

@@ -13,8 +13,8 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.blueprint import Module
-from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.modules.values.side_branch import SideBranch
 from timely import BEGINNING, Product, TimeDomainError, join
 
 

@@ -13,8 +13,8 @@ import pullstream as ps
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.waiting import Requests, Waiter
+from pullstream.program.times_done import TimesDone
 from timely import Product
 from timely.mutable import MutableAntichain
 from timely.order import minimal

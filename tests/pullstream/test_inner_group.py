@@ -8,7 +8,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.nested.inline import InlineRow
+from pullstream.modules.grouping.inline import InlineRow
 
 
 class Boom(Exception):

@@ -164,15 +164,6 @@ def solution(folder: Folder, name: str, *, anyway: bool) -> int:
     return 0
 
 
-def watch(folder: Folder) -> int:
-    """Judge a file whenever it is saved."""
-    from tutorials.command.watching import watched  # noqa: PLC0415 - it imports this module
-
-    if not folder.begun:
-        raise LookupError(START)
-    return watched(folder)
-
-
 def task(folder: Folder, exercise: Exercise) -> str:
     """Return the task of an exercise, and the file of its answer."""
     text = exercise.template.read_text().split('"""')[1].strip()

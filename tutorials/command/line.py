@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tutorials.command import commands
 from tutorials.command.folder import FOLDER, STATE, Folder
+from tutorials.command.watching import watch
 from tutorials.lesson import until_closed
 
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _done(given: argparse.Namespace) -> int:
-    command: Callable[..., int] = getattr(commands, given.command or "where")
+    command: Callable[..., int] = watch if given.command == "watch" else getattr(commands, given.command or "where")
     wanted = inspect.signature(command).parameters
     try:
         options = {name: value for name, value in vars(given).items() if name in wanted and name != "folder"}

@@ -15,8 +15,10 @@ EVERY: Final = 0.2
 KEYS: Final = "n next   h hint   l list   c check all   r run again   q quit"
 
 
-def watched(folder: Folder) -> int:
+def watch(folder: Folder) -> int:
     """Judge saved files until the learner quits."""
+    if not folder.begun:
+        raise LookupError(commands.START)
     before = _saved(folder)
     with keys() as key:
         show(commands.task(folder, folder.now))

@@ -9,7 +9,6 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, OneOf, Positive, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.fan_in import FanIn
 from pullstream.engine.parts.outbox import Outbox, Remainder, timed
 from pullstream.engine.parts.pace import Pace
@@ -20,6 +19,7 @@ from pullstream.errors import Overflow
 from pullstream.logger import LOG
 from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
 from pullstream.modules.combining.join_state import Kept, Near
+from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING

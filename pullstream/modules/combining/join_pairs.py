@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, cast
 
-from pullstream.engine.parts.accumulator import keys_of
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.pace import Pace
@@ -13,6 +12,7 @@ from pullstream.engine.sidecar.location import NOTHING, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.failures import caught
 from pullstream.modules.combining.join_state import Groups, Kept, Near
+from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
 from pullstream.protocol import DONE, Batch
 from pullstream.timely import Antichain

@@ -9,12 +9,12 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Source, Sync, checks, shortened
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, source
-from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.outbox import Outbox, timed
 from pullstream.engine.sidecar.location import NOTHING
 from pullstream.errors import PullstreamError
 from pullstream.failures import Caught
+from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")

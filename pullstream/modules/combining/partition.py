@@ -12,11 +12,11 @@ from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Branch, Dealt, Hub
-from pullstream.engine.nested.on_error import OnErrorHere, Reveals
 from pullstream.engine.parts.outbox import timed
 from pullstream.errors import RoutingError
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
+from pullstream.modules.values.on_error import OnErrorHere, Reveals
 from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")

@@ -10,10 +10,10 @@ from pullstream.blueprint.parts import Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
+from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")

@@ -9,10 +9,10 @@ from pullstream.blueprint import Call, Count, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline, Resumable
-from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, Failed
+from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
 from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A", default=Any)

@@ -22,7 +22,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Example, Positive, Sync, checked
 from pullstream.blueprint.parts import Function
-from pullstream.engine.parts.fold import Fold, folds, itself, one_more
+from pullstream.modules.folds.fold import Fold, folds, itself, one_more
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)

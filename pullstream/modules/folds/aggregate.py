@@ -8,10 +8,10 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Example, Key, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import OnError
-from pullstream.engine.parts.fold import Fold, folds
 from pullstream.modules.folds.agg import several
+from pullstream.modules.folds.fold import Fold, folds
 from pullstream.modules.folds.reduce import Folding
+from pullstream.modules.values.on_error import OnError
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)

@@ -10,12 +10,12 @@ from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function, WithCounts
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
-from pullstream.engine.nested.on_error import OnError
-from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.countable import before_last, countable, seldom
-from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
+from pullstream.modules.folds.accumulator import Accumulator, Table, Told
 from pullstream.modules.folds.agg import count
+from pullstream.modules.folds.fold import Fold, a_fold, itself
+from pullstream.modules.values.on_error import OnError
 from pullstream.protocol import TimedBatch
 from pullstream.timely.order import in_one_order
 

@@ -13,15 +13,15 @@ from pullstream.blueprint.parts import Function, Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Inline
-from pullstream.engine.nested.inline import InlineRow, Place, members_of
 from pullstream.engine.nested.inner_inputs import Portion
 from pullstream.engine.nested.inner_streams import follow_inner, inner_frontier, open_below
-from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.errors import blame
 from pullstream.failures import caught
+from pullstream.modules.grouping.inline import InlineRow, Place, members_of
+from pullstream.modules.values.on_error import OnError, catches
 from pullstream.protocol import Batch, Done
 from pullstream.timely import Antichain
 

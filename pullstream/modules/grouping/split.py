@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Positive, Transformer
 from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.groups import Gather, Part
+from pullstream.modules.grouping.groups import Gather, Part
 
 A = TypeVar("A", default=Any)
 

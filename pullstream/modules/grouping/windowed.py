@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Positive, Seconds, together
 from pullstream.blueprint.parts import Lists
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.groups import Gather, Part
+from pullstream.modules.grouping.groups import Gather, Part
 
 A = TypeVar("A", default=Any)
 

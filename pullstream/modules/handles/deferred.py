@@ -14,9 +14,9 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Through
 from pullstream.engine.nested.inner_streams import consume_below, follow_inner, inner_frontier, open_below
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
+from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done, Reader
 
 A = TypeVar("A")

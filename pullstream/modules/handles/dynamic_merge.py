@@ -10,10 +10,10 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Module, Site, Source, checks
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits
 from pullstream.errors import Ended
 from pullstream.modules.combining.merge import Merge
+from pullstream.modules.handles.handle import Grip
 from pullstream.timely import BEGINNING
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Positive, Site, Source, checked
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
+from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from pullstream.timely import BEGINNING, less_equal
 

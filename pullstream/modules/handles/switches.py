@@ -7,8 +7,8 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer
-from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.pass_through import Passing
+from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done
 
 V = TypeVar("V", default=Any)

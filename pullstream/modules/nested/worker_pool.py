@@ -12,11 +12,11 @@ from pullstream.blueprint.parts import Onward
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
 from pullstream.engine.nested.inner_streams import forget_inner, open_below
-from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import StreamEnd, timed
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
+from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")

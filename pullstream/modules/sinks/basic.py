@@ -10,11 +10,11 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Call, Module, Sink, Sync, checked
 from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Function, Function2
 from pullstream.decorators import sink
-from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import countable, fails_in
-from pullstream.engine.parts.fold import Fold
 from pullstream.engine.parts.fused import Kind, Stage, tried
+from pullstream.modules.folds.fold import Fold
+from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader
 from pullstream.timely.order import is_total
 

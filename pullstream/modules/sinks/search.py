@@ -8,9 +8,9 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Positive, Sync
 from pullstream.blueprint.parts import Function, OneOr
 from pullstream.decorators import alike, sink
-from pullstream.engine.nested.on_error import Skips
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import countable, fails_in
+from pullstream.modules.values.on_error import Skips
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")

@@ -10,11 +10,11 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.batcher import stamped
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import raised_by_closing, without_cancelled
+from pullstream.modules.sources.batcher import stamped
 from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
 

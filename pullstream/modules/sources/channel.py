@@ -9,8 +9,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Instance, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.batcher import Batcher
 from pullstream.engine.traits import Traits
+from pullstream.modules.sources.batcher import Batcher
 from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
 

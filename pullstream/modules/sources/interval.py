@@ -10,8 +10,8 @@ from typing_extensions import override
 from pullstream.blueprint import Seconds, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.batcher import stamped
 from pullstream.engine.traits import Traits
+from pullstream.modules.sources.batcher import stamped
 from pullstream.protocol import Batch, Done
 
 

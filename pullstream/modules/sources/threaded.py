@@ -9,9 +9,9 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.batcher import Batcher
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.traits import Traits
+from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 

@@ -9,8 +9,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Instance, OneShot, Source, TimeOf, table_advice
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.batcher import Batcher
 from pullstream.engine.traits import PROMPT
+from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")

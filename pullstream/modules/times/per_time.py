@@ -10,15 +10,15 @@ from pullstream.blueprint import Key, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline, Resumable
-from pullstream.engine.nested.on_error import OnError, catches, guarded
-from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.countable import before_last, countable, seldom
-from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
+from pullstream.modules.folds.accumulator import Accumulator, Table, Told
+from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.folds.reduce import PerTime
+from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import TimedBatch
 from pullstream.timely import BEGINNING, less_equal
 from pullstream.timely.order import in_one_order

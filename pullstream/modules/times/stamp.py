@@ -17,8 +17,6 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import OnError, catches
-from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.consequences import LAST
@@ -26,6 +24,8 @@ from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
+from pullstream.modules.values.on_error import OnError, catches
+from pullstream.modules.values.side_branch import SideBranch
 from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, TimelyError, less_equal

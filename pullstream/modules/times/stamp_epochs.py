@@ -10,12 +10,12 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Positive, Seconds, Sync, Transformer, together
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import caught
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
+from pullstream.modules.values.on_error import OnError, catches
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING
 

@@ -9,10 +9,10 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Sync, Transformer
 from pullstream.blueprint.parts import TimedValues
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.outbox import timed as at_times
 from pullstream.engine.parts.per_batch import PerBatch
 from pullstream.failures import Failed, caught
+from pullstream.modules.values.on_error import Handled, OnError, catches
 from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")

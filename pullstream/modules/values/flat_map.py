@@ -9,8 +9,8 @@ from pullstream.blueprint import Source, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.expand import Expand
-from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_iterable
 from pullstream.failures import Failed
+from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_iterable
 
 A = TypeVar("A")
 B = TypeVar("B")

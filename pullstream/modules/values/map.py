@@ -8,9 +8,9 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Sync, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.failures import Failed
+from pullstream.modules.values.on_error import Handled, OnError, catches
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -15,7 +15,6 @@ from pullstream.blueprint import Positive, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.parts.tasks import TaskKernel
@@ -23,6 +22,7 @@ from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
 from pullstream.logger import LOG
+from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 A = TypeVar("A")

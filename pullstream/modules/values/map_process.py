@@ -13,10 +13,10 @@ from typing_extensions import override
 
 from pullstream.blueprint import Call, Positive, Sync, Transformer, shown_callable
 from pullstream.decorators import alike, opens, transformer
-from pullstream.engine.nested.on_error import Handled, catches, guarded_async
 from pullstream.errors import CompositionError, Unpicklable, WorkerDied
 from pullstream.modules.values.map_async import MapAsync
 from pullstream.modules.values.map_thread import map_thread
+from pullstream.modules.values.on_error import Handled, catches, guarded_async
 from pullstream.modules.values.process_worker import HEADER, IMPORTING, RAISED, RESULT, dumps, frame
 
 SCRIPT: Final = Path(__file__).with_name("process_worker.py")

@@ -9,9 +9,9 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Positive, Sync, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync
+from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -8,10 +8,10 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Call, Sync, Transformer
 from pullstream.blueprint.parts import Function2, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches
-from pullstream.engine.parts.fold import Fold
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
+from pullstream.modules.folds.fold import Fold
+from pullstream.modules.values.on_error import Handled, OnError, catches
 
 A = TypeVar("A")
 R = TypeVar("R")

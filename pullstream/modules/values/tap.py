@@ -8,10 +8,10 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Module, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
+from pullstream.modules.values.on_error import Handled, OnError, catches
 from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A", default=Any)

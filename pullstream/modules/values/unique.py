@@ -10,9 +10,9 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Key, Positive, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
+from pullstream.modules.values.on_error import Handled, OnError, catches
 
 A = TypeVar("A", default=Any)
 

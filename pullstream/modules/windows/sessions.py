@@ -18,11 +18,11 @@ from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
-from pullstream.engine.nested.on_error import OnError, catches
-from pullstream.engine.parts.accumulator import Accumulator, Table, Told
-from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
+from pullstream.modules.folds.accumulator import Accumulator, Table, Told
+from pullstream.modules.folds.fold import Fold, a_fold
+from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed

@@ -17,9 +17,9 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Key, Transformer, together
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import OnError
-from pullstream.engine.parts.accumulator import Accumulator
-from pullstream.engine.parts.fold import Fold, a_fold
+from pullstream.modules.folds.accumulator import Accumulator
+from pullstream.modules.folds.fold import Fold, a_fold
+from pullstream.modules.values.on_error import OnError
 from pullstream.modules.windows.grid import Grid, duration, of_one_kind
 from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed

@@ -8,11 +8,11 @@ from typing import Any, Generic
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
 from pullstream.logger import LOG
+from pullstream.modules.folds.accumulator import Accumulator, Table, Told
 from pullstream.timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 import trio
 
-from pullstream.engine.nested.carryover import FRESH, Carryover
-from pullstream.engine.nested.instalment import Instalment, InstalmentPlan, InstalmentRun, Work
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.rounds import begun, instrument
-from pullstream.engine.sidecar.ahead import Ahead
 from pullstream.errors import PullstreamError
+from pullstream.resuming.ahead import Ahead
+from pullstream.resuming.carryover import FRESH, Carryover
+from pullstream.resuming.instalment import Instalment, InstalmentPlan, InstalmentRun, Work
 
 
 class Instalments:

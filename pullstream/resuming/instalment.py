@@ -20,14 +20,11 @@ from typing_extensions import override
 from pullstream.blueprint import Module, Sink, Site
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.nested.carryover import FRESH, Carryover, changed
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.outbox import Remainder, timed
-from pullstream.engine.parts.resuming import drop_done, refuse_lost
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
-from pullstream.engine.sidecar.ahead import Ahead, TimeScale, Wish, passed
 from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
 from pullstream.engine.sidecar.explain import explain_stall
 from pullstream.engine.sidecar.keeping import Keeping
@@ -36,6 +33,9 @@ from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.resuming.ahead import Ahead, TimeScale, Wish, passed
+from pullstream.resuming.carryover import FRESH, Carryover, changed
+from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import Summary
 from pullstream.timely.order import minimal
 

@@ -6,8 +6,8 @@ from functools import reduce
 from itertools import islice, tee
 from typing import Any, TypeAlias, cast
 
-from pullstream.engine.parts.fold import LISTING, Fold, itself, one_more
 from pullstream.failures import caught
+from pullstream.modules.folds.fold import LISTING, Fold, itself, one_more
 
 Table: TypeAlias = dict[Hashable, Any]
 """The state of each key; without keys there is one, of None."""

@@ -15,10 +15,10 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Module, OneOf
 from pullstream.blueprint.parts import Into
-from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import blame
 from pullstream.failures import Caught, Failed, caught
+from pullstream.modules.values.side_branch import SideBranch
 
 A = TypeVar("A")
 

@@ -1,0 +1,1 @@
+"""Streams that are run in instalments: what is left of one is where the next begins."""
