@@ -139,6 +139,44 @@ def test_no_entry_stays_for_a_time(name, beside, kept):
     assert {what: size for what, size in looks[-1].items() if size > min(times / 2, 5 * 4096)} == {}
 
 
+class State:
+    """A fold's state that a weak reference can watch."""
+
+    count = 0
+
+
+def watched(states):
+    """A fold that counts, and whose states are in `states` as long as anything keeps them."""
+
+    def new():
+        states.add(state := State())
+        return state
+
+    def step(state, _):
+        state.count += 1
+        return state
+
+    return ps.Fold(new, step, lambda state: state.count)
+
+
+FOLDING = {
+    "reduce_by_time": ps.reduce_by_time,
+    "reduce_by_key": lambda fold: ps.reduce_by_key(fold, key=lambda n: n % 2),
+    "tumbling": lambda fold: ps.tumbling(1, fold),
+    "sessions": lambda fold: ps.sessions(0.5, fold),
+    "group_by": lambda fold: ps.group_by(lambda n: n % 2, ps.reduce_by_time(fold)),
+}
+
+
+@pytest.mark.parametrize("name", FOLDING)
+def test_no_state_stays_for_a_time(name):
+    """A fold drops the state of a time when it has emitted the result."""
+    states, looks, times = weakref.WeakSet(), [], 20_000
+    soak(FOLDING[name](watched(states)), times, lambda: looks.append(len(states)))
+    # States are kept for a few batches' times.
+    assert looks[-1] < times / 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
 @pytest.mark.parametrize("name", ["map", "count_by_key", "group_by a fold"])

@@ -101,3 +101,11 @@ def test_a_source_that_waits_is_asked_for_more_and_more():
     ps.run(ps.pipe(slow(), ps.drain()))
     assert asked[0] < 32
     assert max(asked) >= 1024
+
+
+def test_work_that_becomes_slow_is_given_less_again(counting, probe):
+    """A sink that has asked for hundreds of quick values asks for a few when each of them takes a millisecond."""
+    slow = ps.map(lambda n: doze() if n >= 2_000 else n)
+    ps.run(ps.pipe(counting(probe, 2_600), slow, ps.drain()), limit=256)
+    assert max(probe.asked) > 64
+    assert probe.asked[-1] <= 16

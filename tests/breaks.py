@@ -1,0 +1,228 @@
+"""Break the code in sixty places, one at a time, and see that the tests notice each.
+
+    python -m tests.breaks                  # all breaks, in temporary copies of this checkout
+    python -m tests.breaks hold-once -n 1   # some of them
+    python -m tests.breaks --list
+
+`breaks.toml` has the breaks. Run them before and after a change of the tests: what was found before must be found
+after. The exit code is 1 if a break was missed, or if one could not be tried.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Queue
+from shutil import copy2
+from time import monotonic
+
+import attrs
+from hypothesis import Phase, settings
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "tests/breaks.toml"
+
+BEGUN = "PULLSTREAM_BREAKS"
+"""The environment variable that names the file with the test that was begun last."""
+
+FAILED, TIMED_OUT = 1, -1
+"""The exit code of pytest when a test has failed, and the one here when it was stopped."""
+
+RUNNING: set["subprocess.Popen[bytes]"] = set()
+"""The pytests that run now; none of them hears Ctrl-C."""
+
+
+@attrs.frozen
+class Break:
+    """A change of the code that at least one test of some files must notice."""
+
+    name: str
+    file: str
+    find: str
+    put: str
+    breaks: str
+    tests: list[str]
+
+    def refused(self, root: Path) -> str:
+        """Say why the break cannot be tried in a checkout; nothing if it can."""
+        missing = [file for file in (self.file, *self.tests) if not (root / file).is_file()]
+        if missing:
+            return f"there is no {', '.join(missing)}"
+        count = (root / self.file).read_text(encoding="utf-8").count(self.find)
+        if count != 1:
+            return f"its text occurs {count} times in {self.file}, and must occur once:\n{self.find}"
+        return "" if self.find != self.put else "it changes nothing"
+
+
+@attrs.frozen
+class Outcome:
+    """The outcome of trying one break."""
+
+    name: str
+    word: str
+    seconds: float
+    detail: str
+
+    @property
+    def good(self) -> bool:
+        """Whether a test has noticed the break."""
+        return self.word in ("found", "found, hangs")
+
+    def row(self, width: int) -> str:
+        """Return the line of the table."""
+        return f"{self.name:{width}}  {self.word:12}  {self.seconds:5.1f}  {self.detail}"
+
+
+def pytest_configure() -> None:
+    """Let Hypothesis find the same examples every time, and not look for simpler ones."""
+    if BEGUN in os.environ:
+        settings.register_profile("breaks", phases=[Phase.explicit, Phase.generate], database=None)
+        settings.load_profile("breaks")
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Write down which test begins: pytest loads this file as a plugin while a break is tried."""
+    if BEGUN in os.environ:
+        Path(os.environ[BEGUN]).write_text(nodeid, encoding="utf-8")
+
+
+def load(table: Path = TABLE) -> list[Break]:
+    """Read the table."""
+    return [Break(name, **row) for name, row in tomllib.loads(table.read_text(encoding="utf-8")).items()]
+
+
+def copied(target: Path) -> Path:
+    """Copy the checkout as it stands, without the files that git ignores."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0"):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            copy2(ROOT / name, target / name)
+    return target
+
+
+@contextmanager
+def applied(each: Break, root: Path) -> Generator[None]:
+    """Apply a break to a copy for a while."""
+    path = root / each.file
+    whole, status = path.read_text(encoding="utf-8"), path.stat()
+    path.write_text(whole.replace(each.find, each.put), encoding="utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(whole, encoding="utf-8")
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        # Python takes a cached file for the source's by its size and the second in which that was written.
+        for cached in path.parent.glob(f"__pycache__/{path.stem}.*"):
+            cached.unlink()
+
+
+def tried(root: Path, tests: Sequence[str], limit: float) -> tuple[int, str, str]:
+    """Run tests up to the first failure: the exit code, the test that was begun last, and what pytest printed."""
+    begun = root.with_suffix(".begun")
+    begun.write_text("", encoding="utf-8")
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "tests.breaks", "--hypothesis-seed=0"]
+    environment = {**os.environ, "PYTHONPATH": str(root), BEGUN: str(begun)}
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *tests],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
+        RUNNING.add(process)
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            code = TIMED_OUT
+            end(process)
+        finally:
+            RUNNING.discard(process)
+        output.seek(0)
+        printed = output.read().decode(errors="replace")
+    return code, begun.read_text(encoding="utf-8"), printed
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Kill pytest and what it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def outcome(each: Break, root: Path, limit: float) -> Outcome:
+    """Try a break in a copy; a test counts only if it passes without the break."""
+    started = monotonic()
+    with applied(each, root):
+        code, test, printed = tried(root, each.tests, limit)
+    seconds = monotonic() - started
+    if code == 0:
+        return Outcome(each.name, "MISSED", seconds, f"by {' '.join(each.tests)}: {each.breaks}")
+    if code not in (FAILED, TIMED_OUT) or not test:
+        last = printed.strip().splitlines()[-1:]
+        return Outcome(each.name, "NOT TRIED", seconds, f"pytest ended with code {code}: {' '.join(last)}")
+    without, *_ = tried(root, [test], limit)
+    if without != 0:
+        return Outcome(each.name, "NOT TRIED", seconds, f"{test} fails without the break as well")
+    return Outcome(each.name, "found" if code == FAILED else "found, hangs", seconds, test)
+
+
+def main() -> int:
+    """Try the breaks that are asked for, or all."""
+    parser = argparse.ArgumentParser(prog="python -m tests.breaks", description="Break the code; tests must notice.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a break; by default all")
+    parser.add_argument("--list", action="store_true", help="list the breaks, and try none")
+    parser.add_argument("--limit", type=float, default=120, help="seconds for each break (default: 120)")
+    parser.add_argument("-n", dest="workers", type=int, default=2, help="breaks tried at once (default: 2)")
+    given = parser.parse_args()
+    breaks = {each.name: each for each in load()}
+    if unknown := set(given.names) - set(breaks):
+        parser.error(f"there is no break {', '.join(sorted(unknown))}: see --list")
+    chosen = [breaks[name] for name in given.names or breaks]
+    if refused := {each.name: reason for each in chosen if (reason := each.refused(ROOT))}:
+        for name, reason in refused.items():
+            print(f"{name}: {reason}", file=sys.stderr)
+        return 1
+    width = max(len(each.name) for each in chosen)
+    if given.list:
+        print("\n".join(f"{each.name:{width}}  {each.file}: {each.breaks}" for each in chosen))
+        return 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.workers) as workers:
+        copies = Queue[Path]()
+        for number in range(given.workers):
+            copies.put(copied(Path(folder) / f"copy-{number}"))
+
+        def one(each: Break) -> Outcome:
+            root = copies.get()
+            try:
+                found = outcome(each, root, given.limit)
+            finally:
+                copies.put(root)
+            print(found.row(width), flush=True)
+            return found
+
+        try:
+            outcomes = [*workers.map(one, chosen)]
+        except BaseException:
+            workers.shutdown(wait=False, cancel_futures=True)
+            for process in [*RUNNING]:
+                end(process)
+            raise
+    good = sum(found.good for found in outcomes)
+    print(f"{good} of {len(outcomes)} found, {sum(found.seconds for found in outcomes):.0f} s of tests")
+    return int(good < len(outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
