@@ -1,27 +1,30 @@
-"""Runs that survive being killed: `run(pipeline, journal=PATH)` goes on where the last run with that journal was.
+"""Runs that survive being killed: `run(pipeline, journal=PATH)` continues where the last run with that journal stopped.
 
-The journal holds, for every sink, what is complete at its output (its effects included), and what modules keep beyond
-a time, as of then. It is one file (`log`), to which a record is added whenever frontiers have moved.
+For every sink, the journal stores which times are complete at its output (including its effects). It also stores the
+state that modules keep beyond a time, as of those times. The journal is one file (`log`); a record is added whenever
+frontiers have moved.
 
-**The rule.** A time from which everything that can be reached at every sink is complete in the journal is *done*, and
-is dropped where it appears: where times begin (at sources, and at what gives times of its own: `stamp`,
-`stamp_epochs`), at the inputs of modules that have a memory, and at the sinks'. A source that does nothing about it
-reads again from the beginning, and its old times are dropped by the kernel. What else is in the run is computed again,
-from whole times, so it need not be saved; and a sink may be given a time that it had taken only a part of, or all of
-a moment before the run was killed: its effects are idempotent by time.
+**The rule.** A time is *done* when everything it can lead to, at every sink, is complete in the journal. Done times are
+dropped in three places: where times begin (at sources, and at modules that assign times: `stamp`, `stamp_epochs`), at
+the inputs of modules with a memory, and at the inputs of sinks. A source that ignores this rereads from the beginning,
+and the kernel drops its done times. Everything else in the run is recomputed from whole times and need not be saved. A
+sink may receive a time again that it had taken partly, or completely just before the kill. Its effects must therefore
+be idempotent by time.
 
-**For authors of sources.** `self.location.done(time)` (in a generator `ctx.done(time)`) says whether a time is done, in
-an earlier run: skip what it would take to read it. Nothing is done without a journal. What a source decided once and
-must decide alike again, before anything of it may be recorded (which file got which time), goes into
-`self.memory.ledger[key] = value`, which is saved with whatever is recorded next; what an offset or a length was as of a
-time goes into `self.memory.at(time)[key] = value`, and is given back as of what is done; what only the next run will
-want to know, and must not fill this one's memory, is written down with `self.memory.notes.add(time, entry)`.
-A source that takes on `Outside` may return, by `identity()`, what tells one state of the outside from another (files
-with their sizes): a run with a journal that was written over another one is refused; what it takes the ledger to tell,
-`unchanged()` tells, which is asked where all sinks below have come to their end, so that the source is not read. A
-source whose end means only that there is no more now says so by `for_now()`, and what is below it goes on in the next
-run.
+**For authors of sources.** `self.location.done(time)` (in a generator, `ctx.done(time)`) says whether a time was done
+in an earlier run; skip the work of reading it. Without a journal, no time is done. A source has three stores:
 
-**For authors of modules.** What is kept beyond the completion of a time goes into `self.memory` (`ctx.memory`), a
-dict with versions; see `Memory`.
+- `self.memory.ledger[key] = value` is for decisions that must be made once and kept (which file got which time). They
+  are saved with the next record.
+- `self.memory.at(time)[key] = value` is for state as of a time, such as an offset or a length. The next run gets the
+  values as of the done times.
+- `self.memory.notes.add(time, entry)` is for facts that only the next run needs. They do not occupy this run's memory.
+
+A source that implements `Outside` can identify its external data. `identity()` returns a value (such as files with
+their sizes); a run is refused if its journal was written with another value. `unchanged()` makes the checks that need
+the ledger. It is called when all sinks below have finished, so that the source is not read again. `for_now()` says that
+the source's end only means "no more data now"; the modules below it continue in the next run.
+
+**For authors of modules.** State that is kept beyond the completion of a time goes into `self.memory` (`ctx.memory`), a
+versioned dict; see `Memory`.
 """

@@ -1,9 +1,9 @@
-"""Functions, classes and methods, as values to compare: their code, and what they hold on to.
+"""Functions, classes and methods as comparable values: their code, and the values they refer to.
 
-A function is its code, its defaults and what it refers to: the variables around it, and of the global ones those that
-are functions, classes or cannot change, and the classes of other objects. What it keeps in objects and collections that
-are global is its own affair. Functions and classes of Python's own library and of this toolkit are known by their
-names, and so are those of other packages that are installed, where a function refers to them.
+A function is represented by its code, its defaults and the variables it refers to. All variables of enclosing functions
+count. Global variables count if they are functions, classes or immutable; of other global objects only the class
+counts. State in global objects and collections does not count. Functions and classes of Python's standard library and
+of this toolkit count by name only. So do those of other installed packages that a function refers to.
 """
 
 import sys
@@ -23,13 +23,13 @@ from pullstream.frames import OURS
 from pullstream.journal.code import canonical, global_names
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, bytearray, tuple, list, dict})
-"""Kinds of values that pickle as they are, but for what is in them."""
+"""Types of values that pickle as they are, except for their contents."""
 
 _FIXED: Final = (
     *(type(None), bool, int, float, complex, str, bytes, range, slice, type(...), Enum, Pattern, PurePath),
     *(date, time, timedelta, tzinfo, Decimal, Fraction, UUID, Blueprint),
 )
-"""Kinds of values that do not change: they are part of the program, wherever they are."""
+"""Types of immutable values: they are part of the program, wherever they are."""
 
 _SLOTS: Final = (
     *(types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType),
@@ -39,50 +39,50 @@ _SLOTS: Final = (
 _READING: Final = frozenset({"get", "index", "count", "copy", "keys", "values", "items", "isdisjoint", "issubset"}) | {
     *("issuperset", "__getitem__", "__contains__", "__len__", "__iter__", "__eq__", "__reversed__"),
 }
-"""Methods that leave collections as they are; collections that others fill are no part of a program."""
+"""Methods that do not change a collection. A collection that a method fills is not part of the program."""
 
 _MADE: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__"}) | {
     *("__static_attributes__", "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
     *("__orig_bases__", "__parameters__", "__abstractmethods__", "_abc_impl", "__attrs_attrs__", "__match_args__"),
 }
-"""Entries that Python, and libraries, put into a class of what is written elsewhere in it."""
+"""Class attributes that Python and libraries generate from other parts of the class."""
 
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
-"""Folders that hold packages of others."""
+"""Folders of installed packages."""
 
 
 class AnyLook(Protocol):
-    """A look at a value (`digest.Look`)."""
+    """The interface of an inspection (`digest.Look`)."""
 
     @property
     def names(self) -> bool:
-        """Whether functions and callable objects are known by their names alone."""
+        """Whether functions and callable objects count by name only."""
         ...
 
     @property
     def home(self) -> str | None:
-        """The package of the function that is looked at."""
+        """The package of the inspected function."""
         ...
 
     def digest(self, value: object, part: str) -> bytes:
-        """The digest of a value, which is called `part`."""
+        """Return the digest of a value. If it cannot be compared, add `part` to the unknown parts."""
         ...
 
-    def told(self, part: str, value: object) -> bytes:
-        """The same, of something that is named where it is another than before."""
+    def part_digest(self, part: str, value: object) -> bytes:
+        """Return the digest of a value and store it as a named part."""
         ...
 
     def held(self, value: object) -> Any:
-        """An object whose methods are called."""
+        """Return what represents an object whose methods are called."""
         ...
 
     def first_seen(self, value: object, part: str, describe: "Callable[[AnyLook], Any]", home: str | None) -> Any:
-        """The digest of an object when this process saw it first."""
+        """Return the digest of an object as first seen in this process."""
         ...
 
 
 def instead(value: Any, look: AnyLook) -> Any:
-    """The stand-in for a function, a class or a method where values are compared; None if it is none."""
+    """Return the stand-in for a function, a class or a method; None for any other value."""
     if isinstance(value, types.FunctionType):
         return "function", _name(value), _function(value, look)
     if isinstance(value, type):
@@ -102,15 +102,15 @@ def instead(value: Any, look: AnyLook) -> Any:
     if isinstance(value, property):
         return "property", value.fget, value.fset, value.fdel
     if callable(value) and isinstance(getattr(value, "__wrapped__", None), types.FunctionType):
-        # A cache around a function, say, in which there is whatever was asked.
+        # For example, a cache around a function, whose contents depend on earlier calls.
         return "around", type(cast("object", value)).__name__, cast("Any", value).__wrapped__
     return None
 
 
 def may_change(value: object, kind: type) -> bool:
-    """Whether an object is one of a user's class, which may keep something for itself."""
+    """Whether an object is an instance of a user's class and may therefore have changing state."""
     foreign = root(kind.__module__) in sys.stdlib_module_names | OURS
-    # From Python 3.12 on the offset of what has weak references is negative.
+    # From Python 3.12 on, the offset of types with weak references is negative.
     weak = getattr(kind, "__weakrefoffset__", 0) != 0
     return weak and not foreign and not isinstance(value, (*_FIXED, type, types.FunctionType, types.MethodType))
 
@@ -128,15 +128,15 @@ def _function(function: types.FunctionType, look: AnyLook) -> Any:
 def _described(function: types.FunctionType, look: AnyLook, home: str | None) -> Any:
     name = _name(function)
 
-    def told(named: Iterator[tuple[str, object]], how: str) -> dict[str, bytes]:
-        return {each: look.told(f"{each}, {how} {name}", value) for each, value in named}
+    def digests(named: Iterator[tuple[str, object]], how: str) -> dict[str, bytes]:
+        return {each: look.part_digest(f"{each} ({how} {name})", value) for each, value in named}
 
-    held = told(_closure(function), "which is referred to by")
-    defaults = told(_defaults(function), "a default of")
+    held = digests(_closure(function), "referred to by")
+    defaults = digests(_defaults(function), "a default of")
     if _is_foreign(function, home):
         return f"{function.__module__}.{function.__qualname__}", held, defaults
-    code = look.told(f"the code of {name}", function.__code__)
-    return code, held, defaults, told(_globals(function, look.home), "which is referred to by")
+    code = look.part_digest(f"the code of {name}", function.__code__)
+    return code, held, defaults, digests(_globals(function, look.home), "referred to by")
 
 
 def _closure(function: types.FunctionType) -> Iterator[tuple[str, object]]:
@@ -155,7 +155,7 @@ def _defaults(function: types.FunctionType) -> Iterator[tuple[str, object]]:
 
 
 def _globals(function: types.FunctionType, home: str | None) -> Iterator[tuple[str, object]]:
-    """The global variables that are part of the program."""
+    """Yield the global variables that are part of the program."""
     there = function.__globals__
     for name, *taken in dict.fromkeys(global_names(function.__code__)):
         if name not in there:
@@ -167,7 +167,7 @@ def _globals(function: types.FunctionType, home: str | None) -> Iterator[tuple[s
         if callable(value) or _is_fixed(value):
             yield named, value
         elif may_change(cast("object", value), kind := cast("type[object]", type(value))):
-            # What it keeps is its own affair; what its methods do is not.
+            # Its state does not count, but the code of its methods does.
             yield f"the class of {named}", kind
 
 
@@ -203,20 +203,20 @@ def _members(cls: type, look: AnyLook) -> Any:
     inside: Mapping[str, Any] = cast("Any", vars)(cls)
     members = {name: value for name, value in sorted(inside.items()) if name not in _MADE}
     return bases, {
-        name: look.told(f"{cls.__qualname__}.{name}", cast("object", value))
+        name: look.part_digest(f"{cls.__qualname__}.{name}", cast("object", value))
         for name, value in members.items()
         if _is_fixed(value) or _does(value, look.home)
     }
 
 
 def _does(value: object, home: str | None) -> bool:
-    """Whether a member of a class is called, or computes; what another package has put there is its own affair."""
+    """Whether a class member is code: callable, or a descriptor. Members of types from other packages do not count."""
     kind = type(value)
     known = root(kind.__module__) in sys.stdlib_module_names or not _is_foreign(kind, home)
     return known and (callable(value) or hasattr(kind, "__get__"))
 
 
-# ---- whose they are
+# ---- names and packages
 
 
 def _name(function: object) -> str:
@@ -224,12 +224,12 @@ def _name(function: object) -> str:
 
 
 def type_name(kind: type) -> str:
-    """The name that a class goes by."""
+    """Return the full name of a class."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def root(module: object) -> str:
-    """The package at the top of a module's name."""
+    """Return the top-level package of a module's name."""
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
@@ -238,7 +238,7 @@ def _home(value: Any) -> str:
 
 
 def _is_foreign(value: Any, home: str | None) -> bool:
-    """Whether something is not of the user's program, as seen from a package of it, if from one."""
+    """Whether something is outside the user's program; `home` is a package of the program, if known."""
     module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
     package = root(module)
     if package in sys.stdlib_module_names or package in OURS:

@@ -1,7 +1,7 @@
-"""A function's code, in values that are the same wherever in a file it is written.
+"""A function's code as values that do not depend on where in a file it is written.
 
-Lines, file names, comments and docstrings are left out, and so are instructions that do nothing, of which the compiler
-makes more or fewer as lines move. What is left depends on the minor version of Python (see `PYTHON`).
+Line numbers, file names, comments and docstrings are left out. So are instructions that do nothing, because their
+number changes when lines move. The rest depends on the minor version of Python (see `PYTHON`).
 """
 
 import dis
@@ -16,38 +16,38 @@ from typing import Any, Final
 PYTHON: Final = f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}" + (
     f" -{'O' * sys.flags.optimize}" if sys.flags.optimize else ""
 )
-"""Within which code can be compared: each minor version compiles to other instructions, and -O leaves some out."""
+"""Code can be compared only within one such version: minor versions use other instructions, and -O leaves some out."""
 
 _NOTHING: Final = frozenset({"NOP", "CACHE", "EXTENDED_ARG"})
 
 _JUMPS: Final = frozenset([*dis.hasjrel, *dis.hasjabs])
 
 _PAIRS: Final = re.compile(r"((?:LOAD|STORE)_FAST(?:_BORROW)?)_((?:LOAD|STORE)_FAST(?:_BORROW)?)")
-"""Two instructions in one, which Python 3.13 makes of those that stand in one line."""
+"""Two instructions in one: Python 3.13 combines instructions of the same line."""
 
 _DOCSTRING: Final = 0x4000000
-"""The flag by which Python 3.13 marks that there is a docstring."""
+"""The flag with which Python 3.13 marks code that has a docstring."""
 
 _NAMED: Final = frozenset([*dis.hasname, *dis.haslocal, *dis.hasfree])
 
 
 def canonical(code: CodeType) -> tuple[Any, ...]:
-    """The same for two codes that do the same in the same way, nested ones included."""
+    """Return a value that is equal for code objects with the same instructions, including nested ones."""
     steps = _steps(code)
     starts = [step.offset for step in steps]
 
     def index(offset: int) -> int:
-        """The number of the first step at an offset or behind it."""
+        """Return the index of the first instruction at or after an offset."""
         return bisect_left(starts, offset)
 
-    # Which steps are inside which `try`, and where its handler begins.
-    handled: list[Any] = vars(dis.Bytecode(code))["exception_entries"]  # no stub has it
+    # The range of each `try`, and the start of its handler.
+    handled: list[Any] = vars(dis.Bytecode(code))["exception_entries"]  # missing in the type stubs
     tries: list[Any] = [
         (index(each.start), index(each.end), index(each.target), each.depth, each.lasti) for each in handled
     ]
     count = code.co_argcount + code.co_kwonlyargcount
     arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_varnames[:count])
-    lines = [_told(step, index, code) for step in steps]
+    lines = [_comparable(step, index, code) for step in steps]
     return (code.co_name, arguments, code.co_flags & ~_DOCSTRING, code.co_freevars, lines, tries)
 
 
@@ -65,11 +65,11 @@ def _apart(step: dis.Instruction) -> Sequence[dis.Instruction]:
     ]
 
 
-def _told(step: dis.Instruction, index: Callable[[int], int], code: CodeType) -> tuple[Any, ...]:
+def _comparable(step: dis.Instruction, index: Callable[[int], int], code: CodeType) -> tuple[Any, ...]:
     if step.opcode in _JUMPS:
         return step.opname, index(step.argval)
     if step.opcode in dis.hasconst:
-        # Not what `dis` has found: of the names of a call's arguments it says nothing in Python 3.11 and 3.12.
+        # Not `step.argval`: in Python 3.11 and 3.12 it does not give the names of a call's keyword arguments.
         value: Any = code.co_consts[step.arg or 0]
         return step.opname, canonical(value) if isinstance(value, CodeType) else value
     if step.opcode in _NAMED:
@@ -78,7 +78,7 @@ def _told(step: dis.Instruction, index: Callable[[int], int], code: CodeType) ->
 
 
 def global_names(code: CodeType) -> Iterator[tuple[str, ...]]:
-    """The global names that a code reads, nested ones too; with what is taken of each, attribute by attribute."""
+    """Yield the global names that code reads, each with the attributes read from it; includes nested code."""
     steps = _steps(code)
     for number, step in enumerate(steps):
         if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:

@@ -1,7 +1,7 @@
-"""Digests of arguments, in a few bytes: the same in another process, and others for what does other things.
+"""Short digests of arguments: equal in every process, and different for arguments that do different things.
 
-Values are pickled into a digest, but for what pickles by its name, or not at all: functions are what their code does
-and what they hold on to (`callables`), and blueprints are their modules.
+Values are pickled into a digest, except those that pickle by name or not at all. Functions are represented by their
+code and the values they refer to (`callables`), and blueprints by their modules.
 """
 
 import copyreg
@@ -26,56 +26,56 @@ from pullstream.journal.callables import PLAIN, root, type_name
 SIZE: Final = 16
 
 ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
-"""The part of an object's text that its process gives it."""
+"""The part of an object's text that depends on the process."""
 
 MOST: Final = 50_000
-"""The most objects that are looked at of those that a module's functions hold on to."""
+"""The largest number of objects that are inspected among those a module's functions refer to."""
 
 _LIVE: Final = frozenset(
     {"trio", "asyncio", "threading", "_thread", "queue", "_queue", "multiprocessing", "logging"}
 ) | {
     *("weakref", "contextvars", "_contextvars"),
 }
-"""Modules of objects that belong to a process, not to a program: locks, queues, loggers; known by their kind."""
+"""Modules whose objects belong to a process, not to a program: locks, queues, loggers. Only their types count."""
 
 
 _BEGUN: Final[dict[type, str]] = {types.GeneratorType: "gi", types.AsyncGeneratorType: "ag", types.CoroutineType: "cr"}
-"""Calls of functions that are under way, or about to be."""
+"""Types of calls that are suspended or not yet started, with the prefixes of their attributes."""
 
 
 @attrs.frozen
 class Digested:
-    """A digest, and whatever of the object it cannot tell from others."""
+    """A digest of an object, with its parts."""
 
     digest: bytes
     parts: dict[str, str]
-    """Its parts that may be others in another version of it: a name for each, and how it looked."""
+    """The parts that may differ in another version of the object: the name and the text form of each."""
     unknown: tuple[str, ...]
-    """Its parts that cannot be told from others."""
+    """The parts that cannot be compared."""
 
 
 _seen: dict[tuple[int, str | None], tuple["weakref.ref[object]", Digested]] = {}
-"""Digests of functions, and of what they hold on to, when this process saw them first; kept while they are there."""
+"""Digests of functions and the objects they refer to, as first seen in this process; kept as long as the objects."""
 
 
 class Look:
-    """A look at what a module was given; with `names`, at functions and callable objects by their names alone."""
+    """An inspection of a module's arguments. With `names`, functions and callable objects count by name only."""
 
     def __init__(self, *, names: bool = False, home: str | None = None, outer: "Look | None" = None) -> None:
         self.names = names
         self.home = home
-        """The package of the function that is looked at: others that are installed are known by their names."""
+        """The package of the inspected function: members of other installed packages count by name only."""
         self.parts: dict[str, str] = {}
         self.unknown: list[str] = []
         self._inside: tuple[int, ...] = ()
         self._parted: dict[int, tuple[object, bytes]] = {} if outer is None else outer._parted  # noqa: SLF001
-        """Objects that functions hold on to, which may do so to each other, each looked at once."""
+        """Objects that functions refer to, each inspected once, because they may refer to each other."""
 
     def digest(self, value: object, part: str) -> bytes:
-        """The digest of a value, which is called `part` if it cannot be told from others."""
+        """Return the digest of a value. If it cannot be compared, add `part` to `unknown`."""
         try:
             with warnings.catch_warnings():
-                # That iterators of itertools' will not be pickled for ever is no trouble here.
+                # Ignore the deprecation of pickling itertools objects.
                 warnings.simplefilter("ignore")
                 return self._pickled(value)
         except Exception as exc:  # noqa: BLE001 - whatever a user's class raises, it cannot be compared
@@ -87,8 +87,8 @@ class Look:
         _Pickled(hashed, self).dump(value)
         return hashed.digest()[:SIZE]
 
-    def told(self, part: str, value: object) -> bytes:
-        """The same, of something that is named where it is another than before."""
+    def part_digest(self, part: str, value: object) -> bytes:
+        """Return the digest of a value and store it as a named part, so that a difference can name the part."""
         digest = self.digest(value, part)
         self.parts[part] = repr(value) if type(value) in {type(None), bool, int, float} else digest.hex()
         return digest
@@ -100,7 +100,7 @@ class Look:
     def first_seen(
         self, value: object, part: str, describe: "Callable[[callables.AnyLook], Any]", home: str | None
     ) -> Any:
-        """The digest of an object when this process saw it first: what it keeps is its own to change while it runs."""
+        """Return the digest of an object as first seen in this process: it may change its own state during a run."""
         if id(value) in self._inside:
             return "itself", part
         key = id(value), self.home
@@ -121,10 +121,10 @@ class Look:
         self.unknown += seen[1].unknown
         return seen[1].digest
 
-    # ---- what is not pickled as it is
+    # ---- values that are not pickled as they are
 
     def instead(self, value: Any) -> Any:
-        """The stand-in for a value; None if it is pickled."""
+        """Return the stand-in for a value; None if the value itself is pickled."""
         kind = cast("type[object]", type(value))
         if kind in {set, frozenset}:
             return kind.__name__, sorted(self._pickled(each) for each in value)
@@ -153,24 +153,24 @@ class Look:
             try:
                 value.__reduce_ex__(4)
             except TypeError:
-                # Such as a DataFrame's, which shows its columns.
+                # Such as a DataFrame, whose text shows its columns.
                 return "handle", type_name(kind), ADDRESS.sub("", repr(value))
         elif (self._inside or callable(value)) and callables.may_change(value, kind):
             return "held", self.held(value)
         return ("object", self._apart(value)) if self._inside else None
 
     def _apart(self, value: object) -> bytes:
-        """The digest of an object by itself; a pickler without a memo would be lost among objects with each other."""
+        """Return the digest of an object pickled separately: without a memo, reference cycles would never end."""
         known = self._parted.get(id(value))
         if known is None:
             if len(self._parted) > MOST:
-                raise RecursionError("it holds on to too much")
+                raise RecursionError("it refers to too many objects")
             self._parted[id(value)] = value, b"itself"
             known = self._parted[id(value)] = value, self._pickled(_state(value))
         return known[1]
 
     def held(self, value: object) -> Any:
-        """An object whose methods are called, or that a function refers to."""
+        """Return what represents an object whose methods are called, or that a function refers to."""
         kind = type(value)
         if not callables.may_change(value, kind):
             return value
@@ -179,25 +179,25 @@ class Look:
         return self.first_seen(value, type_name(kind), lambda _: _state(value), self.home)
 
     def module(self, module: Module) -> tuple[Any, ...]:
-        """A module of a blueprint: its name, and what it, and what makes it, was given."""
-        arguments = [self.told(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
-        options = [(name, self.told(f"{name}=", value)) for name, value in module.options]
+        """Return what represents a module of a blueprint: its name, its arguments and its maker."""
+        arguments = [self.part_digest(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
+        options = [(name, self.part_digest(f"{name}=", value)) for name, value in module.options]
         make = module.make.factory.opening if isinstance(module.make, Made) else module.make
         maker = cast("type[object]", type(make))
-        # An object of this toolkit's that makes it was given the same, and knows where.
+        # A maker of this toolkit has the same arguments, and also its place in the source file, which does not count.
         maker_name = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(make, module.name)
         return module.name, module.label, arguments, options, maker_name
 
 
 def _content(given: "OneShot[Any]") -> object:
-    """Of what can be read once: what an iterator will give; what comes from elsewhere has no content yet."""
+    """Return what represents an argument that can be read once: an iterator by its state, anything else by its type."""
     value: object = given.value
     kind: type = type(value)
     return cast("object", value) if isinstance(value, Iterator) or kind in _BEGUN else type_name(kind)
 
 
 def _state(value: object) -> Any:
-    """The class of an object, and what it is made of."""
+    """Return the class of an object and its state."""
     special = copyreg.dispatch_table.get(type(value))
     reduced: Any = value.__reduce_ex__(4) if special is None else special(value)
     if isinstance(reduced, str):
@@ -211,18 +211,18 @@ def _state(value: object) -> Any:
 
 
 class _Hashing:
-    """A file that is not kept."""
+    """A file that only hashes what is written to it."""
 
     def __init__(self, hashed: Any) -> None:
         self.write: Callable[[bytes], object] = hashed.update
 
 
 class _Pickled(pickle.Pickler):
-    """Pickles equal values to equal bytes, however often parts of them are shared."""
+    """A pickler that gives equal bytes for equal values, even if they share parts differently."""
 
     def __init__(self, hashed: Any, look: Look) -> None:
         super().__init__(_Hashing(hashed), 5)
-        # Without a memo, in which a value that comes twice is another thing than two equal ones.
+        # No memo: with one, a value that occurs twice would differ from two equal values.
         self.fast = True
         self._look = look
 

@@ -1,4 +1,4 @@
-"""Fingerprints, which tell one pipeline from another: its modules, and what they were given."""
+"""Fingerprints, which distinguish pipelines by their modules and the modules' arguments."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,29 +12,29 @@ from pullstream.blueprint import Blueprint, Module, OneShot, Site, shortened, sh
 from pullstream.journal.digest import ADDRESS, Look
 
 LONGEST: Final = 200
-"""The number of characters of an argument that are shown."""
+"""The number of parts of an argument that are shown."""
 
 
 @attrs.frozen
 class Line:
-    """A module of a pipeline."""
+    """The fingerprint of one module."""
 
     shown: str
     names: bytes
-    """The digest of it with functions by their names alone."""
+    """A digest in which functions are represented by their names only."""
     digest: bytes
     parts: dict[str, str]
     unknown: tuple[str, ...] = ()
-    """The parts that cannot be told from others."""
+    """The parts that cannot be compared with those of a later run."""
     site: Site | None = attrs.field(default=None, eq=False)
 
 
 Fingerprint = dict[str, Line]
-"""Every module of a pipeline by its place, also of those inside others."""
+"""Every module of a pipeline by its place, including modules inside others."""
 
 
 def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
-    """The fingerprint of a pipeline, the same in every process.
+    """Compute the fingerprint of a pipeline. It is the same in every process.
 
     >>> import pullstream as ps
     >>> for place, line in fingerprint(ps.pipe(ps.values("ab"), ps.map(str), ps.tee(ps.collect(), ps.drain()))).items():
@@ -60,29 +60,29 @@ def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
 
 
 def difference(before: Fingerprint, now: Fingerprint, *, names: bool = False) -> str:
-    """The difference of two pipelines, in words; empty if they are the same, or with `names` look the same."""
+    """Describe how two pipelines differ. The text is empty if they are the same or, with `names`, look the same."""
     said: dict[str, str] = {}
     for place in dict.fromkeys([*before, *now]):
         was, is_now = before.get(place), now.get(place)
         if was is None:
             said[place] = f"module {place}, {now[place].shown}, is new"
         elif is_now is None:
-            said[place] = f"module {place} was {was.shown}, and is gone"
+            said[place] = f"module {place} was {was.shown} and is gone"
         elif (was.names != is_now.names) if names else (was.digest != is_now.digest):
-            said[place] = _told(place, was, is_now)
-    # What is inside another module is told with its own place.
+            said[place] = _change(place, was, is_now)
+    # A change inside a nested module is described at that module's place, not also at the outer one's.
     texts = [text for place, text in said.items() if not any(other.startswith(f"{place}.") for other in said)]
     return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
-def _told(place: str, was: Line, now: Line) -> str:
+def _change(place: str, was: Line, now: Line) -> str:
     if was.shown != now.shown:
-        return f"module {place} was {was.shown}, and is {now.shown}"
+        return f"module {place} was {was.shown} and is now {now.shown}"
     parts = [_part(part, was.parts.get(part), now.parts.get(part)) for part in dict.fromkeys([*was.parts, *now.parts])]
-    # A part is another one where one of its own is, which says more.
+    # An argument differs because one of its own parts does; that part says more.
     texts = [part for part in parts if part and not part.startswith("its argument")] or [*filter(None, parts)]
     listed = ", ".join(texts[:3]) + (", and more" if len(texts) > 3 else "")
-    return f"module {place}, {now.shown}, looks the same, and is another: {listed or 'what makes it'}"
+    return f"module {place}, {now.shown}, looks the same but has changed: {listed or 'the class that makes it'}"
 
 
 def _part(part: str, was: str | None, now: str | None) -> str:
@@ -91,7 +91,7 @@ def _part(part: str, was: str | None, now: str | None) -> str:
     if was is None or now is None:
         return f"{part} is {'new' if was is None else 'gone'}"
     plain = all(re.fullmatch(r"[\w.+-]{1,20}", text) for text in (was, now))
-    return f"{part} was {was}, and is {now}" if plain else f"{part} has changed"
+    return f"{part} was {was} and is now {now}" if plain else f"{part} has changed"
 
 
 def _module(module: Module, inside: list[Blueprint]) -> str:
@@ -102,7 +102,7 @@ def _module(module: Module, inside: list[Blueprint]) -> str:
 
 
 def _shown(value: object, inside: list[Blueprint]) -> str:
-    """An argument as text, the same in every process; blueprints in it are listed on their own."""
+    """Show an argument as text that is the same in every process. Blueprints in it are added to `inside`."""
     if isinstance(value, Blueprint):
         inside.append(value)
         return "..."

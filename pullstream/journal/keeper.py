@@ -1,4 +1,4 @@
-"""Keeping a run's journal: what the last run left behind is given out, and what this one completes is recorded."""
+"""The journal during a run: restores the state of the last run and records what this run completes."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2
-"""At most this part of the time is spent on recording, unless somebody waits for it."""
+"""The largest share of the time that is spent on recording, unless a module waits for it."""
 
 R = TypeVar("R")
 
@@ -40,26 +40,26 @@ class Keeper(Keeping):
     def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Blueprint, run: Run) -> None:
         self._journal = Journal.of(journal)
         self.path = Path(self._journal.path)
-        # Looked at before anything is taken from it: a generator, say, is compared by what it will give.
+        # Computed before anything is read from the sources: a generator, for example, is compared by its state.
         self._program = Program.of(pipeline, self._journal.version)
         self._run = run
         self._store: Store
         self._cut: Cut
         self._frontiers: dict[Location, Frontiers] = {}
-        """Each sink's frontiers, those of earlier runs included, when they were last looked at."""
+        """Each sink's frontiers when last read, including those of earlier runs."""
         self._written: dict[Location, Frontiers] = {}
-        """The same, as it is in the journal."""
+        """The frontiers in the journal."""
         self._results: dict[Location, bytes] = {}
         self._results_written: dict[Location, bytes] = {}
-        """The same, as they are in the journal: a result may come after everything at its sink is complete."""
+        """The results in the journal: a result may come after everything at its sink is complete."""
         self._for_now: dict[Location, list[Location]] = {}
-        """Sinks, and the sources above them whose end is that of what there is now: a later run may have more."""
+        """Sinks, with the sources above them that end only for now: a later run may have more."""
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
         self._saved = Contents()
-        """Contents that earlier runs have saved, until the modules have taken theirs."""
+        """The contents saved by earlier runs; modules take their parts out of it."""
         self._memories: dict[Location, Memory] = {}
         self._about: dict[str, bytes] = {}
-        """Notes on the program, not yet in the journal: it is nobody's as long as nothing is completed in it."""
+        """Entries about the program, not yet written: a journal without completed times belongs to no program."""
         self._lock = trio.Lock()
         self._urgent = trio.Event()
         self._recorded = trio.Event()
@@ -67,17 +67,17 @@ class Keeper(Keeping):
         self._last: Record | None = None
         self.trouble: BaseException | None = None
         self.resumed_at: Sequence[Hashable] | None = None
-        """The least times that earlier runs had not completed at some sink; None if they left nothing to go on from."""
+        """The least times that earlier runs had not completed at some sink; None if there is nothing to resume."""
         self.resumed = False
-        """Whether an earlier run left something to go on from."""
+        """Whether this run resumes an earlier one."""
 
     # ---- the beginning
 
     async def begin(self) -> None:
-        """Open the journal and have the run, whose modules are in their places, go on from there.
+        """Open the journal and let the run, whose modules have been set up, resume from it.
 
         Raises:
-            JournalError: it is in use, damaged, or that of another pipeline or of other sources.
+            JournalError: the journal is in use or damaged, or belongs to another pipeline or other sources.
         """
         with trio.CancelScope(shield=True):
             self._store = await in_thread(Store, self.path, self._journal.key)
@@ -110,9 +110,9 @@ class Keeper(Keeping):
                 before = unpickled(recorded, self.path)
                 if before != identity:
                     raise JournalError(
-                        f"the journal {self.path} was written over another state of {source.location}: it was "
-                        f"{shortened(repr(before))}, and is {shortened(repr(identity))}. What was completed then may "
-                        f"not be what would come of it now: begin anew with another journal, or put back what it read"
+                        f"the journal {self.path} was written for another state of {source.location}: it was "
+                        f"{shortened(repr(before))} and is now {shortened(repr(identity))}. The completed results may "
+                        f"not match the new state: start over with another journal, or restore what the source read"
                     )
             elif identity is not None:
                 self._about[name] = pickled(identity, f"it tells what {source.location} reads")
@@ -142,7 +142,7 @@ class Keeper(Keeping):
             module.restore()
 
     async def _end_sources(self) -> None:
-        """Let sources end that nobody wants more of, if what they have been read for is still the same."""
+        """End the sources whose values all sinks have completed, and log whether their data is still the same."""
         sure = True
         for source in sorted(self._run.sources, key=lambda source: source.location.node):
             if self._cut.over(source.location):
@@ -150,13 +150,13 @@ class Keeper(Keeping):
                 sure = isinstance(module, Outside) and await module.unchanged() and sure
                 source.finish()
         if not self.was_finished:
-            LOG.info("going on with the journal %s", self.path)
+            LOG.info("resuming with the journal %s", self.path)
         elif sure:
-            LOG.info("%s is the journal of a run that came to its end: its result is given again", self.path)
+            LOG.info("%s is the journal of a finished run: returning its result again", self.path)
         else:
             LOG.warning(
-                "%s is the journal of a run that came to its end: nothing is read, and its result is given again. What "
-                "has come since is for a run with another journal",
+                "%s is the journal of a finished run: returning its result again, without reading anything. To process "
+                "data that has arrived since, start a run with another journal",
                 self.path,
             )
 
@@ -164,11 +164,11 @@ class Keeper(Keeping):
 
     @property
     def was_finished(self) -> bool:
-        """Whether an earlier run came to the end, so that nothing is left to do."""
+        """Whether an earlier run finished, so that nothing is left to do."""
         return bool(self._finished) and len(self._finished) == len(self._frontiers)
 
     def done(self, location: Location, time: Hashable) -> bool:
-        """Whether everything that comes of a time at a module's output was complete; of a sink, whether it was."""
+        """Whether everything that follows from a time at a module's output was complete; for a sink, only the time."""
         return (
             self._cut.input_done(location, time)
             if location in self._frontiers
@@ -176,7 +176,7 @@ class Keeper(Keeping):
         )
 
     def memory(self, location: Location) -> Memory:
-        """A module's memory, as of what is done."""
+        """The memory of a module, restored as of the done times."""
         memory = self._memories.get(location)
         if memory is None:
             memory = self._memories[location] = Memory(location, saves=True)
@@ -191,26 +191,26 @@ class Keeper(Keeping):
         return memory
 
     def finished(self, location: Location) -> bool | None:
-        """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""
+        """Whether a sink finished because its stream was exhausted; None if it did not finish in an earlier run."""
         return self._finished[location][0] if location in self._finished else None
 
     def result(self, location: Location) -> Any:
-        """The result of a sink that came to its end in an earlier run.
+        """The result of a sink that finished in an earlier run.
 
         Raises:
-            JournalError: that could not be kept.
+            JournalError: the result could not be stored.
         """
         result = self._finished[location][1]
         if result is None:
             raise JournalError(
-                f"{location}, came to its end in an earlier run with the journal {self.path}, and there is nothing "
-                f"left to do; but its result could not be kept, because it cannot be pickled. To do it all again, "
-                f"begin anew with another journal"
+                f"{location}, finished in an earlier run with the journal {self.path}, so there is nothing left to do. "
+                f"Its result could not be stored, because it cannot be pickled. To run everything again, start over "
+                f"with another journal"
             )
         return unpickled(result, self.path)
 
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
-        """A sink has come to its end, and all it did is done."""
+        """Note that a sink has finished, with all its effects complete."""
         if any(source.ending is Ending.COMPLETE for source in self._for_now.get(location, ())):
             return
         try:
@@ -222,7 +222,7 @@ class Keeper(Keeping):
     # ---- recording
 
     async def keep(self) -> None:
-        """Record what is complete, whenever something more is; runs beside the pipeline."""
+        """Record what is complete whenever frontiers move. This runs as a task during the pipeline."""
         LOOKS_ON.set(True)
         sidecar = self._run.scope.sidecar
         while True:
@@ -235,7 +235,7 @@ class Keeper(Keeping):
             await sidecar.moved(sidecar.sinks, before)
 
     async def record(self) -> None:
-        """Record what is complete by now, if it is more than before; on the disk when this returns."""
+        """Record what is complete now, if it is more than before. It is on the disk when this returns."""
         async with self._lock:
             if self._over or self.trouble is not None:
                 return
@@ -247,7 +247,7 @@ class Keeper(Keeping):
                         await in_thread(self._store.write, record)
                     self._about = {}
             except Exception as exc:
-                # What memories gave away for it is in no journal: nothing after it may be recorded.
+                # The changes taken from the memories are lost with this record, so no later one may be written.
                 self.trouble = exc
                 raise
             self._written, self._results_written = frontiers, results
@@ -292,34 +292,34 @@ class Keeper(Keeping):
         return Record(sinks, memory, ledger, self._about, notes)
 
     async def until_recorded(self, location: Location, time: Hashable) -> None:
-        """Wait until the journal says that everything that comes of a time at a module's output is complete."""
+        """Wait until the journal has everything that follows from a time at a module's output as complete."""
         while not Cut(self._run.scope.sidecar.consequences, self._written).output_done(location, time):
             if self.trouble is not None:
                 raise self.trouble
             if self._over:
-                raise JournalError(f"what {time!r} at {location} leads to was not recorded: the run is being ended")
+                raise JournalError(f"the effects of {time!r} at {location}, were not recorded: the run is ending")
             self._urgent.set()
             await self._recorded.wait()
 
     def stop(self) -> None:
-        """Sources are about to end in the middle of a time, which will look complete: record nothing from now on."""
+        """Stop recording: sources are about to end in the middle of a time, which will look complete."""
         if not self._over:
             self._over = True
             self._recorded.set()
             try:
-                # There is no way to tell later what was complete and what was cut short.
+                # Later, complete times and cut-off times look the same.
                 self._last = self._record(self._look())
-            except Exception as exc:  # noqa: BLE001 - raised at the end, which sources are about to come to
+            except Exception as exc:  # noqa: BLE001 - raised by `end`, which follows soon
                 self.trouble = exc
 
     async def end(self) -> None:
-        """The run is over: record what it has completed, and let go of the journal."""
+        """End the run: record what it has completed and close the journal."""
         with trio.CancelScope(shield=True):
             try:
                 if self.trouble is None:
                     await self.record()
                 if isinstance(self.trouble, Exception):
-                    # Also where the sinks came to their end just when it was found.
+                    # Also raised if the sinks finished just when the error was found.
                     raise self.trouble
                 if self.trouble is None and self._last:
                     await in_thread(self._store.write, self._last)
@@ -329,15 +329,15 @@ class Keeper(Keeping):
                 self._store.close()
 
     def close(self) -> None:
-        """Let go of the journal, if its run never came to an end."""
+        """Close the journal of a run that did not reach `end`."""
         self._over = True
         self._recorded.set()
         self._store.close()
 
 
 async def in_thread(function: Callable[..., R], *given: Any) -> R:
-    """Do something that waits for the disk.
+    """Call a function that waits for the disk, in a thread.
 
-    Not by one of the threads that trio allows by default: where calls hang in all of them, a run must still end.
+    The thread does not count towards trio's default limit: a run must end even if calls hang in all of those threads.
     """
     return await trio.to_thread.run_sync(function, *given, limiter=trio.CapacityLimiter(1))

@@ -1,12 +1,12 @@
-"""The journal's file: a header and records, each checked, in a file that one run at a time has.
+"""The journal's file: a header and records, each with a digest. Only one run at a time can open it.
 
     header   magic, format, whether keyed, identity · checksum · digest
     record   length, number · checksum · payload · digest
 
-A digest is SHA-256 over the digest before it and all of the record so far: a record that is changed, lost, doubled, out
-of its place or another journal's is found. With a secret it is an HMAC, and whoever does not know the secret can make
-no record. What may be missing is the end: a process killed while it writes leaves a record that is cut short, a
-machine that loses its power one that ends in zeros. It was never said to be written, and the next run removes it.
+A digest is SHA-256 over the digest before it and the record up to here. It reveals a record that was changed, lost,
+duplicated, moved or taken from another journal. With a secret it is an HMAC, and nobody can make a record without the
+secret. Only the end may be missing: a process killed while writing leaves a truncated record, and a power failure may
+leave one that ends in zeros. Such a record was never confirmed as written, and the next run removes it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from typing_extensions import Buffer
 from pullstream.errors import JournalError
 
 FORMAT: Final = 3
-"""1 was a SQLite database; 2 held what modules keep in other shapes."""
+"""Format 1 was a SQLite database. Format 2 stored the state of modules differently."""
 
 MAGIC: Final = b"\x89pullstream\r\n\x1a\n\0"
 
@@ -37,18 +37,18 @@ _FRAME: Final = struct.Struct(">QQ")
 _CHECK: Final = struct.Struct(">I")
 _DIGEST: Final = 32
 _SECTOR: Final = 512
-"""Disks write so many bytes at once, or a multiple of it."""
+"""The number of bytes that a disk writes at once, or a divisor of it."""
 
 HEADER: Final = _HEAD.size + _CHECK.size + _DIGEST
 
-_ANEW: Final = "Restore a copy of it, or begin anew with another journal"
-_ANOTHER: Final = "Give a journal a path of its own"
+_RESTORE: Final = "Restore a copy of it, or start over with another journal"
+_OWN_PATH: Final = "Give the journal a path of its own"
 
 _open: "weakref.WeakSet[Log]" = weakref.WeakSet()
 
 
 class Log:
-    """An open journal's file, locked. It is used by one thread at a time, whichever."""
+    """The open, locked file of a journal. Any thread may use it, but only one at a time."""
 
     def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
@@ -70,7 +70,7 @@ class Log:
     # ---- opening
 
     def _take(self) -> bool:
-        """Open the file, make sure whose it is, and lock it; not if another run has just put one in its place."""
+        """Open the file, check its owner and lock it. Return False if another run has just replaced the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.is_symlink():
             raise JournalError(f"the journal {self.path} is a link: give the path of the file itself")
@@ -87,20 +87,21 @@ class Log:
         return False
 
     def _check_owner(self, status: os.stat_result) -> None:
-        """Refuse what somebody else could have written: reading a journal runs what it says."""
+        """Refuse a file that another user could have written: reading a journal can execute code in it (pickle)."""
         if not stat.S_ISREG(status.st_mode):
-            raise JournalError(f"{self.path} is no journal: it is no regular file. {_ANOTHER}")
+            raise JournalError(f"{self.path} is not a journal: it is not a regular file. {_OWN_PATH}")
         if os.name != "posix":
             return
         if status.st_uid != os.geteuid():
             raise JournalError(
-                f"the journal {self.path} belongs to another user (number {status.st_uid}): reading a journal runs "
-                f"what it says, so it is read by its owner only. {_ANOTHER}"
+                f"the journal {self.path} belongs to another user (number {status.st_uid}): reading a journal can "
+                f"execute code in it, so only its owner may read it. {_OWN_PATH}"
             )
         if status.st_mode & 0o022:
             raise JournalError(
-                f"the journal {self.path} can be written to by others than its owner: reading a journal runs what it "
-                f"says. If nobody has, say chmod 600; or begin anew with another journal"
+                f"the journal {self.path} can be written to by users other than its owner: reading a journal can "
+                f"execute code in it. If no one else has written to it, run chmod 600 on it; otherwise start over with "
+                f"another journal"
             )
 
     def _begin(self) -> None:
@@ -111,7 +112,7 @@ class Log:
             sync_folder(self.path.parent)
         else:
             self._check_header(_pread(self._file, HEADER, 0), size)
-            # Where it ends is known when it has been read.
+            # The end is known only after reading all records.
             self._end = -1
         self._digest = self._first
         self._number = 0
@@ -130,11 +131,11 @@ class Log:
             kind, format = header[68:72] if len(header) > 71 else _pread(self._file, 4, 68), 1
             if kind == b"pstr":
                 raise self._other_format(format)
-            raise JournalError(f"{path} is no journal: it is a SQLite database of something else. {_ANOTHER}")
+            raise JournalError(f"{path} is not a journal: it is some other SQLite database. {_OWN_PATH}")
         if not header.startswith(MAGIC[: len(header)]) or size < len(MAGIC):
-            raise JournalError(f"{path} is no journal: it is a file of another kind. {_ANOTHER}")
+            raise JournalError(f"{path} is not a journal: it is a file of another kind. {_OWN_PATH}")
         if size < HEADER:
-            raise self.damaged(size, f"it is cut short: its header has {HEADER} bytes")
+            raise self.damaged(size, f"it is truncated: its header should have {HEADER} bytes")
         self._head, self._first = header[:-_DIGEST], header[-_DIGEST:]
         head, (check,) = self._head[: _HEAD.size], _CHECK.unpack(self._head[_HEAD.size :])
         if check != zlib.crc32(head):
@@ -143,29 +144,31 @@ class Log:
         if format != FORMAT:
             raise self._other_format(format)
         if keyed and self._secret is None:
-            raise JournalError(f"the journal {path} was written with a secret: Journal({path.name!r}, secret=...)")
+            raise JournalError(
+                f"the journal {path} was written with a secret: open it with Journal({path.name!r}, secret=...)"
+            )
         if not keyed and self._secret is not None:
             raise JournalError(
-                f"the journal {path} was written without a secret, so that anybody may have written it: open it "
-                f"without one, or begin anew with another journal"
+                f"the journal {path} was written without a secret, so anyone may have written it: open it without a "
+                f"secret, or start over with another journal"
             )
         if not hmac.compare_digest(self._first, self._digested(self._head)):
             why = "it was written with another secret, or is damaged" if keyed else "its header is damaged"
-            raise JournalError(f"the journal {path} cannot be read: {why}. {_ANEW}")
+            raise JournalError(f"the journal {path} cannot be read: {why}. {_RESTORE}")
 
     def _other_format(self, format: int) -> JournalError:
         return JournalError(
-            f"the journal {self.path} is written in format {format}, and this is format {FORMAT}: finish it with the "
-            f"version of pullstream that began it, or begin anew with another journal"
+            f"the journal {self.path} is written in format {format}, but this version of pullstream uses format "
+            f"{FORMAT}: finish the run with the version that began it, or start over with another journal"
         )
 
     # ---- reading
 
     def records(self) -> Iterator[bytes]:
-        """The payloads of all records, from the first; a record that is not whole, at the end, is cut off.
+        """Yield the payloads of all records, then cut off an incomplete record at the end.
 
         Raises:
-            JournalError: it is damaged.
+            JournalError: the file is damaged.
         """
         size = os.fstat(self._file).st_size
         at, number, digest = HEADER, 0, self._first
@@ -173,11 +176,11 @@ class Log:
             payload = self._payload(at, size, number)
             if payload is None:
                 break
-            frame, data, told = payload
+            frame, data, stored = payload
             digest = self._digested(digest, frame, data)
-            if not hmac.compare_digest(told, digest):
+            if not hmac.compare_digest(stored, digest):
                 last = at + len(frame) + len(data) + _DIGEST == size
-                if last and (not any(told) or self._unwritten(at, size, size)):
+                if last and (not any(stored) or self._unwritten(at, size, size)):
                     break
                 raise self.damaged(at, f"record {number} is not what was written, or not in its place")
             yield data
@@ -191,26 +194,26 @@ class Log:
         self._end = at
 
     def _payload(self, at: int, size: int, number: int) -> tuple[bytes, bytes, bytes] | None:
-        """The parts of a record: its beginning, its content and its digest; None if it is not whole."""
+        """The parts of a record: its frame, its payload and its digest; None if it is incomplete."""
         frame = _pread(self._file, _FRAME.size + _CHECK.size, at)
         if len(frame) < _FRAME.size + _CHECK.size:
             return None
         if not any(frame) and self._zeros(at, size):
             return None
-        length, digest = _FRAME.unpack(frame[: _FRAME.size])
+        length, stored = _FRAME.unpack(frame[: _FRAME.size])
         if _CHECK.unpack(frame[_FRAME.size :])[0] != zlib.crc32(frame[: _FRAME.size]):
             if self._unwritten(at, at + len(frame), size):
                 return None
-            raise self.damaged(at, f"the checksum of record {number}'s beginning is wrong")
-        if digest != number:
-            raise self.damaged(at, f"there is record {digest} in the place of record {number}")
+            raise self.damaged(at, f"the checksum of record {number}'s frame is wrong")
+        if stored != number:
+            raise self.damaged(at, f"record {stored} is in the place of record {number}")
         if at + len(frame) + length + _DIGEST > size:
             return None
         data = _pread(self._file, length, at + len(frame))
         return frame, data, _pread(self._file, _DIGEST, at + len(frame) + length)
 
     def _unwritten(self, at: int, end: int, size: int) -> bool:
-        """Whether there are only zeros from a place on, behind `at` and before `end`, where a disk's sector begins."""
+        """Whether the file has only zeros from the last sector boundary that lies after `at` and before `end`."""
         sector = end - 1 - (end - 1) % _SECTOR
         return sector > at and self._zeros(sector, size)
 
@@ -221,14 +224,14 @@ class Log:
 
     @property
     def size(self) -> int:
-        """The number of its bytes."""
+        """The size of the file in bytes."""
         return self._end
 
     def append(self, payload: bytes) -> None:
         """Write a record; it is on the disk when this returns.
 
         Raises:
-            OSError: it could not be written, and nothing can be any more.
+            OSError: the record could not be written. Later calls fail, too.
         """
         if self._failed:
             raise OSError("an earlier record could not be written")
@@ -246,10 +249,10 @@ class Log:
         self._digest = digest
 
     def replace(self, payloads: Iterable[bytes]) -> None:
-        """Put other records in place of all that are there, at once: a new file takes the old one's name.
+        """Replace all records atomically: write a new file, then rename it to the old one's name.
 
         Raises:
-            OSError: it could not be written; the old one is as it was.
+            OSError: the new file could not be written; the old one is unchanged.
         """
         new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.part")
         file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | _flag("O_NOFOLLOW") | _flag("O_BINARY"), 0o600)
@@ -273,7 +276,7 @@ class Log:
         sync_folder(self.path.parent)
 
     def tidy(self) -> None:
-        """Remove what runs have left that were killed while they replaced it; nothing that is not this journal's."""
+        """Remove partial files from runs that were killed in `replace`, but only if they belong to this journal."""
         for left in self.path.parent.glob(f".{_literal(self.path.name)}.*.part"):
             with suppress(OSError):
                 file = os.open(left, os.O_RDONLY | _flag("O_NOFOLLOW") | _flag("O_NONBLOCK"))
@@ -299,30 +302,29 @@ class Log:
     # ---- the end
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release the lock."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
 
     def trouble(self, exc: OSError) -> JournalError:
-        """The error about a file that cannot be used."""
+        """Make the error for a file that cannot be used."""
         if isinstance(exc, BlockingIOError):
             return JournalError(
-                f"the journal {self.path} is in use: another run goes on with it. Two runs with one journal would do "
-                f"everything twice; wait for it to end, or give each a journal of its own"
+                f"the journal {self.path} is in use by another run. Two runs with one journal would do everything "
+                f"twice: wait for the other run to end, or give each run its own journal"
             )
         return JournalError(
-            f"the journal {self.path} cannot be used ({exc}): give the path of a file that can be written to, in a "
-            f"folder that can"
+            f"the journal {self.path} cannot be used ({exc}): give the path of a writable file in a writable folder"
         )
 
     def damaged(self, at: int, what: str) -> JournalError:
-        """The error about a file that is not as it was written."""
-        return JournalError(f"the journal {self.path} is damaged at byte {at}: {what}. {_ANEW}")
+        """Make the error for a damaged file."""
+        return JournalError(f"the journal {self.path} is damaged at byte {at}: {what}. {_RESTORE}")
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where a system can."""
+    """Wait until the names in a folder are on the disk, if the system supports this."""
     if os.name == "posix":
         file = os.open(folder, os.O_RDONLY)
         try:
@@ -344,19 +346,19 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _lock(file: int) -> None:
-    """Lock a file until it is closed, or raise BlockingIOError; without flock (Windows) nobody is kept out."""
+    """Lock a file until it is closed, or raise BlockingIOError. Without flock (on Windows), this does nothing."""
     if os.name == "posix":
         fcntl: Any = import_module("fcntl")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _literal(name: str) -> str:
-    """A pattern that matches a name alone."""
+    """Escape a name for a glob pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def _pread(file: int, size: int, at: int) -> bytes:
-    """Read `size` bytes, or as many as there are."""
+    """Read up to `size` bytes."""
     os.lseek(file, at, os.SEEK_SET)
     parts: list[bytes] = []
     while size > 0 and (part := os.read(file, min(size, 1 << 30))):
@@ -376,7 +378,7 @@ _sync: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
 
 
 def _forked() -> None:
-    """A child that is forked has no part in the run, and would keep the lock when its parent has been killed."""
+    """Close all journals in a forked child: it takes no part in the run, and would keep the lock if its parent died."""
     for log in list(_open):
         log.close()
 

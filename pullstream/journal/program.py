@@ -1,4 +1,4 @@
-"""Programs, as journals know them, and which may go on with a journal."""
+"""Programs as stored in journals, and the check whether a program may continue with a journal."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,28 +10,28 @@ from pullstream.errors import JournalError
 from pullstream.journal.code import PYTHON
 from pullstream.journal.fingerprint import Line, difference, fingerprint
 
-_OTHERWISE = "Run the one it belongs to, or begin anew with another journal"
+_OTHERWISE = "Run the one it belongs to, or start over with another journal"
 
 
 @attrs.frozen
 class Program:
-    """A pipeline as it is in one version of a program."""
+    """A pipeline in one version of a program."""
 
     lines: Mapping[str, Line]
     python: str
     version: str | None
-    """The user's word for it, with which its functions are not compared."""
+    """The version that the user gives, if any. Functions are then not compared."""
 
     @classmethod
     def of(cls, pipeline: Blueprint, version: str | None) -> "Program":
-        """The program of a pipeline that is about to run."""
+        """Make the program of a pipeline that is about to run."""
         return cls(fingerprint(pipeline), PYTHON, version)
 
     def check(self, before: "Program | None", path: Path) -> None:
-        """Refuse to go on with a journal that another program has written; `before` is None if none has.
+        """Refuse to continue with a journal that another program has written; `before` is None for a new journal.
 
         Raises:
-            JournalError: it is another one, or nobody can tell.
+            JournalError: the programs differ, or cannot be compared.
         """
         if self.version is None:
             self._check_known(path)
@@ -39,7 +39,7 @@ class Program:
             return
         if self.version is not None and before.version not in {None, self.version}:
             raise JournalError(
-                f"the journal {path} was written by version {before.version!r} of the program, and this is version "
+                f"the journal {path} was written by version {before.version!r} of the program, but this is version "
                 f"{self.version!r}. {_OTHERWISE}"
             )
         by_name = self.version is not None or before.python != self.python
@@ -48,14 +48,14 @@ class Program:
             raise JournalError(f"the journal {path} belongs to another pipeline: {different}. {_OTHERWISE}")
         if different:
             raise JournalError(
-                f"the journal {path} belongs to another pipeline: {different}. {_OTHERWISE}; or, if what has been "
-                f"completed is right all the same, say so: {_said(path)}"
+                f"the journal {path} belongs to another pipeline: {different}. {_OTHERWISE}. If the completed results "
+                f"are still right, give the program a version: {_with_version(path)}"
             )
         if self.version is None and by_name:
             raise JournalError(
-                f"the journal {path} was written under {before.python}, and this is {self.python}: nobody can tell "
-                f"whether functions are the same under both. Finish it with the other, begin anew with another "
-                f"journal or, if they are, say so: {_said(path)}"
+                f"the journal {path} was written under {before.python}, but this is {self.python}: functions cannot be "
+                f"compared between the two. Finish the run under {before.python}, or start over with another journal. "
+                f"If the functions are the same, give the program a version: {_with_version(path)}"
             )
 
     def _difference(self, before: "Program", *, names: bool) -> str:
@@ -65,16 +65,16 @@ class Program:
         for place, line in self.lines.items():
             if line.unknown and not any(other.startswith(f"{place}.") for other in self.lines):
                 raise JournalError(
-                    f"module {place}, {line.shown}, composed at {line.site}, was given what cannot be told from other "
-                    f"things of its kind in a later run: {', '.join(line.unknown[:3])}. So nobody could say whether "
-                    f"that run goes on with the journal {path} as the same program: say which version of it this is, "
-                    f"{_said(path)}, and another one whenever it does other things"
+                    f"module {place}, {line.shown}, composed at {line.site}, has arguments that a later run cannot "
+                    f"compare: {', '.join(line.unknown[:3])}. That run could not know whether it continues the journal "
+                    f"{path} as the same program. Give the program a version, {_with_version(path)}, and change the "
+                    f"version whenever the program changes"
                 )
 
     def kept(self) -> "Program":
-        """The lines that a journal keeps of it: where it is written is no part of it."""
+        """The program as a journal stores it, without the places in source files."""
         return attrs.evolve(self, lines={place: attrs.evolve(line, site=None) for place, line in self.lines.items()})
 
 
-def _said(path: Path) -> str:
+def _with_version(path: Path) -> str:
     return f"journal=Journal({path.name!r}, version=...)"

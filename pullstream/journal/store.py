@@ -1,7 +1,7 @@
-"""Contents of a journal, and how they become records of its file.
+"""The contents of a journal, and their representation as records of its file.
 
-A record says what has changed since the one before. When the changes have outgrown what holds by `SLACK` times, the
-file is written anew with what holds: so it has at most that many times the size, or `SMALL`.
+A record has the changes since the one before. When the file is larger than `SLACK` times its current contents, it is
+rewritten with only those. The file is therefore never larger than that, or than `SMALL`.
 """
 
 import pickle
@@ -21,21 +21,20 @@ SLACK: Final = 4
 SMALL: Final = 1 << 20
 
 CHUNK: Final = 1 << 16
-"""About so many bytes of notes are one record when a file is written anew."""
+"""The approximate size in bytes of a record of notes when a file is rewritten."""
 
 
 @attrs.frozen
 class Journal:
-    """A journal of which more is to be said than its path: `run(pipeline, journal=Journal(path, version="2"))`.
+    """A journal with options: `run(pipeline, journal=Journal(path, version="2"))`.
 
-    `version` is what you say of the program, in place of the comparison of its functions: with the same version a run
-    goes on, however the functions have changed meanwhile; with another one it is refused. Say it where functions
-    hold on to what cannot be compared (connections, locks), or where one has been mended, and what it completed was
-    right. What a journal has not been told yet it is told by the next run that completes a time.
+    `version` replaces the comparison of the program's functions. With the same version, a run continues even if the
+    functions have changed; with another version it is refused. Use it when functions refer to objects that cannot be
+    compared (connections, locks), or when you have fixed a function and the completed results are still right. You may
+    add a version to an existing journal: the next run that completes a time stores it.
 
-    `secret`, bytes or text, makes the digests of the file's records keyed ones (HMAC), so that nothing is read from it
-    that was not written by somebody who knows the secret. It keeps nobody from reading it, or from putting back an
-    older state of it.
+    `secret`, bytes or text, signs the records of the file (HMAC). Only records written with the secret are then read.
+    It does not keep anyone from reading the file, or from restoring an older state of it.
 
     >>> import pullstream as ps
     >>> ps.Journal("night.journal", version="2")
@@ -48,11 +47,11 @@ class Journal:
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.path, (str, PathLike)) or isinstance(fspath(self.path), bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"journal= is the path of a file, or a Journal, and got {self.path!r}")
+            raise CompositionError(f"journal= must be the path of a file or a Journal, and got {self.path!r}")
         if not (self.version is None or isinstance(self.version, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"Journal(version=...) is text, such as '2', and got {self.version!r}")
+            raise CompositionError(f"Journal(version=...) must be text, such as '2', and got {self.version!r}")
         if self.secret is not None and (not isinstance(self.secret, (str, bytes)) or not self.secret):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError("Journal(secret=...) is text or bytes, and not empty")
+            raise CompositionError("Journal(secret=...) must be text or bytes, and not empty")
 
     def __repr__(self) -> str:
         version = "" if self.version is None else f", version={self.version!r}"
@@ -60,26 +59,26 @@ class Journal:
 
     @classmethod
     def of(cls, given: "str | PathLike[str] | Journal") -> "Journal":
-        """The journal that was given as `journal=`.
+        """Return the journal that was given as `journal=`.
 
         Raises:
-            CompositionError: it is none.
+            CompositionError: it is neither a path nor a journal.
         """
         return given if isinstance(given, Journal) else cls(given)
 
     @property
     def key(self) -> bytes | None:
-        """The secret's bytes."""
+        """The secret as bytes."""
         return self.secret.encode() if isinstance(self.secret, str) else self.secret
 
 
 @attrs.define
 class Entry:
-    """A record of one sink."""
+    """The state of one sink."""
 
     frontiers: bytes
     result: bytes | None = None
-    """The sink's result, pickled, if it came to its end."""
+    """The sink's pickled result, if it has finished."""
 
 
 Notes = Sequence[bytes]
@@ -87,7 +86,7 @@ Notes = Sequence[bytes]
 
 @attrs.frozen
 class Record:
-    """A record of all that is written at once."""
+    """Everything that is written at once."""
 
     sinks: Mapping[int, Entry]
     memory: Mapping[int, Changes]
@@ -99,14 +98,14 @@ class Record:
         return bool(self.sinks or self.memory or self.ledger or self.notes or self.about)
 
     def packed(self) -> bytes:
-        """Bytes of it."""
+        """Return the record as bytes."""
         sinks = {node: (entry.frontiers, entry.result) for node, entry in self.sinks.items()}
         return pickle.dumps((dict(self.about), sinks, dict(self.memory), dict(self.ledger), dict(self.notes)), 5)
 
     @classmethod
     def unpacked(cls, data: bytes) -> "Record":
-        """The record of such bytes."""
-        about, sinks, memory, ledger, notes = pickle.loads(data)  # noqa: S301 - its digest was that of the run's own
+        """Return the record of bytes from `packed`."""
+        about, sinks, memory, ledger, notes = pickle.loads(data)  # noqa: S301 - its digest has been checked
         return cls({node: Entry(*entry) for node, entry in sinks.items()}, memory, ledger, about, notes)
 
 
@@ -121,7 +120,7 @@ class Contents:
     notes: dict[int, list[bytes]] = attrs.field(factory=dict[int, list[bytes]])
 
     def add(self, record: Record, *, notes: bool = True) -> None:
-        """Another record follows."""
+        """Apply another record."""
         self.about.update(record.about)
         self.sinks.update(record.sinks)
         for here, changed in ((self.memory, record.memory), (self.ledger, record.ledger)):
@@ -136,7 +135,7 @@ class Contents:
             self.notes.setdefault(node, []).extend(some)
 
     def record(self) -> Record:
-        """The whole of it but the notes, in one record."""
+        """Return everything except the notes as one record."""
         return Record(self.sinks, self._changes(self.memory), self._changes(self.ledger), self.about)
 
     def _changes(self, table: dict[int, dict[bytes, bytes]]) -> dict[int, Changes]:
@@ -144,19 +143,19 @@ class Contents:
 
 
 class Store:
-    """An open journal. It is used by one thread at a time, whichever; nobody else can open it meanwhile."""
+    """An open, locked journal. Any thread may use it, but only one at a time."""
 
     def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
         self._log = Log(path, secret)
         self._holds = 0
-        """About how many bytes of the file hold."""
+        """The approximate number of bytes of the current contents."""
 
     def contents(self) -> Contents:
-        """The journal's contents; to be asked first.
+        """Read the journal's contents. Call this first.
 
         Raises:
-            JournalError: it is damaged.
+            JournalError: the journal is damaged.
         """
         contents = Contents()
         try:
@@ -169,10 +168,10 @@ class Store:
         return contents
 
     def write(self, record: Record) -> None:
-        """Record all of it, or nothing; it is on the disk when this returns.
+        """Write a record, completely or not at all. It is on the disk when this returns.
 
         Raises:
-            JournalError: it could not be written.
+            JournalError: the record could not be written.
         """
         log = self._log
         try:
@@ -183,12 +182,12 @@ class Store:
                 self._holds = log.size
         except OSError as exc:
             raise JournalError(
-                f"the journal {self.path} could not be written ({exc}): what it holds is whole, and a run with it goes "
-                f"on from there"
+                f"the journal {self.path} could not be written ({exc}): its contents are intact, and the next run with "
+                f"it resumes from there"
             ) from exc
 
     def _shortened(self) -> Iterator[bytes]:
-        """Records that say the same as all there are: what holds, and all notes, which are never in memory at once."""
+        """Yield records equal to the whole file: the current contents, then all notes, in parts to save memory."""
         contents = Contents()
         for data in self._log.records():
             contents.add(Record.unpacked(data), notes=False)
@@ -205,7 +204,7 @@ class Store:
             yield Record({}, {}, {}, notes=waiting).packed()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._log.close()
 
 
@@ -214,15 +213,15 @@ def _size(notes: Mapping[int, Notes]) -> int:
 
 
 def unpickled(data: bytes, path: Path) -> Any:
-    """A value that was pickled into a journal.
+    """Load a value that was pickled into a journal.
 
     Raises:
-        JournalError: it cannot be read any more.
+        JournalError: the value can no longer be loaded.
     """
     try:
-        return pickle.loads(data)  # noqa: S301 - the user's own file, which is trusted as the program is
+        return pickle.loads(data)  # noqa: S301 - the user's own file, trusted like the program
     except Exception as exc:
         raise JournalError(
-            f"the journal {path} holds something that cannot be read any more ({type(exc).__name__}: {exc}): has the "
+            f"the journal {path} contains a value that can no longer be loaded ({type(exc).__name__}: {exc}): has the "
             f"program that wrote it changed?"
         ) from exc

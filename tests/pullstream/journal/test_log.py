@@ -238,7 +238,7 @@ def test_zeros_may_begin_anywhere_in_a_record(path, sector):
         assert path.stat().st_size == (len(data) if whole else begin)
     path.write_bytes(data[: begin + 16] + bytes(len(data) - begin - 16))
     file = Log(path)
-    with pytest.raises(ps.errors.JournalError, match="checksum of record 1's beginning is wrong"):
+    with pytest.raises(ps.errors.JournalError, match="checksum of record 1's frame is wrong"):
         [*file.records()]
     file.close()
 
@@ -256,12 +256,12 @@ def records_of(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda parts, other: [parts[1], parts[0], parts[2]], r"damaged at byte 72: there is record 1 in the place"),
-        (lambda parts, other: [parts[0], parts[2]], "there is record 2 in the place of record 1"),
-        (lambda parts, other: [parts[0], parts[0], parts[1]], "there is record 0 in the place of record 1"),
+        (lambda parts, other: [parts[1], parts[0], parts[2]], r"damaged at byte 72: record 1 is in the place"),
+        (lambda parts, other: [parts[0], parts[2]], "record 2 is in the place of record 1"),
+        (lambda parts, other: [parts[0], parts[0], parts[1]], "record 0 is in the place of record 1"),
         (lambda parts, other: [parts[0], other[1], parts[2]], "record 1 is not what was written, or not in its place"),
         (lambda parts, other: [parts[0], parts[1], other[2]], "record 2 is not what was written"),
-        (lambda parts, other: [parts[0], b"\xff" * FRAME, parts[1]], "checksum of record 1's beginning"),
+        (lambda parts, other: [parts[0], b"\xff" * FRAME, parts[1]], "checksum of record 1's frame"),
     ],
 )
 def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
@@ -270,7 +270,7 @@ def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
     written(tmp_path / "other", ONE, TWO, ONE)
     head, parts = records_of(path)
     path.write_bytes(data := head + b"".join(change(parts, records_of(tmp_path / "other")[1])))
-    with pytest.raises(ps.errors.JournalError, match=rf"(?s){message}.*Restore a copy of it, or begin anew"):
+    with pytest.raises(ps.errors.JournalError, match=rf"(?s){message}.*Restore a copy of it, or start over"):
         held(path)
     assert path.read_bytes() == data
 
@@ -295,14 +295,14 @@ def with_format(number):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: database(path, 0x70737472, 1), "is written in format 1, and this is format 3: finish it with"),
-        (lambda path: database(path, 0, 0), "no journal: it is a SQLite database of something else"),
-        (lambda path: path.write_bytes(with_format(4)), "is written in format 4, and this is format 3"),
-        (lambda path: path.write_bytes(log.MAGIC[:9]), "no journal: it is a file of another kind"),
-        (lambda path: path.write_bytes(log.MAGIC + b"\0\2"), "damaged at byte 18: it is cut short"),
+        (lambda path: database(path, 0x70737472, 1), "is written in format 1, but this version of pullstream uses format 3: finish the run with"),
+        (lambda path: database(path, 0, 0), "not a journal: it is some other SQLite database"),
+        (lambda path: path.write_bytes(with_format(4)), "is written in format 4, but this version of pullstream uses format 3"),
+        (lambda path: path.write_bytes(log.MAGIC[:9]), "not a journal: it is a file of another kind"),
+        (lambda path: path.write_bytes(log.MAGIC + b"\0\2"), "damaged at byte 18: it is truncated"),
         (lambda path: path.write_bytes(with_format(3)), "its header is damaged"),
-        (lambda path: path.write_text("item,price\ntea,3\n"), "no journal: it is a file of another kind"),
-        (lambda path: path.write_bytes(b"\n"), "no journal: it is a file of another kind"),
+        (lambda path: path.write_text("item,price\ntea,3\n"), "not a journal: it is a file of another kind"),
+        (lambda path: path.write_bytes(b"\n"), "not a journal: it is a file of another kind"),
     ],
 )
 def test_files_of_other_kinds_are_refused(path, make, message):
@@ -338,7 +338,7 @@ def test_a_journal_of_an_earlier_format_is_refused(path, version):
     path.chmod(0o600)
     before = path.read_bytes()
     pipeline = ps.pipe(ps.values(range(4), time=lambda n: n), ps.scan(lambda total, n: total + n, 0), ps.collect())
-    with pytest.raises(ps.errors.JournalError, match="is written in format 2, and this is format 3: finish it with"):
+    with pytest.raises(ps.errors.JournalError, match="is written in format 2, but this version of pullstream uses format 3: finish the run with"):
         ps.run(pipeline, journal=ps.Journal(path, version=version))
     assert path.read_bytes() == before
 
@@ -385,7 +385,7 @@ def test_a_journal_that_others_may_write_is_not_read(path, mode):
     """Reading it would do what they say."""
     planted(path)
     path.chmod(mode)
-    with pytest.raises(ps.errors.JournalError, match="can be written to by others.*chmod 600"):
+    with pytest.raises(ps.errors.JournalError, match="can be written to by users other than its owner.*chmod 600"):
         held(path)
     assert not GONE_OFF
 
@@ -416,7 +416,7 @@ def test_a_secret_keeps_others_from_writing(path, tmp_path):
     written(path, ONE, secret=b"ours")
     assert held(path, b"ours") == holding(ONE)
     with pytest.raises(
-        ps.errors.JournalError, match=r"was written with a secret: Journal\('run.journal', secret=\.\.\.\)"
+        ps.errors.JournalError, match=r"was written with a secret: open it with Journal\('run.journal', secret=\.\.\.\)"
     ):
         held(path)
     with pytest.raises(ps.errors.JournalError, match="written with another secret, or is damaged"):
@@ -436,7 +436,7 @@ def test_a_secret_keeps_others_from_writing(path, tmp_path):
 @pytest.mark.parametrize("given", [{"secret": ""}, {"secret": b""}, {"secret": 5}, {"version": 2}])
 def test_what_is_said_of_a_journal_is_checked(given):
     """When it is said."""
-    with pytest.raises(ps.CompositionError, match=r"Journal\((secret|version)=...\) is text"):
+    with pytest.raises(ps.CompositionError, match=r"Journal\((secret|version)=...\) must be text"):
         ps.Journal("here", **given)
 
 
@@ -505,7 +505,7 @@ def test_what_cannot_be_made_shorter_is_whole(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(path), "replace", full)
-    with pytest.raises(ps.errors.JournalError, match="could not be written.*No space.*what it holds is whole"):
+    with pytest.raises(ps.errors.JournalError, match="could not be written.*No space.*its contents are intact"):
         journal.write(ONE)
     journal.close()
     assert held(path) == holding(ONE)

@@ -376,9 +376,9 @@ def test_it_is_told_what_has_changed():
         return fingerprint(ps.pipe(ps.values([1]), ps.map(function), ps.drain()))
 
     told = difference(of(times(2)), of(times(3)))
-    assert told.endswith("looks the same, and is another: k, which is referred to by <lambda> was 2, and is 3")
+    assert told.endswith("looks the same but has changed: k (referred to by <lambda>) was 2 and is now 3")
     told = difference(of(lambda n: n), of(lambda n: -n))
-    assert told == "module 2, map(<lambda>), looks the same, and is another: the code of <lambda> has changed"
+    assert told == "module 2, map(<lambda>), looks the same but has changed: the code of <lambda> has changed"
 
 
 def test_a_fingerprint_is_the_same_in_another_process(tmp_path):
@@ -451,7 +451,7 @@ def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
 
 def test_another_version_is_refused(path):
     """Whatever its functions look like."""
-    with pytest.raises(ps.errors.JournalError, match="written by version '1' of the program, and this is version '2'"):
+    with pytest.raises(ps.errors.JournalError, match="written by version '1' of the program, but this is version '2'"):
         halves(MINE, path, ["1", "2"])
 
 
@@ -484,7 +484,7 @@ def test_what_cannot_be_compared_is_refused_from_the_first(path):
         return lambda n: (client, n)[1]
 
     with pytest.raises(
-        ps.errors.JournalError, match=r"module 3, map\(<lambda>\), composed at .*test_program.py.*Client.*say which"
+        ps.errors.JournalError, match=r"module 3, map\(<lambda>\), composed at .*test_program.py.*Client.*Give the program a version"
     ):
         halves(ps.map(asks(Client())), path, [None])
     assert halves(ps.map(asks(Client())), path, ["1"], first=ps.map(asks(Client()))) == list(range(10))
@@ -510,7 +510,7 @@ def test_another_python_is_refused_and_may_be_vouched_for(path, monkeypatch):
     """Nobody can tell whether functions are the same under both."""
     from pullstream.journal import program
 
-    with pytest.raises(ps.errors.JournalError, match=r"was written under cpython 3.99, and this is .*say so"):
+    with pytest.raises(ps.errors.JournalError, match=r"was written under cpython 3.99, but this is .*give the program a version"):
         monkeypatch.setattr(program, "PYTHON", "cpython 3.99")
         STOP[0] = 7
         pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), MINE, ps.collect())

@@ -21,8 +21,8 @@ from pullstream.journal.keeper import Keeper
 from pullstream.journal.log import HEADER
 
 OVER = (
-    " is the journal of a run that came to its end: nothing is read, and its result is given again. What has come "
-    "since is for a run with another journal"
+    " is the journal of a finished run: returning its result again, without reading anything. To process data that "
+    "has arrived since, start a run with another journal"
 )
 
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_read_any_more_is_said(path, monkeypatch):
     run_until(pipeline(10), path)
     monkeypatch.delattr(module, "Gone")
     del kinds[0]
-    with pytest.raises(ps.errors.JournalError, match=r"cannot be read any more.*Gone"):
+    with pytest.raises(ps.errors.JournalError, match=r"can no longer be loaded.*Gone"):
         ps.run(pipeline(None), journal=path)
 
 
@@ -177,7 +177,7 @@ def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
     """A result that cannot be pickled does no harm to its run; the next one says why there is none."""
     pipeline = ps.pipe(numbers(), ps.map(lambda n: lambda: n), ps.find(lambda f: f() == 9))
     assert ps.run(pipeline, journal=path)() == 9
-    with pytest.raises(ps.errors.JournalError, match="nothing left to do; but its result could not be kept"):
+    with pytest.raises(ps.errors.JournalError, match="nothing left to do. Its result could not be stored"):
         ps.run(pipeline, journal=path)
 
 
@@ -337,7 +337,7 @@ def test_finishing_while_what_is_done_is_dropped(path, monkeypatch):
 def test_another_pipeline_is_refused(path):
     """A journal knows its pipeline, and says what is different about another one."""
     ps.run(ps.pipe(numbers(), ps.count_by_key(), ps.drain()), journal=path)
-    with pytest.raises(ps.errors.JournalError, match=r"module 2 was count_by_key\(\), and is unique_by_time\(\)"):
+    with pytest.raises(ps.errors.JournalError, match=r"module 2 was count_by_key\(\) and is now unique_by_time\(\)"):
         ps.run(ps.pipe(numbers(), ps.unique_by_time(), ps.drain()), journal=path)
     with pytest.raises(ps.errors.JournalError, match=r"module 4, drain\(\), is new"):
         ps.run(ps.pipe(numbers(), ps.count_by_key(), ps.map(str), ps.drain()), journal=path)
@@ -367,7 +367,7 @@ def test_changed_sources_are_refused(path):
     ps.run(ps.pipe(source(), ps.drain()), journal=path)
     ps.run(ps.pipe(source(), ps.drain()), journal=path)
     sizes["a.csv"] = 4
-    with pytest.raises(ps.errors.JournalError, match=r"another state of File.*was {'a.csv': 3}, and is {'a.csv': 4}"):
+    with pytest.raises(ps.errors.JournalError, match=r"another state of File.*was {'a.csv': 3} and is now {'a.csv': 4}"):
         ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
@@ -459,10 +459,10 @@ ps.run(ps.pipe(ps.values(range(10)), ps.stamp_epochs(2), ps.map_async(slowly, 1)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: path.write_bytes(b"something else, and long enough to be looked at" * 100), "no journal"),
+        (lambda path: path.write_bytes(b"something else, and long enough to be looked at" * 100), "not a journal"),
         (lambda path: path.mkdir(), "is a folder: give"),
-        (lambda path: path.write_bytes(b"n"), "no journal"),
-        (os.mkfifo, "no regular file"),
+        (lambda path: path.write_bytes(b"n"), "not a journal"),
+        (os.mkfifo, "not a regular file"),
         (lambda path: path.symlink_to(path.parent / "elsewhere"), "is a link: give the path of the file itself"),
     ],
 )
@@ -477,7 +477,7 @@ def test_what_is_no_journal_is_refused(path, make, message):
 @pytest.mark.parametrize("given", [5, b"journal", True])
 def test_what_is_no_path_is_refused(given):
     """It is said before anything is opened."""
-    with pytest.raises(ps.CompositionError, match="journal= is the path of a file, or a Journal, and got"):
+    with pytest.raises(ps.CompositionError, match="journal= must be the path of a file or a Journal, and got"):
         ps.run(ps.pipe(numbers(), ps.drain()), journal=given)
 
 
@@ -496,7 +496,7 @@ def test_a_journal_makes_its_folders(path):
     inside = path / "x" / "y"
     for _ in range(2):
         assert ps.run(ps.pipe(numbers(2), ps.collect()), journal=inside) == [0, 1]
-    with pytest.raises(ps.errors.JournalError, match=r"x/y/z cannot be used .*x/y.*a folder that can") as caught:
+    with pytest.raises(ps.errors.JournalError, match=r"x/y/z cannot be used .*x/y.*a writable folder") as caught:
         ps.run(ps.pipe(numbers(), ps.drain()), journal=inside / "z")
     assert caught.value.__cause__ is None
 
@@ -649,7 +649,7 @@ def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypa
             await running.finish()
 
     monkeypatch.setattr(Keeper, "record", nothing)
-    with pytest.raises(ps.errors.JournalError, match="was not recorded: the run is being ended"):
+    with pytest.raises(ps.errors.JournalError, match="were not recorded: the run is ending"):
         trio.run(main)
 
 
