@@ -295,9 +295,15 @@ def with_format(number):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: database(path, 0x70737472, 1), "is written in format 1, but this version of pullstream uses format 3: finish the run with"),
+        (
+            lambda path: database(path, 0x70737472, 1),
+            "is written in format 1, but this version of pullstream uses format 3: finish the run with",
+        ),
         (lambda path: database(path, 0, 0), "not a journal: it is some other SQLite database"),
-        (lambda path: path.write_bytes(with_format(4)), "is written in format 4, but this version of pullstream uses format 3"),
+        (
+            lambda path: path.write_bytes(with_format(4)),
+            "is written in format 4, but this version of pullstream uses format 3",
+        ),
         (lambda path: path.write_bytes(log.MAGIC[:9]), "not a journal: it is a file of another kind"),
         (lambda path: path.write_bytes(log.MAGIC + b"\0\2"), "damaged at byte 18: it is truncated"),
         (lambda path: path.write_bytes(with_format(3)), "its header is damaged"),
@@ -338,7 +344,8 @@ def test_a_journal_of_an_earlier_format_is_refused(path, version):
     path.chmod(0o600)
     before = path.read_bytes()
     pipeline = ps.pipe(ps.values(range(4), time=lambda n: n), ps.scan(lambda total, n: total + n, 0), ps.collect())
-    with pytest.raises(ps.errors.JournalError, match="is written in format 2, but this version of pullstream uses format 3: finish the run with"):
+    refused = "is written in format 2, but this version of pullstream uses format 3: finish the run with"
+    with pytest.raises(ps.errors.JournalError, match=refused):
         ps.run(pipeline, journal=ps.Journal(path, version=version))
     assert path.read_bytes() == before
 

@@ -483,9 +483,8 @@ def test_what_cannot_be_compared_is_refused_from_the_first(path):
     def asks(client):
         return lambda n: (client, n)[1]
 
-    with pytest.raises(
-        ps.errors.JournalError, match=r"module 3, map\(<lambda>\), composed at .*test_program.py.*Client.*Give the program a version"
-    ):
+    refused = r"module 3, map\(<lambda>\), composed at .*test_program.py.*Client.*Give the program a version"
+    with pytest.raises(ps.errors.JournalError, match=refused):
         halves(ps.map(asks(Client())), path, [None])
     assert halves(ps.map(asks(Client())), path, ["1"], first=ps.map(asks(Client()))) == list(range(10))
 
@@ -510,7 +509,8 @@ def test_another_python_is_refused_and_may_be_vouched_for(path, monkeypatch):
     """Nobody can tell whether functions are the same under both."""
     from pullstream.journal import program
 
-    with pytest.raises(ps.errors.JournalError, match=r"was written under cpython 3.99, but this is .*give the program a version"):
+    refused = "was written under cpython 3.99, but this is .*give the program a version"
+    with pytest.raises(ps.errors.JournalError, match=refused):
         monkeypatch.setattr(program, "PYTHON", "cpython 3.99")
         STOP[0] = 7
         pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), MINE, ps.collect())

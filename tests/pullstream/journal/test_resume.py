@@ -367,7 +367,8 @@ def test_changed_sources_are_refused(path):
     ps.run(ps.pipe(source(), ps.drain()), journal=path)
     ps.run(ps.pipe(source(), ps.drain()), journal=path)
     sizes["a.csv"] = 4
-    with pytest.raises(ps.errors.JournalError, match=r"another state of File.*was {'a.csv': 3} and is now {'a.csv': 4}"):
+    changed = r"another state of File.*was {'a.csv': 3} and is now {'a.csv': 4}"
+    with pytest.raises(ps.errors.JournalError, match=changed):
         ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
