@@ -86,7 +86,7 @@ Notes = Sequence[bytes]
 
 @attrs.frozen
 class Record:
-    """Everything that is written at once."""
+    """The changes that are written together, all or nothing."""
 
     sinks: Mapping[int, Entry]
     memory: Mapping[int, Changes]
