@@ -1,13 +1,13 @@
-"""The calls to Spark's Java: what Ctrl-C does while one waits, and what one says when Java has ended.
+"""Calls to Spark's Java: handle Ctrl-C during a call, and report that Java has ended.
 
-PySpark leaves both to py4j, which at Ctrl-C closes the connection with whatever runs behind it, so that a job goes on
-that nobody waits for, and at Java's end says that a connection was refused. All calls pass one method of one object,
-py4j's client. That of a session which `session` makes is guarded here:
+PySpark leaves both to py4j. At Ctrl-C, py4j closes the connection, but the job behind it continues although nobody
+waits for it. When Java has ended, py4j reports only that a connection was refused. All calls go through one method of
+py4j's client, which `guard` replaces for the sessions that the module `session` creates:
 
-- Ctrl-C in a call of the main thread's is kept, the jobs that the thread has started are cancelled, by a tag, and
-  KeyboardInterrupt is raised when the call comes back, which is soon, with the connection in order. Where no job was to
-  be cancelled, and for what Java does instead, it is raised after a second all the same. A second Ctrl-C does not wait.
-- A call that cannot be made because Java has ended raises `JavaEnded`.
+- Ctrl-C during a call of the main thread is held back, and the jobs that the thread has started are cancelled, by a
+  tag. The call then returns soon, with the connection intact, and KeyboardInterrupt is raised. If there is no job to
+  cancel, because Java is doing something else, it is raised after a second. A second Ctrl-C does not wait.
+- A call that fails because Java has ended raises `JavaEnded`.
 """
 
 import logging
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPEAT_SECONDS = 0.05
-"""Seconds until a cancellation is repeated: one that falls between two jobs of an action strikes nothing."""
+"""Seconds between cancellations: one that falls between two jobs of an action has no effect."""
 
 PATIENCE_SECONDS = 1.0
-"""Seconds to wait for a call in which there is no job to be cancelled."""
+"""Seconds to wait for a call that has no job to cancel."""
 
 AFTERMATH_SECONDS = 10.0
-"""Seconds in which jobs are cancelled that begin in Java after nobody waits for their call any more."""
+"""Seconds in which Java's jobs are still cancelled after their call was abandoned."""
 
 _FAILED = "x"
-"""The answer that py4j's client gives when it got none."""
+"""What py4j's client returns when it received no answer."""
 
 _JOINS = "getResult"
-"""The method by which PySpark waits for the end of what it has read, or stopped reading, by a connection of its own."""
+"""The method with which PySpark waits for the end of rows that it reads over a separate connection."""
 
 _KNOWN = {("java_gateway", "send_command"), ("clientserver", "shutdown_socket")}
-"""The loggers to which py4j tells what it raises as well."""
+"""The functions, by module, in which py4j logs an error that it also raises."""
 
 Send: TypeAlias = Callable[[str, bool, bool], Any]
 
 
 def guard(session: "SparkSession") -> None:
-    """Guard the calls of a session; without py4j's method, or with a Java that is not ours, they stay as they are."""
+    """Guard the calls of a session, unless py4j has no such method or another program has started Java."""
     gateway: Any = session.sparkContext._gateway  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     client: Any = getattr(gateway, "_gateway_client", None)
     send: Any = getattr(client, "send_command", None)
@@ -62,14 +62,14 @@ def guard(session: "SparkSession") -> None:
         return
     known = getattr(send, "__self__", None)
     if isinstance(known, _Calls):
-        # The Java of a session that was stopped serves the next one.
+        # The next session uses the Java of the one that was stopped.
         known.serve(session)
         return
     client.send_command = _Calls(session, client, send).send_command
     for logger in (None, "py4j.clientserver"):
         logging.getLogger(logger).addFilter(_is_news)
     with suppress(AttributeError):
-        # Its thread tells the terminal that Java has closed a connection, with a traceback.
+        # Its thread prints a traceback when Java closes a connection.
         session.sparkContext._accumulatorServer.handle_error = _nothing  # type: ignore[method-assign] # noqa: SLF001
 
 
@@ -83,14 +83,14 @@ class _Calls:
         self._waiting: _Held | None = None
         self._tag = ""
         self._tagged: Callable[[], Any] = _nothing
-        """The connection whose jobs have the tag."""
+        """The connection whose jobs carry the tag."""
 
     def serve(self, session: "SparkSession") -> None:
-        """Serve another session from now on."""
+        """Switch to another session."""
         self.session, self._tagged = session, _nothing
 
     def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Send a command and wait for its answer, as py4j's method does, whose parameters these are.
+        """Send a command and wait for its answer; the parameters are those of py4j's method.
 
         Raises:
             JavaEnded: Java has ended.
@@ -100,7 +100,7 @@ class _Calls:
         ):
             return self._sent(command, retry, binary)
         if (outer := self._waiting) is not None:
-            # Made by py4j itself, or called by Java in the midst of another.
+            # py4j makes this call itself, or Java called back during another call.
             outer.check()
             return self._sent(command, retry, binary)
         interrupted = sys.exc_info()[1]
@@ -109,7 +109,7 @@ class _Calls:
             try:
                 self._have_tag()
                 if isinstance(interrupted, KeyboardInterrupt) and f"\n{_JOINS}\n" in command:
-                    # It struck while rows were read; what PySpark says of the cancelled job does not take its place.
+                    # Ctrl-C came while rows were read: PySpark's error about the cancelled job must not replace it.
                     held.kept.append(interrupted)
                     held.begin()
                 return self._sent(command, retry, binary)
@@ -134,19 +134,19 @@ class _Calls:
     def _check_java(self) -> None:
         held = self._waiting
         if held is not None and held.kept and threading.current_thread() is threading.main_thread():
-            # The connection was cut for that.
+            # The connection was cut because of Ctrl-C.
             held.check()
         if (end := java_ended(self.session.sparkContext, DYING_SECONDS)) is not None:
             raise again(end) from None
 
     def _have_tag(self) -> None:
-        """Put a tag on all jobs that this thread's connection starts, which is a thread of Java's."""
+        """Tag all jobs of this thread's connection; each connection has its own thread in Java."""
         context: Any = self.session.sparkContext
         tagged = self._tagged()
         stands = tagged is not None and tagged.socket is not None and tagged is self._client.get_thread_connection()
         if stands or not context._jsc:  # noqa: SLF001
             return
-        # No run's: all actions of the main thread have it.
+        # This tag belongs to no run: all actions of the main thread have it.
         self._tag = f"ctrl-c-{uuid4().hex}"
         with suppress(Exception):
             context.addJobTag(self._tag)
@@ -156,7 +156,7 @@ class _Calls:
     # ---- in threads of their own
 
     def _cancel_until(self, returned: threading.Event) -> None:
-        """Cancel what the main thread has started until its call is back; see to it that it comes."""
+        """Cancel the main thread's jobs until its call returns, and cut the connection if it does not."""
         tag, connection = self._tag, self._tagged()
         patience = time.monotonic() + PATIENCE_SECONDS
         while not returned.wait(REPEAT_SECONDS):
@@ -169,7 +169,7 @@ class _Calls:
                 return
 
     def _clear_up(self) -> None:
-        """Cancel what Java starts of a call that nobody waits for any more; the next one's has another tag."""
+        """Cancel the jobs that Java still starts for an abandoned call; the next call gets another tag."""
         tag, end = self._tag, time.monotonic() + AFTERMATH_SECONDS
 
         def cancel() -> None:
@@ -180,7 +180,7 @@ class _Calls:
         threading.Thread(target=cancel, daemon=True).start()
 
     def _cancel_jobs(self, tag: str) -> bool:
-        """Cancel the jobs with a tag, and say whether there were any; streaming queries, which inherit it, go on."""
+        """Cancel the jobs with a tag, except streaming queries, which inherit it; return whether there were any."""
         context: Any = self.session.sparkContext
         with suppress(Exception):
             scala, tracker = context._jsc.sc(), context.statusTracker()  # noqa: SLF001
@@ -194,7 +194,7 @@ class _Calls:
 
 
 class _Held(Interrupts):
-    """Ctrl-C during a call, kept until the call is back; a second one is raised at once."""
+    """Holds Ctrl-C back until a call returns; a second Ctrl-C is raised at once."""
 
     def __init__(self, cancel: Callable[[threading.Event], None]) -> None:
         super().__init__()
@@ -205,17 +205,17 @@ class _Held(Interrupts):
 
     @property
     def hurried(self) -> bool:
-        """Whether there was a second one."""
+        """Whether there was a second Ctrl-C."""
         return len(self.kept) > 1
 
     def begin(self) -> None:
-        """Begin to cancel."""
+        """Start to cancel jobs."""
         if self._canceller is None:
             self._canceller = threading.Thread(target=self._cancel, args=(self._returned,), daemon=True)
             self._canceller.start()
 
     def returned(self) -> None:
-        """Cancel no more: the next jobs are the next call's."""
+        """Stop cancelling: the next jobs belong to the next call."""
         self._returned.set()
         if self._canceller is not None:
             self._canceller.join()
@@ -226,7 +226,7 @@ class _Held(Interrupts):
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line is not py4j's about a call that failed, which it raises, too, or about the end of a connection."""
+    """Whether a log record is more than py4j's note of a failed call, which it also raises, or a closed connection."""
     return (record.module, record.funcName) not in _KNOWN
 
 

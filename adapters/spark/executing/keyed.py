@@ -1,10 +1,10 @@
-"""The streams of the keys of a streaming DataFrame, on an executor: from micro-batch to micro-batch.
+"""The streams of a streaming DataFrame's keys, on an executor, continued from micro-batch to micro-batch.
 
-A row goes into Spark's state and waits there. When the watermark has come so far that something may be complete, a
-timer of Spark's says so: then the rows that the watermark has left behind go through the transformers, in the order of
-their times, beginning with what was kept. What is complete is given to Spark. What must come again, and what is to be
-kept, goes back into Spark's state, with a timer for the next time that something may be complete. So all there is of a
-stream is in Spark's state: it survives with Spark's checkpoint, wherever the key's next micro-batch is computed.
+Rows are stored in Spark's state. When the watermark has advanced far enough for something to be complete, a Spark timer
+fires. Then the rows before the watermark go through the transformers, in order of time, starting from the saved state.
+Complete results go to Spark. Rows that must be replayed, and the new state, go back into Spark's state, with a timer
+for the next time at which something may be complete. So a stream is entirely in Spark's state: it survives with Spark's
+checkpoint, and the key's next micro-batch may run on any executor.
 """
 
 import pickle
@@ -22,7 +22,7 @@ from pullstream.authoring import InstalmentPlan, TimedBatch, blame, users_frames
 from ...arrow import NullTimeError, Packing, Shape, pyarrow
 from ...arrow import values as python_values
 from .answers import Answer, RowError
-from .beside import InstalmentsBeside
+from .instalment_thread import InstalmentThread
 from .key_state import Cells, KeyState, KeyStates
 from .partition import PartitionPlan, place
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Watermark:
-    """Event time as Spark's watermark tells it: whole milliseconds, up to and with which no row comes any more.
+    """Event time by Spark's watermark, in whole milliseconds: no row at or before it arrives any more.
 
     >>> Watermark().time(2), Watermark().tick(2000), Watermark().tick(2001)
     (2001, 2, 3)
@@ -42,30 +42,30 @@ class Watermark:
     last: int = 253_402_300_799_999
 
     def time(self, tick: int) -> int:
-        """The least time, in microseconds, that may still come."""
+        """The earliest time, in microseconds, that may still arrive."""
         return tick * 1000 + 1
 
     def tick(self, time: object) -> int | None:
-        """The first watermark that leaves a time behind; None for one of another kind."""
+        """The first watermark at which a time is complete; None for a time of another type."""
         return -(-time // 1000) if type(time) is int else None
 
 
 @attrs.frozen
 class KeyedPlan(PartitionPlan):
-    """The same for keys' streams: `columns` are the rows' own and the keys', as Arrow has them."""
+    """The same for keys' streams; `columns` are the Arrow fields of the rows and of the keys."""
 
     columns: Any = attrs.field(kw_only=True)
 
     @property
     def instalments(self) -> InstalmentPlan:
-        """The modules that are run, as instalments are."""
+        """The plan for running the modules in instalments."""
         return InstalmentPlan(self.modules, Watermark(), self.module, self.site)
 
 
-Made: TypeAlias = "tuple[Sequence[Row], BaseException | None]"
-"""The complete rows of a key, or what to raise; to raise it here would show more of our frames to whom it concerns."""
+KeyResult: TypeAlias = "tuple[Sequence[Row], BaseException | None]"
+"""A key's complete rows, or the exception to raise; raised here, it would show our frames to the user."""
 
-NOTHING: Final[Made] = ((), None)
+NOTHING: Final[KeyResult] = ((), None)
 
 
 class KeyedStreams:
@@ -81,30 +81,30 @@ class KeyedStreams:
         kinds = [field.type for field in plan.columns]
         self._kinds, self._key_kinds = kinds[:width], kinds[width:]
         self._woken: set[Hashable] = set()
-        """The keys whose streams have come as far as the watermark."""
-        self._beside: InstalmentsBeside | None = None
+        """The keys whose streams have been advanced to the watermark."""
+        self._thread: InstalmentThread | None = None
 
-    # ---- called by Spark, for the key that it is at
+    # ---- called by Spark, for its current key
 
-    def take(self, key: Sequence[Any], rows: Iterable[Sequence[Any]], watermark: int) -> Made:
-        """Let a key's new rows wait, and have Spark say when there is something to do."""
+    def take(self, key: Sequence[Any], rows: Iterable[Sequence[Any]], watermark: int) -> KeyResult:
+        """Store a key's new rows, and set a timer for the time at which something may be complete."""
         width = len(self._plan.names)
-        came = [(row[-1], *row[:width]) for row in rows]
+        new = [(row[-1], *row[:width]) for row in rows]
         try:
-            self._check_times(came)
-            came.sort(key=itemgetter(0))
-            self._states.add(tuple(key), came)
-            due = self._running().ahead.from_row(came[0][0], watermark - 1)
+            self._check_times(new)
+            new.sort(key=itemgetter(0))
+            self._states.add(tuple(key), new)
+            due = self._running().ahead.from_row(new[0][0], watermark - 1)
         except Exception as exc:  # noqa: BLE001 - shown with its key
             return self._failed(exc, tuple(key))
         if due > watermark:
             self._handle.registerTimer(due)
             return NOTHING
-        # Late, but not too late: the watermark of the micro-batch before let them in.
+        # The rows are behind this watermark, but not behind the last micro-batch's, by which Spark drops late rows.
         return self.wake(key, watermark)
 
-    def wake(self, key: Sequence[Any], watermark: int) -> Made:
-        """Bring a key's stream as far as the watermark; the rows of what is complete."""
+    def wake(self, key: Sequence[Any], watermark: int) -> KeyResult:
+        """Advance a key's stream to the watermark; return its complete rows."""
         name = tuple(bytes(part) if isinstance(part, bytearray) else part for part in key)
         if name in self._woken:
             return NOTHING
@@ -117,9 +117,9 @@ class KeyedStreams:
             return self._failed(exc, state.key)
 
     def close(self) -> None:
-        """End what runs beside."""
-        if self._beside is not None:
-            self._beside.close()
+        """End the thread."""
+        if self._thread is not None:
+            self._thread.close()
 
     # ----
 
@@ -128,19 +128,19 @@ class KeyedStreams:
         count = sum(row[0] < past for row in state.rows)
         now, later = state.rows[:count], state.rows[count:]
         times, values, spans = self._values(now)
-        beside = self._running()
-        made = beside.make(times, values, watermark, state.kept)
+        thread = self._running()
+        made = thread.make(times, values, watermark, state.kept)
         again = [row for span in compress(spans, made.again) for row in now[span]]
         self._states.put(state, [*again, *later], made.kept)
-        # Of rows that came together the least time has had a timer, which brought the stream here.
-        dues = [beside.ahead.from_row(later[0][0], watermark)] if later else []
+        # `take` sets a timer only for the earliest of its rows, so the later ones need one now.
+        dues = [thread.ahead.from_row(later[0][0], watermark)] if later else []
         dues += [] if made.due is None else [made.due]
         if dues:
             self._handle.registerTimer(min(dues))
         return self._results(made.answers, state.key)
 
     def _values(self, rows: Sequence[Cells]) -> tuple[list[int], list[Any], list[slice]]:
-        """The times and values of rows in order, and the rows that each value is made of."""
+        """The times and values of rows, in order, and the rows that each value consists of."""
         if not rows:
             return [], [], []
         pa = pyarrow()
@@ -176,19 +176,19 @@ class KeyedStreams:
     def _check_times(self, rows: Iterable[Cells]) -> None:
         if any(row[0] is None for row in rows):
             raise NullTimeError(
-                f"no time in a row: {self._plan.time} is null. Give every row one, or leave out those without, with a "
-                f"filter in Spark"
+                f"no time in a row: {self._plan.time} is null. Give every row a time, or remove rows without one, "
+                f"with a filter in Spark"
             )
 
-    def _failed(self, failure: BaseException, key: Cells) -> Made:
-        # Spark closes nothing after a failure.
+    def _failed(self, failure: BaseException, key: Cells) -> KeyResult:
+        # Spark does not call `close` after a failure.
         self.close()
         failure.add_note(f"on an executor, {place(self._plan.keys, key)}")
         return (), failure.with_traceback(users_frames(failure.__traceback__))
 
-    def _running(self) -> InstalmentsBeside:
-        if self._beside is None:
-            self._beside = InstalmentsBeside(self._plan.instalments)
-            # A task that is cancelled drops this, and closes nothing.
-            weakref.finalize(self, self._beside.close)
-        return self._beside
+    def _running(self) -> InstalmentThread:
+        if self._thread is None:
+            self._thread = InstalmentThread(self._plan.instalments)
+            # A cancelled task drops this object without closing it.
+            weakref.finalize(self, self._thread.close)
+        return self._thread

@@ -1,9 +1,9 @@
-"""A partition on an executor: its rows through the transformers, as Spark takes the results.
+"""Run a partition's rows through the transformers on an executor, as fast as Spark takes the results.
 
-Three threads work on it. Spark's own, in which Spark drives the generator `run`, turns results into Arrow batches; one
-runs trio, and in it the stream; one reads Spark's input (`reading`). At most one Arrow batch's worth of results waits
-for Spark, so the stream is asked no faster than Spark writes. When Spark drops the generator the stream is aborted,
-and when the generator ends, in whichever way, trio's thread has ended before it.
+There are three threads. Spark's own thread drives the generator from `run` and turns results into Arrow batches. The
+second one runs the stream, in trio. The third one reads Spark's input (`input`). Results for about one Arrow batch may
+wait for Spark, so the stream is asked no faster than Spark writes. When Spark drops the generator, the stream is
+aborted. However the generator ends, trio's thread has ended before it.
 """
 
 import pickle
@@ -22,18 +22,18 @@ from pullstream.authoring import Module, Site, blame, users_frames
 
 from ...arrow import As, Packing, RecordBatch
 from .answers import Answer, RowError
-from .input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
+from .input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
 from .key_rows import KeyRows, runs_in_a_row
 
 ROWS = 10_000
-"""Rows that go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""
+"""The stream waits when so many rows, one Arrow batch, wait for Spark. A larger number is no faster."""
 
 LEAST_ROWS = 1_000
 LINGER = 0.01
-"""Seconds that fewer than LEAST_ROWS wait for more: small Arrow batches are dear."""
+"""Seconds for which fewer than LEAST_ROWS rows wait for more, because small Arrow batches are expensive."""
 
 PATIENCE = 1.0
-"""Seconds that a failure waits for a read that is under way: the process ends anyhow."""
+"""Seconds to wait after a failure for the current read; the process ends anyway."""
 
 
 @attrs.frozen
@@ -52,17 +52,17 @@ class PartitionPlan:
 
 
 Results: TypeAlias = Generator[RecordBatch, None, BaseException | None]
-"""The results, and at the end what to raise; to raise it here would show more of our frames to whom it concerns."""
+"""The results; returns the exception to raise, which would show our frames to the user if raised here."""
 
 
 def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
-    """Run a partition: called by Spark, a function, so that what cannot be unpickled is said at once."""
+    """Run a partition. Spark calls this; it is no generator, so an unpickling error is raised at once."""
     plan = cast("PartitionPlan", pickle.loads(pickled))  # noqa: S301 - from the driver, as everything here is
     return PartitionRun(plan, batches).results()
 
 
 class Handover:
-    """Results on their way from trio's thread to Spark's."""
+    """Hands results from trio's thread to Spark's."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -73,12 +73,12 @@ class Handover:
         self._token: trio.lowlevel.TrioToken | None = None
 
     async def put(self, portion: Answer) -> None:
-        """Hand over, and wait while there is as much as goes into a batch."""
+        """Hand over results; wait if a full Arrow batch is waiting for Spark."""
         with self._changed:
             before = self._rows
             self._portions.append(portion)
             self._rows += portion.rows
-            # Only what Spark's thread waits for: waking it for nothing costs more than most portions.
+            # Wake Spark's thread only if it has something to do: a wake-up costs more than most portions.
             if before == 0 or before < LEAST_ROWS <= self._rows:
                 self._changed.notify()
             full = self._rows >= ROWS
@@ -90,7 +90,7 @@ class Handover:
             await self._room.wait()
 
     def end(self) -> None:
-        """Note that nothing more will come."""
+        """Note that there are no more results."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -129,7 +129,7 @@ class PartitionRun:
     # ---- in Spark's thread
 
     def results(self) -> Results:
-        """The results of the partition; begun by the first `next`."""
+        """Run the partition and yield its results; starts with the first `next`."""
         self._thread.start()
         orderly = False
         failure: BaseException | None = None
@@ -154,11 +154,11 @@ class PartitionRun:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._scope.cancel)
         self._thread.join()
-        # In good order Spark goes on reading where this has stopped, so it must have stopped.
+        # Without a failure Spark itself goes on reading the input afterwards, so the thread must have stopped.
         self._input.close(None if orderly else PATIENCE)
 
     def _shown(self, failure: BaseException) -> BaseException:
-        """The failure with those frames only that are the user's, for Spark prints them all; and where it was."""
+        """Add the failure's place, and keep only the user's frames, because Spark prints all of them."""
         failure.add_note(f"on an executor, {place(self._plan.keys, self._cursor.key)}")
         return failure.with_traceback(users_frames(failure.__traceback__))
 
@@ -175,8 +175,8 @@ class PartitionRun:
 
     async def _main(self) -> None:
         plan = self._plan
-        module = Module("told", Told, (), site=plan.site)
-        # What reads goes by the name under which the user knows it.
+        module = Module("answers", Answers, (), site=plan.site)
+        # The reading module has the name of the user's function.
         if plan.keys and runs_in_a_row(plan.modules):
             rows = Module(plan.module, KeyRows, (self._cursor, plan.modules), site=plan.site)
             source: Source[Answer] = Source((rows,))
@@ -203,8 +203,8 @@ class PartitionRun:
 
 
 def place(names: Sequence[str] = (), key: tuple[Any, ...] | None = None) -> str:
-    """The place of a failure: the partition, and the key by the `names` of its columns."""
-    from pyspark import TaskContext  # noqa: PLC0415 - there, wherever this runs
+    """Describe the place of a failure: the partition, and the key with the `names` of its columns."""
+    from pyspark import TaskContext  # noqa: PLC0415 - present on every executor
 
     task = TaskContext.get()
     partition = "partition ?" if task is None else f"partition {task.partitionId()}"

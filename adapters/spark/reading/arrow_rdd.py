@@ -1,7 +1,7 @@
-"""A DataFrame's partitions as Spark's own Arrow, some of them a job: what `toArrow` stands on, in Java alone.
+"""Read partitions of a DataFrame in Spark's own Arrow format, several per job, as `toArrow` does: in Java only.
 
-PySpark has no public way to it. Whatever reading needs of its inside is in this file, and `offered` says whether a
-session has it; the calls were there from 4.1 to 4.3, and where they are missing the rows come through Python workers
+PySpark has no public API for it. All that reading needs of PySpark's internals is in this module, and `offered` tells
+whether a session supports it. The calls exist in PySpark 4.1 to 4.3. Without them, rows come through Python workers
 (`cells`).
 """
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger("pullstream.spark")
 
 _SHUFFLE: Final = "+-"
-"""The mark in front of all that is behind a shuffle in an RDD's description of itself."""
+"""The mark in an RDD's debug string in front of everything before a shuffle."""
 
 _offered: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
 
 
 class ArrowRdd:
-    """The partitions of a DataFrame. It blocks, and any thread may read."""
+    """The partitions of a DataFrame. Calls block; any thread may read."""
 
     def __init__(self, frame: "DataFrame") -> None:
-        """Let Spark plan it; with adaptive execution, all its shuffles run now, as jobs of this thread."""
+        """Have Spark plan the DataFrame. With adaptive execution, all its shuffles run now, as jobs of this thread."""
         session: Any = frame.sparkSession
         context: Any = session.sparkContext
-        # Looked up once: each name on the way to Java's is a call or two.
+        # Looked up once, because each attribute takes one or two calls to Java.
         self._gateway: Any = context._gateway  # noqa: SLF001
         self._scala: Any = context._jsc.sc()  # noqa: SLF001
         self._run: Any = context._jvm.PythonRDD.runJob  # noqa: SLF001
@@ -41,24 +41,24 @@ class ArrowRdd:
         self.schema = _schema(frame)
         self.partitions: int = self._rdd.getNumPartitions()
         self.shuffled: bool = _SHUFFLE in self._rdd.toDebugString()
-        """Whether there is a shuffle before it: what several jobs read may then come from several evaluations."""
+        """Whether it depends on a shuffle: several jobs may then read results of different evaluations."""
 
     def read(self, partitions: Iterable[int]) -> list[RecordBatch]:
-        """The batches of some partitions, in their order; a job.
+        """Read some partitions with one job; return their batches in order.
 
-        It is taken over at once: whatever is left in Java would be in its heap until somebody asks.
+        All batches are fetched at once: the rest would stay in Java's heap until it is read.
         """
         job: Any = self._run(self._scala, self._rdd, list(partitions))
         server: Any = job[2]
         try:
             return self._received(job, server)
         finally:
-            self._let_go(job, server)
+            self._release(job, server)
 
     def _received(self, job: Any, server: Any) -> list[RecordBatch]:
         batches: list[RecordBatch] = []
         made: Any = import_module("pyspark.util")._create_local_socket(job)  # noqa: SLF001
-        # In 4.1 it is the stream alone.
+        # PySpark 4.1 returns only the stream.
         ends: tuple[Any, ...] = cast("Any", made) if isinstance(made, tuple) else (made,)
         with ExitStack() as stack:
             stream = ends[0]
@@ -68,16 +68,17 @@ class ArrowRdd:
                 size = int.from_bytes(head, "big")
                 body = stream.read(size)
                 if len(body) < size:
-                    raise EOFError("Spark's Java ended in the midst of a batch")
+                    raise EOFError("Spark's Java ended in the middle of a batch")
                 batches.append(pyarrow().ipc.read_record_batch(pyarrow().py_buffer(body), self.schema))
-        # The end of the stream is no word for its being whole; this raises what has broken it off.
+        # A stream that was cut off ends, too: this raises the cause.
         server.getResult()
         return [batch for batch in batches if batch.num_rows]
 
-    def _let_go(self, *served: Any) -> None:
-        """Let Java drop what it has served, which py4j tells it up to a second late: all rows of that second.
+    def _release(self, *served: Any) -> None:
+        """Have Java drop the objects now.
 
-        Where it tells at once, it needs no word.
+        Some versions of py4j do so up to a second late: Java would hold all rows of that second. Others do so at once,
+        and need no call.
         """
         client: Any = self._gateway._gateway_client  # noqa: SLF001
         if hasattr(client, "finalizer_deque"):
@@ -86,20 +87,20 @@ class ArrowRdd:
 
 
 def heap(context: Any) -> int:
-    """The bytes that the driver's Java may have."""
+    """The maximum heap of the driver's Java, in bytes."""
     return int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())  # noqa: SLF001
 
 
 def job_numbers(session: "SparkSession", tag: str) -> Sequence[int]:
-    """The numbers of the jobs that have a tag; the public tracker knows groups only."""
+    """The numbers of the jobs with a tag; the public tracker only finds groups."""
     context: Any = session.sparkContext
     return list(context._jsc.sc().statusTracker().getJobIdsForTag(tag))  # noqa: SLF001
 
 
 def map_stages(session: "SparkSession", jobs: Iterable[int]) -> set[tuple[int, int]] | None:
-    """The map stages that had to run for jobs, each with its last attempt; None as long as not all is known of them.
+    """The map stages that ran for jobs, each with its last attempt; None until all jobs have ended and are recorded.
 
-    The public tracker asks Java seven times about a stage.
+    The public tracker would take seven calls to Java per stage.
     """
     context: Any = session.sparkContext
     tracker: Any = context._jsc.statusTracker()  # noqa: SLF001
@@ -108,30 +109,30 @@ def map_stages(session: "SparkSession", jobs: Iterable[int]) -> set[tuple[int, i
         info = tracker.getJobInfo(job)
         if info is None or info.status().toString() == "RUNNING":
             return None
-        # Those that a stage stands on are made, and numbered, before it.
+        # A stage is created, and numbered, after all stages that it depends on: the last one is the result stage.
         for number in sorted(info.stageIds())[:-1]:
             stage = tracker.getStageInfo(number)
             if stage is None:
                 return None
-            # How many of its tasks have run says less: a job that begins, and shares the stage, has the record of its
-            # attempt begin anew, with none. An attempt after the first one may have had no tasks, and then was not
-            # submitted: of two jobs that miss the same files the later one finds that they have been made again.
+            # The number of tasks that ran is no criterion: it is reset to 0 when another job that shares the stage
+            # begins. A later attempt may have had no tasks, and then was never submitted: if two jobs miss the same
+            # files, the second one finds that the first has made them again.
             if stage.submissionTime() or stage.currentAttemptId():
                 ran.add((number, stage.currentAttemptId()))
     return ran
 
 
 def offered(session: "SparkSession") -> bool:
-    """Whether a classic session has what this needs; tried once, with a frame of no partitions, which is no job."""
+    """Whether a classic session supports this; tried once, with a frame without partitions, so no job starts."""
     context = session.sparkContext
     if context not in _offered:
         try:
             ArrowRdd(session.range(0)).read(())
         except Exception as exc:
             if not context._jsc:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-                # It was stopped, and what that means is told by who asks.
+                # The session was stopped, which the caller reports.
                 raise
-            _log.warning("this PySpark does not give Arrow as others do (%s): rows come by way of Python workers", exc)
+            _log.warning("this PySpark provides no Arrow as expected (%s): rows are read through Python workers", exc)
             _offered[context] = False
         else:
             _offered[context] = True
@@ -139,6 +140,6 @@ def offered(session: "SparkSession") -> bool:
 
 
 def _schema(frame: "DataFrame") -> Schema:
-    """The schema of the batches, which travel without; their times are in UTC."""
+    """The schema of the batches, which are sent without it; their timestamps are in UTC."""
     large = frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
     return arrow_schema(frame.schema, large=large)

@@ -1,7 +1,8 @@
-"""A DataFrame's rows by way of Python workers: as Arrow batches, packed into binary cells, a partition after the other.
+"""Read a DataFrame through Python workers: as Arrow batches, packed into binary cells, one partition after the other.
 
-The way of a PySpark whose own Arrow cannot be had (`arrow_rdd`). Every partition is a job of its own, started when the
-one before has been read. Where Spark has computed a shuffle again between two of them (`reruns`), that is an error.
+This is for a PySpark without access to Spark's own Arrow format (`arrow_rdd`). Each partition is a separate job, which
+starts when the previous one has been read. If Spark recomputes a shuffle between two of them (`reruns`), that is an
+error.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Cells:
-    """The batches of a DataFrame in its order; for one thread at a time."""
+    """The batches of a DataFrame, in order; for one thread at a time."""
 
     ready = False
 
@@ -33,22 +34,22 @@ class Cells:
         """Wait for the next batch; None at the end. Raises as `OrderedBatches.next` does."""
         row = self._jobs.submit(self._first) if self._cells is None else self._jobs.call(self._following)
         if self._reruns.due:
-            raise changed("what was handed on cannot be compared with it")
+            raise changed("the rows already delivered cannot be compared")
         if row is None:
             return None
         with pyarrow().ipc.open_stream(bytes(row[0])) as reader:
             return reader.read_next_batch()
 
     def close(self) -> None:
-        """Let go of it; its jobs have ended, or were cancelled. Twice is once."""
-        # Dropping the iterator tells Spark to close its end, and reads what it has sent until then.
+        """Release the iterator; its jobs must have ended. Idempotent."""
+        # Dropping the iterator makes Spark close its end, and reads what it sent before.
         self._cells = None
 
     def _first(self) -> Any:
         packed: DataFrame = cast("Any", self._frame).mapInArrow(packing(), "batch binary")
         self._cells = packed.toLocalIterator()
         row = self._following()
-        # Nothing was handed on yet, and whatever has run was to run.
+        # Nothing was delivered yet, so every stage up to now ran for the first time.
         self._reruns.due = False
         return row
 
@@ -61,10 +62,10 @@ class Cells:
 
 
 def packing() -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:
-    """The function that the executors run; an inner one, because those travel by value and need no install there."""
+    """Make the function that executors run: a nested one, which is pickled by value and needs no install there."""
 
     def pack(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        # Imported where it runs, and not through this package, which need not be there.
+        # Imported on the executor, and not through this package, which need not be installed there.
         pa: Any = import_module("pyarrow")
         for batch in batches:
             sink = pa.BufferOutputStream()

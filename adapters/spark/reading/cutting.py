@@ -1,4 +1,4 @@
-"""From Arrow batches to what is answered: values with their times, as few times as may be for each batch."""
+"""Turn Arrow batches into values with their times, in as few batches as possible."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -14,9 +14,10 @@ from .timed import TimedFrame
 
 @attrs.frozen(eq=False)
 class Cutting:
-    """A way to make answers of Arrow batches; a time is in their last column, and `time` is how it is shown.
+    """Turns Arrow batches into pullstream batches.
 
-    `jumbled` batches are not in order of time, and each is put in order.
+    If rows have a time, it is in the last column, and `time` is its name in messages. `jumbled` batches are not in
+    order of time: each is sorted.
     """
 
     shape: Shape
@@ -30,7 +31,7 @@ class Cutting:
         return cls(Shape(as_, frame.names), len(frame.names), frame.time, frame.jumbled)
 
     def cut(self, batches: Iterable[RecordBatch]) -> list[Batch[Any]]:
-        """The values of batches with their times: at once if these are in order, or else in runs of equal time.
+        """Return the values with their times: in one batch if these are in order, else in runs of equal time.
 
         Raises:
             NullTimeError: a row has no time.
@@ -42,7 +43,7 @@ class Cutting:
         return [Batch(0, values)] if values else []
 
     def _visible(self, batch: RecordBatch) -> RecordBatch:
-        # A frame without any column travels with one, or it would have no rows.
+        # A frame without columns is sent with one, because otherwise it would have no rows.
         return batch.select(range(self.width))
 
     def _timed(self, batch: RecordBatch, shown: str) -> Iterator[Batch[Any]]:

@@ -1,8 +1,8 @@
-"""A digest of Arrow batches that tells their rows, and not their order: what is fetched again comes in another order.
+"""A digest of Arrow batches that depends on their rows and not on their order, which changes when they are read again.
 
-A row is hashed as a sum of its values, eight bytes at a time, each times a number of its place; then it is mixed, and
-added up modulo 2^64, all by the column, with numpy. It is made to notice that Spark has put other rows into a
-partition, and to be cheap; nobody chooses rows to deceive it.
+The hash of a row is the sum of its values, eight bytes at a time, each multiplied by a number for its place, and then
+mixed. The digest is the sum of the hashes modulo 2^64. All is computed by column, with NumPy. It must be cheap and
+detect that Spark has put other rows into a partition. It does not protect against rows chosen to collide.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ _ODD: Final = 0xD6E8FEB86659FD93
 _INVERSE: Final = pow(_ODD, -1, 1 << 64)
 _WORD: Final = 8
 _LONG: Final = 32 * _WORD
-"""Bytes of a value from which on it is hashed by Python."""
+"""Values with more bytes than this are hashed by Python."""
 
 
 def digest(batches: Iterable[RecordBatch]) -> tuple[int, int]:
-    """The number of rows, and the sum of their hashes."""
+    """Return the number of rows, and the sum of their hashes."""
     rows, total = 0, 0
     for batch in batches:
         rows += batch.num_rows
@@ -38,14 +38,14 @@ def _numpy() -> Any:
 
 @cache
 def _number(place: int) -> int:
-    """An odd number, another for each place in a row."""
+    """A different odd number for each place in a row."""
     mixed = (place + 1) * _STEP & _BITS
     mixed = (mixed ^ mixed >> 32) * _ODD & _BITS
     return mixed ^ mixed >> 32 | 1
 
 
 def _of_rows(columns: Iterable[Array], rows: int) -> Any:
-    """A hash for each row, of its values in all columns."""
+    """Hash the values of each row."""
     np = _numpy()
     hashes = np.full(rows, _ODD, np.uint64)
     for place, column in enumerate(columns):
@@ -53,7 +53,7 @@ def _of_rows(columns: Iterable[Array], rows: int) -> Any:
         for within, word in enumerate(_words(column)):
             own += word * np.uint64(_number(place) * _number(within) & _BITS)
         if column.null_count:
-            # Below a null there may be anything.
+            # The data of a null value is undefined.
             valid = column.is_valid().to_numpy(zero_copy_only=False)
             hashes += np.where(valid, own, np.uint64(_INVERSE * _number(place) & _BITS))
     return _mixed(hashes)
@@ -68,7 +68,7 @@ def _mixed(hashes: Any) -> Any:
 
 
 def _words(column: Array) -> Iterator[Any]:
-    """The bytes of each value, as numbers of eight bytes; below a null it is anything."""
+    """The bytes of each value, as numbers of eight bytes; undefined for a null."""
     np, types = _numpy(), pyarrow().types
     kind = column.type
     width = getattr(kind, "bit_width", 0) // 8 if types.is_primitive(kind) or types.is_decimal(kind) else 0
@@ -107,7 +107,7 @@ def _offsets(column: Array) -> Any:
 
 
 def _of_bytes(column: Array) -> Iterator[Any]:
-    """The lengths, and of long values Python's hashes; then the words of the others, with nothing behind their ends."""
+    """The lengths, or Python's hashes of long values; then the words of the others, cut off at their ends."""
     np = _numpy()
     offsets = _offsets(column)
     first, data = int(offsets[0]), column.buffers()[2]
@@ -121,7 +121,7 @@ def _of_bytes(column: Array) -> Iterator[Any]:
     padded = np.zeros(size + _WORD, np.uint8)
     if size:
         padded[:size] = np.frombuffer(data, np.uint8)[first : first + size]
-    # A word from every byte on.
+    # The word that starts at each byte.
     words = np.lib.stride_tricks.as_strided(padded[:_WORD].view("<u8"), (size + 1,), (1,))
     for begin in range(0, int(lengths.max(initial=0)), _WORD):
         some = np.flatnonzero(lengths > begin)
@@ -130,7 +130,7 @@ def _of_bytes(column: Array) -> Iterator[Any]:
         beyond = begin + _WORD - lengths[part]
         word <<= (np.maximum(beyond, 0, out=beyond) * 8).view(np.uint64)
         if part is some:
-            # Whatever the longest one has, these have no more.
+            # The other values have no more words.
             all_words = np.zeros(len(lengths), np.uint64)
             all_words[some] = word
             word = all_words
@@ -138,8 +138,8 @@ def _of_bytes(column: Array) -> Iterator[Any]:
 
 
 def _powers(size: int) -> tuple[Any, Any]:
-    """The powers of a number, and those of its inverse, from 0 on, at least so many."""
-    global _made  # noqa: PLW0603 - made once, and again when a larger batch comes
+    """The powers of a number and of its inverse, from 0 to at least `size`."""
+    global _made  # noqa: PLW0603 - made once, and again for a larger batch
     if len(_made[0]) <= size:
         np = _numpy()
         powers = np.full(2 * size + 1, _ODD, np.uint64), np.full(2 * size + 1, _INVERSE, np.uint64)
@@ -154,7 +154,7 @@ _made: tuple[Any, Any] = ((), ())
 
 
 def _of_lists(offsets: Any, elements: Any) -> Any:
-    """A hash for each list, of its elements' hashes in their order: a polynomial, by differences of running sums."""
+    """Hash each list as a polynomial of its elements' hashes, in order, by differences of running sums."""
     np = _numpy()
     starts = offsets - offsets[0]
     size = int(starts[-1])

@@ -1,4 +1,4 @@
-"""Queries that any thread may cancel, in a classic session or through Spark Connect."""
+"""Spark jobs that any thread may cancel, in a classic session or through Spark Connect."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RETRY_SECONDS = 0.05
-"""Seconds until a cancellation is repeated during a call: Spark forgets one that falls between two jobs."""
+"""Seconds between cancellations during a call: Spark forgets one that falls between two jobs."""
 
 
 STOPPED = "its session was stopped: take another, as spark.session(), and make the DataFrame anew with it"
@@ -35,44 +35,44 @@ def stands(session: "SparkSession") -> bool:
     """Whether a session has not been stopped."""
     if is_connect(session):
         return not cast("Any", session).is_stopped
-    # A context that was stopped has no Java side.
+    # A stopped context has no Java object.
     return bool(session.sparkContext._jsc)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 def over(session: "SparkSession") -> bool:
-    """Whether a session has been stopped, or is just being stopped: what fails now fails for that."""
+    """Whether a session was stopped or is being stopped, which then explains a failure."""
     if is_connect(session) or not stands(session):
         return not stands(session)
     try:
         return bool(cast("Any", session.sparkContext)._jsc.sc().isStopped())  # noqa: SLF001
-    except Exception:  # noqa: BLE001 - stopped in the midst of this, or there is no Java any more
+    except Exception:  # noqa: BLE001 - it was stopped during this call, or Java has ended
         return not stands(session)
 
 
 def ended(session: "SparkSession") -> JavaEnded | None:
-    """The error for a session whose Java has ended, or is about to; None if it is there, or is another machine's."""
+    """The error for a session whose Java has ended or is exiting; None if it runs, or is on another machine."""
     if is_connect(session):
         return None
-    # One that was stopped from within, and not by its user, is the end of the whole.
+    # If Java has stopped the context, and not the user, then the process is exiting.
     seconds = EXITING_SECONDS if stands(session) and over(session) else 0.0
     known = java_ended(session.sparkContext, seconds)
     return None if known is None else again(known)
 
 
 def failed(session: "SparkSession", exc: BaseException) -> SparkJobError | ShuffleRerunError:
-    """The error for a job that failed: with Spark's message, unless it is for the end of its session, or of Java."""
+    """The error for a failed job: with Spark's message, unless its session was stopped or Java has ended."""
     if (end := ended(session)) is not None:
         return end
     if over(session):
         return SparkJobError(f"Spark could not do the job: {STOPPED}", str(exc))
     error = job_error(exc)
-    return changed("has placed rows elsewhere, as it says itself") if refused(str(error)) else error
+    return changed("has placed rows elsewhere, as Spark itself reports") if refused(str(error)) else error
 
 
 class Jobs:
-    """The jobs of one run, under a tag of their own. Calls are made in threads, in any number; they block.
+    """The jobs of one run, which share a tag.
 
-    `cancel` may be called from any thread, and so may `close`.
+    Calls block, and may be made in any number of threads. Any thread may call `cancel` and `close`.
     """
 
     def __init__(self, session: "SparkSession") -> None:
@@ -87,31 +87,31 @@ class Jobs:
 
     @property
     def tag(self) -> str:
-        """The tag."""
+        """The tag of all jobs."""
         return self._tag
 
     def submit(self, step: Callable[[], T], *tags: str) -> T:
-        """Make a call that starts jobs, with more tags of theirs, if need be.
+        """Make a call that starts jobs, with additional `tags` if given.
 
         Raises:
             SparkJobError: the job failed, with Spark's message.
-            ShuffleRerunError: it failed because a shuffle was computed again, and otherwise.
+            ShuffleRerunError: it failed because a shuffle was recomputed with a different result.
             JobCancelled: `cancel` or `close` was called.
         """
         return self.call(lambda: self._tagged(step, *tags))
 
     def call(self, step: Callable[[], T]) -> T:
-        """Make a call that waits for the jobs; raises as `submit` does."""
+        """Make a call that waits for jobs; errors are those of `submit`."""
         with self._under_way():
             self.check()
             try:
                 with unlogged():
                     return step()
             except Exception as exc:
-                # In a session that was stopped, pyspark itself stumbles over what is not there any more.
+                # In a stopped session, any error may come from PySpark, whose attributes are gone.
                 if not isinstance(exc, spark_errors()) and not over(self._session):
                     raise
-                # Alone, it has failed with all there was to cancel.
+                # If this was the only call, there is nothing left to cancel.
                 self._ended = self._ended or self._calls == 1
                 _forget_frames(exc)
                 if self._cancelled:
@@ -119,7 +119,7 @@ class Jobs:
                 raise failed(self._session, exc) from None
 
     def doing(self) -> str:
-        """Say what Spark does for it at the moment, in a few words for people; a call or two of Java's."""
+        """Describe what Spark is doing for these jobs, in a few words; takes one or two calls to Java."""
         return self._owner.doing(self._tag) if self._submitted and not self._ended else ""
 
     @property
@@ -133,17 +133,17 @@ class Jobs:
             raise JobCancelled("the Spark job was cancelled")
 
     def ended(self) -> None:
-        """Say that there is nothing to cancel any more."""
+        """Note that all jobs have ended, so there is nothing to cancel."""
         self._ended = True
 
     def cancel(self) -> None:
-        """Cancel the jobs and have a blocked call raise; does not wait for it. Twice is once."""
+        """Cancel the jobs, so that a blocked call raises; does not wait for it. Idempotent."""
         self._cancelled = True
         if self._submitted and not self._ended:
             self._owner.cancel(self._tag)
 
     def close(self) -> None:
-        """Cancel the jobs if they have not ended, and wait until no call is under way. Twice is once."""
+        """Cancel the jobs if they have not ended, and wait until no call is under way. Idempotent."""
         self.cancel()
         with self._called:
             while self._calls:
@@ -164,8 +164,8 @@ class Jobs:
 
     def _tagged(self, step: Callable[[], T], *tags: str) -> T:
         self._submitted = True
-        # A tag belongs to the thread that submits, and is inherited by what Spark starts from it. The thread goes
-        # back to a pool afterwards, where the next user must not find it.
+        # A tag belongs to the submitting thread, and threads that Spark starts from it inherit it. The thread then
+        # returns to a pool, so the tag is removed before its next use.
         with ExitStack() as stack:
             for tag in (self._tag, *tags):
                 stack.enter_context(self._owner.tagged(tag))
@@ -173,7 +173,7 @@ class Jobs:
 
 
 class _Context:
-    """A classic session, whose jobs are cancelled by their tags."""
+    """A classic session: jobs are cancelled by their tags."""
 
     def __init__(self, session: "SparkSession") -> None:
         self._session = session
@@ -207,13 +207,13 @@ class _Context:
         return f"Spark: stage {stage}, {number} of {of_all} tasks done"
 
     def cancel(self, tag: str) -> None:
-        # One that was stopped has stopped its jobs.
+        # Stopping a session stops its jobs.
         if stands(self._session):
             self._context.cancelJobsWithTag(tag)
 
 
 class _Client:
-    """Spark Connect, whose operations are interrupted by the tags that their thread had when it sent them."""
+    """A Spark Connect session: operations are interrupted by the tags that their thread had when it sent them."""
 
     def __init__(self, session: "SparkSession") -> None:
         self._session: Any = session
@@ -227,21 +227,21 @@ class _Client:
             self._session.removeTag(tag)
 
     def doing(self, tag: str) -> str:
-        # What the server does for an operation its client is not told.
+        # The server does not report the progress of an operation here.
         del tag
         return ""
 
     def cancel(self, tag: str) -> None:
-        # One that was stopped has ended its operations.
+        # Stopping a session ends its operations.
         if stands(self._session):
             self._session.interruptTag(tag)
 
 
 def _forget_frames(exc: BaseException) -> None:
-    """Let go of frames that keep the connection an error came from open for as long as the error is kept."""
+    """Release the frames of an error: they would keep its connection open as long as the error exists."""
     for each in chain(exc):
         each.__traceback__ = None
-        # Spark keeps a cause of its own, too.
+        # PySpark also keeps the cause in an attribute.
         kept = getattr(each, "_cause", None)
         if isinstance(kept, BaseException):
             for cause in chain(kept):
@@ -254,7 +254,7 @@ def spark_errors() -> tuple[type[BaseException], ...]:
 
     errors: list[type[BaseException]] = [PySparkException, OSError, EOFError]
     with suppress(ImportError):
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark, and not with Spark Connect's alone
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - part of pyspark, but not of pyspark-client
 
         errors.append(cast("Any", Py4JError))
     with suppress(ImportError):

@@ -1,4 +1,4 @@
-"""Rows in no order of time: how long times stay open, and the handling of late rows."""
+"""Rows that are not sorted by time: how long times stay open, and what happens to late rows."""
 
 from bisect import bisect_left
 from typing import Any
@@ -12,13 +12,13 @@ from pullstream.errors import CapabilityError
 
 @attrs.frozen
 class _Late:
-    """A marker for a value that goes to the sink for late ones."""
+    """Marks a value for the sink of late values."""
 
     value: Any
 
 
 class Lateness:
-    """The earliest time that may still arrive: the latest so far, minus the lateness."""
+    """Tracks the earliest time that may still arrive: the latest time so far, minus the lateness."""
 
     def __init__(self, lateness: Any, late: object, location: Location) -> None:
         self._lateness = lateness
@@ -28,7 +28,7 @@ class Lateness:
         self._least: Any = None
 
     def admitted(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """The values of a batch that are not late, in the order of time; None if there are none.
+        """Return the values of a batch that are not late, in order of time; None if there are none.
 
         Raises:
             CapabilityError: a value is late, and the policy is "error".
@@ -41,7 +41,7 @@ class Lateness:
             raise CapabilityError(
                 f"{self._location} got a value that is too late: {values[0]!r} is at {times[0]!r}, after "
                 f"{self._latest!r} arrived, and may be at most {self._lateness!r} behind. Allow more lateness, or "
-                f'say what happens to such values: late="drop", or late= a sink'
+                f'set late="drop" or late= a sink for such values'
             )
         if self._late == "drop":
             self._location.meter.skipped += count
@@ -57,7 +57,7 @@ class Lateness:
 
 
 def aside(sink: Sink[Any, Any]) -> SideBranch:
-    """The module that passes late values to their sink."""
+    """Make the module that passes late values to their sink."""
     return SideBranch(sink, _Late, _value)
 
 

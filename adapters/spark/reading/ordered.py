@@ -1,7 +1,7 @@
-"""A DataFrame's batches in its order, and the source that reads them.
+"""Read a DataFrame's batches in order, and the source that delivers them.
 
-`OrderedBatches` chooses the way: Spark's own Arrow, a window of partitions at a time (`partitions`), or by way of
-Python workers (`cells`). It knows nothing of the pull protocol; it blocks, and is meant for a thread.
+`OrderedBatches` reads Spark's own Arrow format, a window of partitions at a time (`partitions`), or else through Python
+workers (`cells`). It is independent of the pull protocol: its calls block, and are meant for a thread.
 """
 
 from collections import deque
@@ -30,18 +30,17 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS: Final = 1.0
-"""Seconds between looks at what Spark does, while nothing comes."""
+"""Seconds between checks of Spark's progress while no rows arrive."""
 
 TOGETHER: Final = 16
-"""Batches that go on at once, of those that are there: all of a partition would be kept until the last is taken."""
+"""The most batches delivered at once: with all of a partition, all would be kept until the last is taken."""
 
 
 class OrderedBatches:
     """The Arrow batches of a DataFrame in the order of its partitions, read on demand.
 
-    Nothing is submitted before the first `next`. A task that fails and is tried again changes nothing, because a
-    partition is handed on only when it is whole. `next` and `close` are for one thread at a time each; `cancel` may be
-    called from any.
+    Nothing is submitted before the first `next`. A retried task changes nothing, because a partition is delivered only
+    when it is complete. `next` and `close` may each be called by one thread at a time, `cancel` by any thread.
     """
 
     def __init__(self, frame: "DataFrame") -> None:
@@ -52,7 +51,7 @@ class OrderedBatches:
         self._ended = False
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end, for ever; and so for a failure: what is behind it is not given.
+        """Wait for the next batch; None at the end. Further calls return None, or raise the same failure, again.
 
         Raises:
             SparkJobError: the job failed, with Spark's message.
@@ -77,19 +76,19 @@ class OrderedBatches:
 
     @property
     def ready(self) -> bool:
-        """Whether `next` has nothing to wait for, as the batch comes from a job whose batches are here."""
+        """Whether `next` returns without waiting, because its batch has already arrived."""
         return self._way is not None and self._way.ready
 
     def doing(self) -> str:
-        """Say what Spark does at the moment; any thread may ask, and it takes a moment."""
+        """Describe what Spark is doing; any thread may call it, and it blocks briefly."""
         return self._jobs.doing()
 
     def cancel(self) -> None:
-        """Cancel the jobs and have a blocked `next` raise; does not wait for it. Twice is once."""
+        """Cancel the jobs, so that a blocked `next` raises; does not wait for it. Idempotent."""
         self._jobs.cancel()
 
     def close(self) -> None:
-        """Cancel the jobs if they have not ended, and wait until nothing of it is left here. Twice is once."""
+        """Cancel the jobs if they have not ended, and wait until all threads and buffers are released. Idempotent."""
         self._jobs.close()
         if self._way is not None:
             self._way.close()
@@ -102,12 +101,12 @@ Batches: TypeAlias = OrderedBatches | ConnectBatches
 
 
 def batches_of(frame: "DataFrame") -> Batches:
-    """The Arrow batches of a DataFrame, in a classic session or through Spark Connect."""
+    """Read the Arrow batches of a DataFrame, in a classic session or through Spark Connect."""
     return ConnectBatches(frame) if is_connect(frame) else OrderedBatches(frame)
 
 
 class OrderedSource(Kernel[Any]):
-    """Reads a DataFrame in a thread, some of it when what there was has been handed on."""
+    """Reads a DataFrame in a thread: the next batches when all earlier values have been delivered."""
 
     traits = Traits(trusted=True)
 
@@ -115,11 +114,11 @@ class OrderedSource(Kernel[Any]):
         self._allowed, self._late = lateness, late
         self._lateness: Lateness | None = None
         if lateness is not None:
-            # Its clock follows how late rows may be, and not what is answered.
+            # Its frontier follows the lateness of rows, not the times of delivered values.
             self.traits = Traits(trusted=True, follows=True)
         self._frame = timed.frame
         self._cutting = Cutting.of(timed, as_)
-        # To make rows of ten thousand takes its time, and others go on meanwhile.
+        # Converting ten thousand rows takes time, and other tasks run in between.
         self._together = TOGETHER if as_ == "batches" and not timed.jumbled else 1
         self._answers: deque[Batch[Any]] = deque()
         self._rest = Remainder()
@@ -143,7 +142,7 @@ class OrderedSource(Kernel[Any]):
                     continue
                 self._rest.put(answer)
                 continue
-            # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
+            # If this wait is cancelled, the thread continues: `release` ends its call and waits for it.
             self._waiting = True
             answers = await in_thread(self._read)
             self._waiting, self._doing = False, ""
@@ -165,7 +164,7 @@ class OrderedSource(Kernel[Any]):
         return self._doing
 
     async def _look(self) -> None:
-        """Look how far Spark is, while nothing comes because it sorts, say."""
+        """Update the status from Spark's progress while no rows arrive, for example because Spark sorts."""
         with self._looking, suppress(*spark_errors()):
             while True:
                 await trio.sleep(LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""A DataFrame's batches from its partitions, in order: a window of jobs over what Spark has planned."""
+"""Read a DataFrame's partitions in order, with several jobs ahead of the consumer."""
 
 from collections import deque
 from functools import partial
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_THREADS: Final = 8
-"""Jobs at once; where there are more slots than that, each reads several partitions."""
+"""The most jobs at once; if there are more slots, each job reads several partitions."""
 
 SHARE: Final = 8
-"""The part of the Java heap, one in so many, that jobs which have not been taken may bring."""
-
+"""The results of jobs that were not taken yet may use this fraction of the Java heap: 1 / SHARE."""
 
 ROUNDS: Final = 5
-"""Times that what was handed on is compared before a read is given up, if shuffles are computed again meanwhile."""
+"""The most comparisons of delivered rows before a read fails, if shuffles are recomputed during each."""
 
 
 @attrs.frozen(eq=False)
@@ -38,18 +37,18 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Its bytes, about."""
+        """The approximate size in bytes."""
         return sum(batch.nbytes for batch in self.batches)
 
 
 class Partitions:
-    """The batches of a DataFrame in its order; for one thread at a time.
+    """The batches of a DataFrame, in order; for one thread at a time.
 
-    Jobs, one for each partition or for a few small ones, are as many ahead of what is taken as Spark has slots, and
-    what they bring is at once in Python: so an idle consumer holds no slot, and nothing in Java.
+    A job reads one partition or a few small ones. As many jobs run ahead of the consumer as Spark has slots. Their
+    results move to Python at once, so an idle consumer occupies no slot and no memory in Java.
 
-    Where Spark has computed a shuffle again (`reruns`), all that was not handed on is read anew, and what was is read
-    again and compared: if the rows are the same, the stream goes on.
+    If Spark recomputes a shuffle (`reruns`), partitions that were not delivered yet are read again, and delivered ones
+    are read again and compared. If the rows are the same, the stream continues.
     """
 
     def __init__(self, frame: "DataFrame", jobs: Jobs) -> None:
@@ -60,12 +59,12 @@ class Partitions:
         self._window: Window[Part] | None = None
         self._handed_on: list[tuple[range, tuple[int, int] | None]] = []
         self._next = 0
-        """The first partition that was not handed on."""
+        """The first partition that was not delivered."""
         self._batches: deque[RecordBatch] = deque()
 
     @property
     def ready(self) -> bool:
-        """Whether `next` has nothing to wait for."""
+        """Whether `next` returns without waiting."""
         return bool(self._batches)
 
     def next(self) -> RecordBatch | None:
@@ -96,7 +95,7 @@ class Partitions:
         return part
 
     def close(self) -> None:
-        """Wait for what is being read; its jobs have ended, or were cancelled. Twice is once."""
+        """Wait for the threads that read; their jobs must have ended or been cancelled. Idempotent."""
         if self._window is not None:
             self._window.close()
         self._batches.clear()
@@ -111,8 +110,8 @@ class Partitions:
         self._budget = memory // SHARE
         self._ample = ample(memory, self._width)
         master = context.master or ""
-        # In one process with the driver nothing of a shuffle is lost, unless somebody deletes its files; and what a
-        # partition is made of, and sent as, is in the same memory.
+        # In local mode no executor can be lost, so shuffle files stay unless they are deleted by hand. But the driver's
+        # heap also holds the data that a partition is computed from, and the Arrow data that is sent.
         self._local = master == "local" or master.startswith("local[")
         if self._rdd.shuffled:
             self._reruns = Reruns(session)
@@ -132,20 +131,20 @@ class Partitions:
         return Part(span, batches, digest(batches) if self._digests else None)
 
     def _compare(self) -> None:
-        """Read again what was handed on, and go on only if it is the same, and no shuffle has run meanwhile."""
-        assert self._reruns is not None, "it has noticed something"
+        """Read the delivered partitions again; raise unless they are the same and no shuffle ran meanwhile."""
+        assert self._reruns is not None, "a rerun was detected"
         for _ in range(ROUNDS):
             if not self._handed_on:
                 return
             if not self._digests:
-                raise changed("what was handed on cannot be compared with it")
+                raise changed("the rows already delivered cannot be compared")
             spans = Spans(len(self._handed_on), self._budget, grows=False)
             again = Window(lambda place: self._read(self._handed_on[place.start][0]), spans, self._width, _size)
             try:
                 for span, before in self._handed_on:
                     part = again.take()
                     if part is not None and part.digest != before:
-                        raise changed(f"{_named(span)}, handed on before, has other rows now")
+                        raise changed(f"{_named(span)}, already delivered, has other rows now")
             finally:
                 again.close()
             self._jobs.check()

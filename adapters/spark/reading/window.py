@@ -1,4 +1,4 @@
-"""A window of jobs: some at once, a few partitions ahead of what has been taken, and handed on in order."""
+"""A window of jobs: several run at once, ahead of the consumer, and their results are taken in order."""
 
 import threading
 import time
@@ -10,51 +10,51 @@ import attrs
 T = TypeVar("T")
 
 SHORT: Final = 0.25
-"""Seconds below which a job is so short that its start counts, some twenty milliseconds: the next reads more."""
+"""If a job takes fewer seconds, the cost of its start (about 20 ms) matters: the next job reads more partitions."""
 
 GROWTH: Final = 4
-"""The factor by which there are then more partitions, where those that were read say nothing of the next ones."""
+"""The factor by which the number of partitions grows if the last ones were too small to predict the next ones."""
 
-TELLING: Final = 64_000
-"""Bytes of a partition that say something: as many are read then as may be expected to fit."""
+PREDICTIVE: Final = 64_000
+"""If partitions have this many bytes, they predict the next ones: as many are read as are expected to fit."""
 
 MOST: Final = 16
-"""Partitions that a job has at most, lest what they bring be known only when it is too much."""
+"""The most partitions of a job: the size of its result is known only afterwards."""
 
 LITTLE: Final = 32_000_000
-"""Bytes that a job of several partitions may be expected to bring."""
+"""The largest expected result of a job with several partitions, in bytes."""
 
 LARGE: Final = 500_000_000
-"""Bytes of a large partition, and more than most have."""
+"""The size of a large partition in bytes; most are smaller."""
 
 COPIES: Final = 4
-"""Times that the driver's Java has a partition while it arrives."""
+"""The number of copies of a partition in the driver's Java while it arrives."""
 
 
 def ample(memory: int, width: int) -> bool:
-    """Whether that many jobs may begin at once though nobody knows yet how large a partition is."""
+    """Whether `width` jobs may start at once before the size of a partition is known."""
     return memory >= width * COPIES * LARGE
 
 
 @attrs.define(eq=False)
 class Spans:
-    """Neighbouring partitions for each job: one, or so many small ones that a job is worth its start."""
+    """Chooses the neighbouring partitions of each job: one, or several small ones to make up for its start."""
 
     partitions: int
     budget: int
-    """The bytes that may wait to be taken, as far as can be told from what has come; one job always may."""
+    """The most bytes that may wait to be taken, estimated from earlier results; one job is always allowed."""
     least: int = 1
-    """The number of partitions that a job has at least, lest executors be idle."""
+    """The fewest partitions of a job, so that no executor is idle."""
     next: int = 0
     grows: bool = True
-    """Whether a job may read several because they are small."""
+    """Whether a job may read several partitions because they are small."""
     alone: bool = False
-    """Whether the first job is alone, as it may fill the memory with what it brings."""
+    """Whether the first job runs alone, because its result may fill the memory."""
     _several: int = 1
     _largest: int | None = None
 
     def following(self) -> range | None:
-        """The partitions for the next job; None if there are no more."""
+        """Return the partitions of the next job; None if there are no more."""
         if self.next >= self.partitions:
             return None
         span = range(self.next, min(self.next + max(self._several, self.least), self.partitions))
@@ -62,17 +62,17 @@ class Spans:
         return span
 
     def fits(self, ahead: int) -> bool:
-        """Whether one more job may run beside so many that are not taken."""
+        """Whether another job may start while the results of `ahead` jobs were not taken yet."""
         if self._largest is None:
             return not (ahead and self.alone)
         return not ahead or (ahead + 1) * self._largest <= self.budget
 
     def took(self, span: range, seconds: float, size: int) -> None:
-        """Note what a job has taken, and brought."""
+        """Note the duration and the size of a job's result."""
         self._largest = max(self._largest or 0, size)
         growth = 1
         if self.grows and seconds < SHORT and len(span) >= self._several:
-            growth = MOST if size >= TELLING * len(span) else GROWTH
+            growth = MOST if size >= PREDICTIVE * len(span) else GROWTH
         fitting = LITTLE * len(span) // max(1, size)
         self._several = max(1, min(growth * self._several, fitting, MOST))
 
@@ -83,9 +83,9 @@ class _Failure:
 
 
 class Window(Generic[T]):
-    """Reads spans in threads, at most `width` ahead of what has been taken.
+    """Reads spans in threads, at most `width` ahead of the consumer.
 
-    `take` is for one thread at a time; `close` for any.
+    `take` is for one thread at a time, `close` for any thread.
     """
 
     def __init__(self, read: Callable[[range], T], spans: Spans, width: int, size: Callable[[T], int]) -> None:
@@ -101,7 +101,7 @@ class Window(Generic[T]):
         self._over = False
 
     def take(self) -> T | None:
-        """Wait for the next span's result; None at the end, or when it was closed. Raises what its reading raised."""
+        """Wait for the result of the next span, or raise its error; None at the end or after `close`."""
         with self._change:
             if not self._threads:
                 self._hire()
@@ -116,7 +116,7 @@ class Window(Generic[T]):
         return result
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what is being read. Twice is once."""
+        """Start no more jobs, and wait for those under way. Idempotent."""
         with self._change:
             self._over = True
             self._change.notify_all()
@@ -125,7 +125,7 @@ class Window(Generic[T]):
 
     def _hire(self) -> None:
         for _ in range(min(self._width, self._spans.partitions)):
-            # In a program that ends without a word there is nobody who would let it go.
+            # A daemon, because a program that ends abruptly does not call `close`.
             thread = threading.Thread(target=self._work, name="pullstream reading", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -151,7 +151,7 @@ class Window(Generic[T]):
                 self._change.notify_all()
 
     def _begin(self) -> tuple[int, range] | None:
-        """Wait until one more may be read; None if none will."""
+        """Wait until another span may be read; None if there are no more."""
         with self._change:
             self._change.wait_for(lambda: self._over or self._may_begin())
             span = None if self._over else self._spans.following()

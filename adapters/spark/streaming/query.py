@@ -1,12 +1,12 @@
-"""The Spark side of a streaming query: its life, and the body that Spark calls for every micro-batch.
+"""The Spark side of a streaming query: start and stop it, and provide the body that Spark calls per micro-batch.
 
-The body runs in a thread of Spark's, and Spark commits a micro-batch when it returns. It reads the rows in
-their order, one Arrow batch at a time, each handed over before the next is taken, and returns when it is told that all
-they led to is complete. It never lets an exception of its own out, which Spark would take for the query's failure: what
-goes wrong it hands over, and then waits to be stopped, and what it raises after that Spark takes for the interruption
-of a thread. So there is one way to end a query: `close`.
+The body runs in one of Spark's threads, and Spark commits a micro-batch when the body returns. It reads the rows in
+order, one Arrow batch at a time, and hands each over before it takes the next. It returns when it is notified that all
+results of the rows are complete. It never raises an exception of its own, which Spark would treat as a failure of the
+query. Instead it hands the exception over, waits until the query is stopped, and then raises what Spark takes for the
+interruption of a thread. So `close` is the only way to end a query.
 
-This class knows nothing of the pull protocol; it blocks, and is meant for threads.
+This module is independent of the pull protocol: its calls block, and are meant for threads.
 """
 
 import json
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_SECONDS = 0.25
-"""Seconds between a waiting body's looks whether somebody else has stopped its query."""
+"""Seconds between checks of a waiting body whether its query was stopped elsewhere."""
 
 COMMIT_SECONDS = 2.0
-"""Seconds to wait for Spark to note that a micro-batch is committed."""
+"""Seconds to wait for Spark to record that a micro-batch is committed."""
 
 
 def stopped_elsewhere(session: "SparkSession") -> SparkJobError:
-    """The error for a query that has ended before its time."""
+    """The error for a query that ended unexpectedly."""
     if (end := ended(session)) is not None:
         return end
     if over(session):
         return _session_stopped()
     return SparkStreamError(
-        "the streaming query was stopped by somebody else: query.stop(), or another query that was started with the "
+        "the streaming query was stopped elsewhere: by query.stop(), or because another query was started with the "
         "same checkpoint",
         "",
     )
@@ -54,11 +54,11 @@ def _session_stopped(details: str = "") -> SparkStreamError:
 
 
 class Interrupted(Exception):
-    """The end of the body in a query that was stopped."""
+    """Ends the body of a query that was stopped."""
 
     def __init__(self) -> None:
-        # Spark knows by these words that its own interruption has come back to it through Python (SPARK-39218), and
-        # neither logs an error nor commits. They are few, because Spark looks for them with a recursive pattern.
+        # By this text Spark recognizes its own interruption, passed back through Python (SPARK-39218): it neither logs
+        # an error nor commits. The text is short because Spark searches it with a recursive pattern.
         super().__init__(
             "py4j.protocol.Py4JJavaError: An error occurred while calling a body that was stopped: "
             "java.lang.InterruptedException"
@@ -66,7 +66,7 @@ class Interrupted(Exception):
 
 
 class Query:
-    """A streaming query; `send` takes what its body has to say, in the body's thread, and `reply` answers it."""
+    """A streaming query. `send` gets the body's messages, in the body's thread, and `reply` answers them."""
 
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
         self._spec = spec
@@ -74,7 +74,7 @@ class Query:
         self._messenger = Messenger(spec.as_, send, lambda: not self._inactive(), LOOK_SECONDS)
         self._begun = False
         self._let_through = -1
-        """The last micro-batch that may be committed."""
+        """The last micro-batch that Spark may commit."""
         self._started = threading.Event()
         self._over = threading.Event()
         self._query: StreamingQuery | None = None
@@ -84,7 +84,7 @@ class Query:
         """Start the query and wait for its end.
 
         Raises:
-            SparkStreamError: it failed, with Spark's message, or somebody else has stopped it.
+            SparkStreamError: it failed, with Spark's message, or was stopped elsewhere.
         """
         body = _Body(self)
         session = self._spec.frame.sparkSession
@@ -96,35 +96,32 @@ class Query:
                     return
                 self._query = query = self._spec.start(body)
                 self._started.set()
-                while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
+                while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # fractions of a second work
                     self._report(query)
-                # Over is, for that, also one that is being stopped: its thread, and the body in it, go on for a moment.
+                # A timeout also returns for a query that is being stopped, whose thread and body still run.
                 query.awaitTermination()
                 self._report(query)
-        except Exception as exc:  # noqa: BLE001 - Spark's and the bridge's are many, and all end the query
+        except Exception as exc:  # noqa: BLE001 - any error of Spark or py4j ends the query
             if (end := ended(session)) is not None:
                 raise end from None
             raise _session_stopped(str(exc)) if over(session) else stream_error(exc) from None
         finally:
             self._started.set()
-            # Java keeps the body until it collects its garbage; what it leads to must not wait for that.
+            # Java keeps the body until its next garbage collection. What the body refers to must not wait for that.
             body.query = None
             self._hang_up()
             self._over.set()
-        # One that is stopped when its body has returned, and before the commit, has ended before its time, too.
+        # A query that is stopped after its body has returned but before the commit has ended unexpectedly, too.
         whole = self._spec.ends and (self._let_through < 0 or self._status.has_committed(self._let_through))
         if not (self._messenger.stopping.is_set() or whole):
             raise stopped_elsewhere(session)
 
     def reply(self, reply: Reply) -> None:
-        """Answer the body, which waits for it."""
+        """Answer the waiting body."""
         self._messenger.reply(reply)
 
     def close(self) -> None:
-        """Stop the query, uncommitted if a micro-batch is under way, and wait until nothing of it is left.
-
-        Twice is once.
-        """
+        """Stop the query and wait until it has ended; a micro-batch under way stays uncommitted. Idempotent."""
         self._messenger.stop()
         if not self._begun:
             return
@@ -136,7 +133,7 @@ class Query:
         stopping.join()
 
     def wait_for_commit(self, batch: int) -> None:
-        """Wait until Spark has noted that a micro-batch is committed, or the query has ended, for two seconds."""
+        """Wait, at most two seconds, until Spark has recorded a micro-batch as committed, or the query has ended."""
         end = time.monotonic() + COMMIT_SECONDS
         with suppress(Exception), unlogged():
             while (query := self._query) is not None and time.monotonic() < end and query.isActive:
@@ -148,10 +145,10 @@ class Query:
     # ---- in the thread of the body
 
     def hand_over(self, df: "DataFrame", batch: int) -> None:
-        """Hand over a micro-batch; returns when it may be committed.
+        """Hand over a micro-batch; return when Spark may commit it.
 
         Raises:
-            Interrupted: it may not be, for the query was stopped.
+            Interrupted: the query was stopped, so Spark must not commit it.
         """
         self._connection = _connection(df)
         try:
@@ -166,11 +163,11 @@ class Query:
 
     def _name(self) -> str:
         self._started.wait()
-        # Not yet known only if Spark could begin and yet not say that it did.
+        # None only if the query started but `start` then failed.
         return "" if self._query is None else self._query.id
 
     def _wait_until_stopped(self) -> None:
-        """Spark takes an interruption for its own only when it has begun to stop the query."""
+        """Wait until Spark stops the query: only then it takes an interruption for its own."""
         self._started.wait()
         while not self._inactive():
             time.sleep(0.003)
@@ -178,7 +175,7 @@ class Query:
     def _inactive(self) -> bool:
         try:
             return self._query is not None and not self._query.isActive
-        except Exception:  # noqa: BLE001 - there is no Spark any more
+        except Exception:  # noqa: BLE001 - Spark has ended
             return True
 
     # ----
@@ -187,26 +184,26 @@ class Query:
         self._status.told(_reports(query))
 
     def _hang_up(self) -> None:
-        """End the thread that the body ran in: it listens to Java's, which has ended and will not say so."""
+        """End the body's thread: it listens to a thread in Java that has ended without closing the connection."""
         connection, self._connection = self._connection, None
-        # It may have hung up itself, because Spark is gone.
+        # If Spark has ended, the connection is closed already.
         with suppress(OSError, AttributeError):
             connection.socket.shutdown(socket.SHUT_RDWR)
 
     def _stop(self) -> None:
-        # What it might raise is that Spark is gone, or its time is up: both are told by the end, or its not coming.
+        # It may raise that Spark has ended, or a timeout: `close` waits for the end anyway.
         with suppress(Exception), unlogged():
             if self._query is not None:
                 self._query.stop()
 
 
 def _is_no_interruption(record: logging.LogRecord) -> bool:
-    """Whether a line of the bridge to Java is not about an interruption that has ended a body: that is no error."""
+    """Whether a log record of py4j is not about an `Interrupted` body, which is no error."""
     return record.exc_info is None or not isinstance(record.exc_info[1], Interrupted)
 
 
 def _reports(query: "StreamingQuery") -> Iterator[dict[str, Any]]:
-    """Spark's reports, the newest first; of the public ones each takes some dozens of calls to Java."""
+    """Spark's progress reports, newest first; the public API takes dozens of calls to Java for each."""
     java: Any = query._jsq  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     last: Any = java.lastProgress()
     if last is not None:
@@ -216,7 +213,7 @@ def _reports(query: "StreamingQuery") -> Iterator[dict[str, Any]]:
 
 
 def _connection(df: "DataFrame") -> Any:
-    """The connection of Java and the body's thread; there is no public way to it."""
+    """The connection between Java and the body's thread; PySpark has no public access to it."""
     gateway: Any = df.sparkSession.sparkContext._gateway  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     client = getattr(gateway, "_gateway_client", None)
     get = getattr(client, "get_thread_connection", None)
@@ -224,7 +221,7 @@ def _connection(df: "DataFrame") -> Any:
 
 
 class _Body:
-    """The function that Spark calls for a micro-batch, and Java keeps longer than anybody needs it."""
+    """The function that Spark calls for a micro-batch; Java keeps it after the query has ended."""
 
     def __init__(self, query: Query) -> None:
         self.query: Query | None = query

@@ -97,7 +97,7 @@ def test_stopped_by_somebody_else(landing, remote):
     async def stop(row):
         await trio.to_thread.run_sync(lambda: [query.stop() for query in remote.streams.active])
 
-    with pytest.raises(spark.SparkStreamError, match="stopped by somebody else"):
+    with pytest.raises(spark.SparkStreamError, match="stopped elsewhere"):
         ps.run(ps.pipe(landing.source(), ps.map_async(stop, concurrency=1), ps.drain()))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import pullstream as ps
 from adapters.spark.executing import partition as partition_module
 from adapters.spark.executing.answers import Answer
-from adapters.spark.executing.input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
+from adapters.spark.executing.input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
 from adapters.spark.executing.partition import ROWS, Handover
 from pullstream.authoring import Remainder
 from pullstream.blueprint import Module, Site, Source
@@ -382,10 +382,10 @@ class TestConformance:
             source = Module("keys", Keys, (Cursor(FakeInput(stretches)), modules, Site.here()))
             return Source((source, *ps.flatten().modules, *ps.flat_map(lambda portion: portion.values).modules))
 
-        # An answer is one value here, at the least of its times: so it depends on how many are asked for.
-        told = Subject("told", lambda: ps.pipe(Told_(), ps.flat_map(lambda portion: portion.values)), batches=True)
+        # An answer is one value here, at the earliest of its times, so it depends on the limit of the ask.
+        answers = Subject("answers", lambda: ps.pipe(as_answers(), ps.flat_map(lambda part: part.values)), batches=True)
         conformance(
-            Subject("rows", plain), Subject("rows of many times", many), Subject("keys", keys), told, cells=60
+            Subject("rows", plain), Subject("rows of many times", many), Subject("keys", keys), answers, cells=60
         ).check()
 
     def test_the_real_input_keeps_them_too(self, numbers):
@@ -397,7 +397,7 @@ class TestConformance:
         assert rows == list(range(100))
 
 
-Told_ = ps.transformer(Told)
+as_answers = ps.transformer(Answers)
 
 
 def test_a_portion_counts_its_rows():

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from adapters.spark.reading.window import LITTLE, SHORT, TELLING, Spans, Window, ample
+from adapters.spark.reading.window import LITTLE, PREDICTIVE, SHORT, Spans, Window, ample
 
 GB = 1 << 30
 
@@ -42,7 +42,7 @@ def test_small_and_short_ones_are_read_together():
     assert sizes == [1, 4, 16, 16]
 
 
-@pytest.mark.parametrize(("size", "next_"), [(TELLING, 16), (LITTLE // 5, 5), (LITTLE, 1)])
+@pytest.mark.parametrize(("size", "next_"), [(PREDICTIVE, 16), (LITTLE // 5, 5), (LITTLE, 1)])
 def test_as_many_are_read_together_as_fit_where_one_says_how_large_they_are(size, next_):
     """The start of a job each, four times, would be more than what they bring."""
     spans = Spans(1000, 10 * LITTLE)

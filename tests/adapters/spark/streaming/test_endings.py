@@ -136,7 +136,7 @@ class TestFailures:
         async def linger(row):
             await trio.sleep(0.5)
 
-        with pytest.raises(spark.SparkStreamError, match="stopped by somebody else"):
+        with pytest.raises(spark.SparkStreamError, match="stopped elsewhere"):
             ps.run(ps.pipe(landing.source(), ps.map(stop), ps.map_async(linger, 1), ps.drain()), limit=1)
         assert landing.commits == []
 
@@ -153,7 +153,7 @@ class TestFailures:
             raise Interrupted
 
         monkeypatch.setattr(Query, "hand_over", stopped)
-        with pytest.raises(spark.SparkStreamError, match="stopped by somebody else"):
+        with pytest.raises(spark.SparkStreamError, match="stopped elsewhere"):
             ps.run(ps.pipe(landing.source(), ps.drain()))
         assert landing.commits == []
 
