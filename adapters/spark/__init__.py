@@ -41,9 +41,9 @@ from .streaming.source import from_streaming
 from .streaming.status import StreamStatus
 from .writing.filters import RowFilter
 from .writing.frame import RegisteredSource, register_source, to_dataframe
+from .writing.replay import ReplayTooLong
 from .writing.table import write_table
 from .writing.table_folder import TableTargetError
-from .writing.tape import ReplayTooLong
 
 __all__ = [
     "CannotListen",

@@ -1,4 +1,4 @@
-"""Times of the values that are read: from the file's path, from a column, or from a function of the value."""
+"""Assign times to values: from the file's path, from a column, or from a function of the value."""
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -19,12 +19,12 @@ from .listing import File
 
 @attrs.frozen
 class PathTime:
-    """Gives all values of a file one time, taken from the file's path; made by `name_time` and `path_time`."""
+    """A time for all values of a file, taken from its path; made by `name_time` and `path_time`."""
 
     function: Callable[[str], Hashable]
 
     def of(self, path: str) -> Hashable:
-        """The time of a file.
+        """Compute the time of a file.
 
         Raises:
             FileReadError: the file has no time.
@@ -150,7 +150,7 @@ class Timing:
         elif _in_order(times):
             yield TimedBatch(Ascending(times), values)
         else:
-            # The engine compares the runs one by one, and so finds the place.
+            # The engine compares the times of runs, and reports the place of an error.
             yield from TimedBatch(times, values).runs()
 
     def _one_by_one(

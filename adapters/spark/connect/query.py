@@ -127,7 +127,7 @@ class ConnectQuery:
 
     def _hand_over_all(self, query: "StreamingQuery") -> None:
         last = -1
-        while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
+        while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # fractions of a second work
             if self._messenger.stopping.is_set():
                 raise QueryStopped
             self._report(query)

@@ -1,8 +1,9 @@
-"""Into Spark: a source as a DataFrame (`frame`), and a partition of a table for every time (`table`).
+"""Pass values to Spark: a source as a DataFrame (`frame`), or as a table with one partition per time (`table`).
 
-Spark fetches from the driver: `server` listens there, `frames` is how it speaks, `served` is one source, `feeding` how
-a task is given its rows, `readings` who reads it and why a second time, `tape` what is kept of a source to be read
-again, `source_log` a source that is read in micro-batches, `filters` what Spark looks for; `remote` is what runs in
-Spark's processes. A table's times are kept and written by `table_partitions`, and put in their places by
-`table_folder`.
+Spark's processes fetch a source from the driver, with `remote`. On the driver, `server` accepts their connections, and
+`frames` defines the messages. A `served_source` is a source for Spark, and `feeding` sends its rows to a Spark task.
+`reading_task` identifies the task, and finds the reason for a second read. `replay` keeps a source's rows for further
+reads, `source_log` for micro-batches. `filters` are Spark's conditions on rows.
+
+`table_partitions` collects and writes the rows of a table's times, and `table_folder` moves them into place.
 """

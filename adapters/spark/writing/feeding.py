@@ -1,4 +1,4 @@
-"""Feeding a task of Spark's with a source's values: an Arrow batch for every question."""
+"""Feed a Spark task with a source's values: one Arrow batch per request."""
 
 import math
 from collections import deque
@@ -15,35 +15,34 @@ from ...arrow import Packing, RecordBatch, pyarrow
 from . import frames
 
 ROWS = 10_000
-"""The most rows of an Arrow batch: more are no faster."""
+"""The most rows of an Arrow batch; a larger number is no faster."""
 
 LINGER = 0.01
-"""Seconds in which more values may join the first ones of an Arrow batch."""
+"""Seconds to wait for more values after the first ones of an Arrow batch."""
 
 GONE_SECONDS = 1.0
-"""Seconds between looks whether Spark still works on what waits for a slow source."""
-
+"""Seconds between checks that Spark still needs the rows of a slow source."""
 
 Body: TypeAlias = Callable[[Reader[Any], Context], Awaitable[None]]
-"""The function of the sink that Spark reads: it sends on what comes."""
+"""The body of the sink that passes values to Spark."""
 
 
 async def fed(source: Callable[[], Source[Any]], body: Callable[[], Body], site: Site) -> BaseException | None:
-    """Feed a sink with a source until its end; the failure that it ended with, if there was one."""
+    """Run a source into a sink until its end; return the failure, if it failed."""
     try:
         sink = Sink[Any, None]((Module("to_dataframe", body, site=site),))
         async with pipe(source(), sink).open(limit=ROWS) as running:
             await running.result()
     except BaseException as exc:
-        # One that was abandoned is a failure, too: what the source waited for was, and not this run of it.
+        # An abandoned run is a failure, too: something that the source waited for was abandoned, not this run.
         if without_cancelled(exc) is None:
             raise
         return exc
     return None
 
 
-class Task:
-    """The driver's end of a reading: the sink of the pipeline that reads the source."""
+class TaskFeed:
+    """Answers the requests of one Spark task, as the sink of the pipeline that reads the source."""
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class Task:
         self._asked = trio.Event()
 
     async def listen(self, scope: trio.CancelScope) -> None:
-        """Hear what the task asks for, and when it goes away: then nobody wants more."""
+        """Receive the task's requests; cancel `scope` when the task disconnects."""
         try:
             while await frames.receive_frame(self._stream) is not None:
                 self._asked.set()
@@ -70,47 +69,48 @@ class Task:
         scope.cancel()
 
     def sink(self) -> Body:
-        """A run's sink: an Arrow batch for every question of the task."""
+        """Make a run's sink: it sends one Arrow batch per request."""
 
         async def body(upstream: Reader[Any], ctx: Context) -> None:
             gather = Gather(upstream, ctx, self._nursery)
             batches: deque[RecordBatch] = deque()
             with ExitStack() as held:
                 while True:
-                    await self._wanted()
+                    await self._request()
                     if not batches:
-                        # The task has what was sent before, and asks for more.
+                        # A new request means that the task has received the last batch.
                         held.close()
                         values = await self._watched(gather, held)
                         if not values:
                             break
                         batches.extend(self._packing.batches([(values, {})]))
-                    await self._say(b"B", frames.packed(batches.popleft()))
+                    await self._send(b"B", frames.packed(batches.popleft()))
             self._finished()
-            await self._say(b"E")
+            await self._send(b"E")
 
         return body
 
-    async def _say(self, kind: bytes, content: bytes | memoryview = b"") -> None:
+    async def _send(self, kind: bytes, content: bytes | memoryview = b"") -> None:
         try:
             await frames.send_frame(self._stream, kind, content)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            # The task has gone, which `listen` has not heard yet: no failure of the source's.
+            # The task has disconnected, and `listen` has not noticed yet: this is no failure of the source.
             await self._abandoned()
 
     async def _abandoned(self) -> NoReturn:
-        """Wait for the abort of the run, in whose midst this is, as nobody wants more."""
+        """Abort the run, which this is part of, because Spark needs no more rows."""
         self._nursery.cancel_scope.cancel()
         await trio.sleep_forever()
 
-    async def _wanted(self) -> None:
+    async def _request(self) -> None:
+        """Wait for the task's next request."""
         await self._asked.wait()
         self._asked = trio.Event()
 
     async def _watched(self, gather: "Gather", held: ExitStack) -> Sequence[Any]:
-        """The next values; while there are none, look whether Spark still wants them.
+        """Return the next values; while there are none, check that Spark still needs them.
 
-        A Python worker that waits here does not notice that its task is over (a limit was reached, say).
+        A Python worker that waits for them does not notice that its task has ended, for example at a limit.
         """
         while True:
             with trio.move_on_after(GONE_SECONDS) as waiting:
@@ -122,7 +122,7 @@ class Task:
 
 
 class Gather:
-    """Makes one list of the batches that come shortly after each other."""
+    """Joins batches that arrive shortly after each other."""
 
     def __init__(self, upstream: Reader[Any], ctx: Context, nursery: trio.Nursery) -> None:
         self._upstream = upstream
@@ -136,9 +136,9 @@ class Gather:
         self._answered = trio.Event()
 
     async def values(self, held: ExitStack) -> list[Any]:
-        """Wait for values, and take those that are not long in coming; none at the end.
+        """Wait for values, and take more that arrive soon after; empty at the end.
 
-        `held` gets the right to their times, so that these are not complete before the task has them.
+        `held` receives holds on their times, so that these are not complete before the task has the values.
         """
         rows: list[Any] = []
         last: object = Gather
@@ -162,7 +162,7 @@ class Gather:
                 deadline = trio.current_time() + LINGER
             rows.extend(batch.values)
             if isinstance(rows[0], self._tables):
-                # Each is as much as many rows.
+                # Each value has many rows, so ask for one at a time.
                 self._most = 1
                 count = sum(table.num_rows for table in rows)
             else:
@@ -173,7 +173,7 @@ class Gather:
         return rows
 
     async def answered(self) -> None:
-        """Wait until there is an answer; it may be waited for again."""
+        """Wait until there is an answer; if cancelled, it can be called again."""
         if self._answer is None and self._failure is None:
             if not self._asking:
                 self._ask()
@@ -182,15 +182,15 @@ class Gather:
     def _ask(self) -> None:
         self._asking = True
         self._answered = trio.Event()
-        self._nursery.start_soon(self._ask_beside)
+        self._nursery.start_soon(self._ask_upstream)
 
-    async def _ask_beside(self) -> None:
+    async def _ask_upstream(self) -> None:
         try:
             await self._ctx.breathe()
             self._answer = await self._upstream.ask_many(self._most)
         except trio.Cancelled:
             raise
-        except BaseException as exc:  # noqa: BLE001 - raised by `values`, after what came before
+        except BaseException as exc:  # noqa: BLE001 - raised by `values`, after earlier values
             self._failure = exc
         finally:
             self._asking = False

@@ -1,4 +1,4 @@
-"""Conditions on rows, which Spark tells a source that it reads."""
+"""Conditions on rows that Spark passes to a source."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ Test: TypeAlias = Literal[
 
 @attrs.frozen
 class RowFilter:
-    """A condition on a column: rows that do not meet it Spark leaves out, whether they come or not.
+    """A condition on a column. Spark drops rows that do not meet it, so a source may omit them.
 
-    `test` is as in SQL, where a null meets none but `is null` and `<=>`; `negated` is NOT in front of it. `value` is as
-    Spark has it in Python: a timestamp is a datetime in UTC, and of `in` a list.
+    `test` is as in SQL, where a null meets only `is null` and `<=>`. `negated` means NOT in front of it. `value` has
+    the type that Spark uses in Python: a timestamp is a datetime in UTC. For `in`, it is a list.
 
     >>> RowFilter("day", ">=", dt.date(2013, 1, 1))
     RowFilter(column='day', test='>=', value=datetime.date(2013, 1, 1), negated=False)
@@ -31,14 +31,14 @@ class RowFilter:
     negated: bool = False
 
     @classmethod
-    def of(cls, told: Sequence[Any]) -> "RowFilter":
-        """The filter that Spark's process has told of: JSON, in which what that cannot tell has its type beside it."""
-        column, test, value, negated = told
+    def of(cls, parts: Sequence[Any]) -> "RowFilter":
+        """Make a filter from JSON; values of types that JSON does not have are objects with the type's name as key."""
+        column, test, value, negated = parts
         return cls(column, test, _value(value), negated)
 
 
 Prune: TypeAlias = Callable[[Source[Any], Sequence[RowFilter]], Source[Any]]
-"""A function of a source, and what Spark looks for, that gives one in place of it, which may leave out the rest."""
+"""A function of a source and of Spark's filters; returns the source to read instead, which may omit other rows."""
 
 _TYPES: Final[dict[str, Callable[[Any], Any]]] = {
     "date": dt.date.fromisoformat,
@@ -49,8 +49,8 @@ _TYPES: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def _value(told: Any) -> Any:
-    if not isinstance(told, dict):
-        return told
-    ((kind, content),) = cast("dict[str, Any]", told).items()
+def _value(encoded: Any) -> Any:
+    if not isinstance(encoded, dict):
+        return encoded
+    ((kind, content),) = cast("dict[str, Any]", encoded).items()
     return _TYPES[kind](content)

@@ -14,7 +14,7 @@ from ..refusals import refused
 from ..schemas import spark_schema
 from ..session import active_session
 from .filters import Prune
-from .served import ServedSource, row_packing
+from .served_source import ServedSource, row_packing
 from .server import SourceServer, server_for
 from .source_log import Offsets
 

@@ -1,7 +1,8 @@
-"""Messages between the driver and Spark's processes, which fetch a source, over TCP: frames, and a token.
+"""Messages over TCP between the driver and Spark's processes, which fetch a source: frames and a token.
 
-A frame is a kind (one byte), a length (eight bytes, most significant first) and so many bytes. The first one on a
-connection is a hello, JSON with the token; whoever does not know the token is logged, and hears nothing.
+A frame has a kind (one byte), a length (eight bytes, most significant first) and that many bytes of content. The first
+frame of a connection is a hello: JSON with the token. A connection without the right token is logged and closed without
+an answer.
 """
 
 import hmac
@@ -24,20 +25,20 @@ _log = logging.getLogger("pullstream.spark")
 
 
 class WrongHello(Exception):
-    """A connection that is not one of ours."""
+    """A connection that did not send a valid hello."""
 
 
-# JSON may be nested deeper than Python reads.
+# RecursionError: JSON may be nested deeper than Python's parser supports.
 _NO_HELLO = (WrongHello, ValueError, AttributeError, RecursionError, trio.TooSlowError, trio.BrokenResourceError)
 
 
 def new_token() -> str:
-    """A secret for one listener."""
+    """Make a secret for one server."""
     return secrets.token_hex(16)
 
 
 async def receive_exactly(stream: trio.abc.ReceiveStream, count: int) -> bytes:
-    """Exactly `count` bytes; fewer if the other side has closed."""
+    """Receive exactly `count` bytes; fewer only if the other side has closed."""
     parts: list[bytes] = []
     while count and (part := await stream.receive_some(min(count, 1 << 20))):
         parts.append(bytes(part))
@@ -46,7 +47,7 @@ async def receive_exactly(stream: trio.abc.ReceiveStream, count: int) -> bytes:
 
 
 async def receive_frame(stream: trio.abc.ReceiveStream, longest: int = 1 << 31) -> tuple[bytes, bytes] | None:
-    """The next frame's kind and content; None when the other side has closed."""
+    """Receive the kind and content of the next frame; None if the other side has closed."""
     head = await receive_exactly(stream, HEAD.size)
     if len(head) < HEAD.size:
         return None
@@ -58,7 +59,7 @@ async def receive_frame(stream: trio.abc.ReceiveStream, longest: int = 1 << 31) 
 
 
 def packed(batch: RecordBatch) -> memoryview:
-    """A batch as it travels."""
+    """Serialize a batch."""
     pa = pyarrow()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -79,7 +80,7 @@ def _check(hello: dict[str, Any], token: str) -> None:
 
 
 async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any] | None:
-    """The announcement of a new connection; None, and a line in the log, if it does not know the token."""
+    """Receive the hello of a new connection; log and return None if it is not valid."""
     try:
         with trio.fail_after(HELLO_SECONDS):
             frame = await receive_frame(stream, LONGEST_HELLO)
@@ -97,4 +98,4 @@ def _peer(stream: trio.SocketStream) -> str:
     try:
         return str(stream.socket.getpeername())
     except OSError:
-        return "somebody who has left"
+        return "an unknown address"

@@ -1,8 +1,8 @@
 # ruff: noqa: N802, ARG002 - the names, and the arguments, are pyspark's
-"""The data source `pullstream`, which runs in Spark's own processes and fetches from the driver.
+"""The data source `pullstream`, which runs in Spark's processes and fetches a source from the driver.
 
-Spark makes it there from a pickle that holds this module's code (`server` registers it so), because pullstream need not
-be installed on the executors. So there is nothing here but pyspark, pyarrow and the standard library.
+Spark unpickles it there, together with this module's code (see `SourceServer.introduce`), because pullstream need not
+be installed on the executors. So this module uses only PySpark, PyArrow and the standard library.
 """
 
 import datetime as dt
@@ -22,10 +22,10 @@ from pyspark.sql.types import StructType
 CONNECT_SECONDS = 30
 
 LONGEST_FILTERS = 30_000
-"""Characters of filters that are told; what is longer (a list of thousands) Spark applies alone."""
+"""The most characters of filters to send; longer ones, such as a list of thousands, are left to Spark."""
 
 HEAD = "!cQ"
-"""A frame's head, as `frames` has it: kind and length."""
+"""The format of a frame's head, as in `frames`: kind and length."""
 
 
 class PullSourceError(Exception):
@@ -33,7 +33,7 @@ class PullSourceError(Exception):
 
 
 class DriverLine:
-    """A connection to the driver, on which every question gets an answer."""
+    """A connection to the driver, for requests and their answers."""
 
     def __init__(self, address: tuple[str, int, str], **hello: object) -> None:
         host, port, token = address
@@ -42,21 +42,21 @@ class DriverLine:
         except OSError as exc:
             raise PullSourceError(
                 f"the driver does not answer at {host}:{port} ({exc}): its session was stopped, or an executor cannot "
-                f"reach it (see spark.driver.host, and spark.pullstream.port for a firewall)"
+                f"reach it. Check spark.driver.host and, with a firewall, spark.pullstream.port"
             ) from None
         self._socket.settimeout(None)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.send(b"H", {"token": token, **hello})
 
     def send(self, kind: bytes, content: object = None) -> None:
-        """Say something."""
+        """Send a message."""
         data = b"" if content is None else json.dumps(content).encode()
-        # If the driver is gone, what it said last may still be there to be received.
+        # If the driver has disconnected, its last message may still be there to be received.
         with suppress(ConnectionError):
             self._socket.sendall(struct.pack(HEAD, kind, len(data)) + data)
 
     def receive(self) -> tuple[bytes, bytearray]:
-        """Wait for what the driver says; its refusals and the source's failures are raised."""
+        """Wait for a message; raise it if it is a refusal or a failure of the source."""
         kind, size = struct.unpack(HEAD, self._exactly(struct.calcsize(HEAD)))
         content = self._exactly(size)
         if kind == b"X":
@@ -64,7 +64,7 @@ class DriverLine:
         return kind, content
 
     def ask(self, kind: bytes, content: object = None) -> Any:
-        """Say something, and wait for the answer."""
+        """Send a message, and wait for the answer."""
         self.send(kind, content)
         return json.loads(self.receive()[1])
 
@@ -77,12 +77,12 @@ class DriverLine:
             except ConnectionError:
                 got = 0
             if not got:
-                raise PullSourceError("the driver has closed the connection: its session was stopped, or it died")
+                raise PullSourceError("the driver has closed the connection: its session was stopped, or it ended")
             view = view[got:]
         return content
 
     def close(self) -> None:
-        """Hang up: the driver lets go of the source."""
+        """Disconnect: the driver then releases the source."""
         self._socket.close()
 
 
@@ -97,21 +97,21 @@ class PullSource(DataSource):
         self._rows = options.get("maxRowsPerBatch")
         if self._rows is not None and not (self._rows.isdecimal() and int(self._rows)):
             raise PullSourceError(
-                f"maxRowsPerBatch is how many rows a micro-batch holds, 1 or more, not {self._rows!r}"
+                f"maxRowsPerBatch is the number of rows per micro-batch, at least 1, not {self._rows!r}"
             )
 
     @classmethod
     def name(cls) -> str:
-        """The name that `format(...)` knows it by."""
+        """The name for `format(...)`."""
         return "pullstream"
 
     def schema(self) -> StructType:
-        """The driver knows."""
+        """Get the schema from the driver."""
         return StructType.fromJson(self._described()["schema"])
 
     def reader(self, schema: StructType) -> "PullReader":
-        """Reads it whole."""
-        # Spark refuses a reader that takes filters in a session that pushes none, and so only those do that want any.
+        """Make a reader for `read`."""
+        # Spark refuses a reader with `pushFilters` in a session that does not push filters: use it only if needed.
         kind = FilteringReader if self._described()["prunes"] else PullReader
         return kind(self.address, self._source)
 
@@ -123,12 +123,12 @@ class PullSource(DataSource):
             line.close()
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Reads it in micro-batches."""
+        """Make a reader for `readStream`."""
         return _stream_reader()(self.address, self._source, self._rows)
 
 
 class PullReader(DataSourceReader):
-    """A reader of one partition, which asks the driver for one Arrow batch after another."""
+    """Reads a source as one partition, one Arrow batch per request to the driver."""
 
     def __init__(self, address: tuple[str, int, str], name: str | None) -> None:
         self._address = address
@@ -136,7 +136,7 @@ class PullReader(DataSourceReader):
         self._filters: list[Any] = []
 
     def partitions(self) -> list[InputPartition]:
-        """A single partition, in the source's order; one that cannot be read is refused here, before any task runs."""
+        """Plan a single partition; a source that cannot be read is refused here, before any task runs."""
         line = DriverLine(self._address, op="plan", name=self._name)
         try:
             line.receive()
@@ -145,19 +145,19 @@ class PullReader(DataSourceReader):
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The batches of the source, as they are asked for."""
+        """Yield the batches of the source, on demand."""
         yield from _batches(self._address, op="read", name=self._name, filters=self._filters)
 
 
 class FilteringReader(PullReader):
-    """One that tells the driver what Spark looks for; Spark filters what comes in any case."""
+    """A reader that sends Spark's filters to the driver; Spark applies them as well."""
 
     def pushFilters(self, filters: list[Any]) -> list[Any]:
-        """Note what can be told, and leave all of them to Spark as well."""
+        """Note the filters that can be sent; return all, so that Spark applies them as well."""
         for pushed in filters:
-            told = _told(pushed)
-            if told is not None and len(json.dumps([*self._filters, told])) < LONGEST_FILTERS:
-                self._filters.append(told)
+            parts = _json_filter(pushed)
+            if parts is not None and len(json.dumps([*self._filters, parts])) < LONGEST_FILTERS:
+                self._filters.append(parts)
         return filters
 
 
@@ -175,39 +175,39 @@ TESTS = {
     "StringEndsWith": "ends with",
     "StringContains": "contains",
 }
-"""The conditions there are, as SQL has them; those that a later Spark adds are not told."""
+"""Spark's filters and their notation in SQL; others, which a later Spark may add, are not sent."""
 
 
-def _told(pushed: Any, negated: bool = False) -> list[Any] | None:  # noqa: FBT001, FBT002
-    """A filter in JSON: column, test, value, whether negated; None for what is not of a column, or cannot be told."""
+def _json_filter(pushed: Any, negated: bool = False) -> list[Any] | None:  # noqa: FBT001, FBT002
+    """A filter as JSON: column, test, value, whether negated; None if it is not on one column or cannot be encoded."""
     kind = type(pushed).__name__
     if kind == "Not":
-        return _told(pushed.child, not negated)
+        return _json_filter(pushed.child, not negated)
     if kind not in TESTS or len(pushed.attribute) != 1:
         return None
     try:
-        return [pushed.attribute[0], TESTS[kind], _plain(getattr(pushed, "value", None)), negated]
+        return [pushed.attribute[0], TESTS[kind], _json_value(getattr(pushed, "value", None)), negated]
     except TypeError:
         return None
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return {"list": [*map(_plain, cast("list[Any]", value))]}
-    # A datetime is a date.
+        return {"list": [*map(_json_value, cast("list[Any]", value))]}
+    # Check for a datetime first, because it is also a date.
     if isinstance(value, (dt.datetime, dt.date)):
         return {"datetime" if isinstance(value, dt.datetime) else "date": value.isoformat()}
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": value.hex()}
-    raise TypeError(f"no value that can be told: {value!r}")
+    raise TypeError(f"a value that JSON cannot hold: {value!r}")
 
 
 def _whereabouts() -> dict[str, Any]:
-    """The numbers of this task, as Spark counts."""
+    """This task, by Spark's numbers."""
     task = TaskContext.get()
     if task is None:
         return {}
@@ -229,7 +229,7 @@ def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
             kind, content = line.receive()
             if kind == b"E":
                 return
-            # Asked for before the batch is handed on, so that the driver makes the next while Spark works on this.
+            # Ask before the batch is delivered, so that the driver makes the next one while Spark processes this one.
             line.send(b"A")
             with pa.ipc.open_stream(pa.py_buffer(content)) as batches:
                 yield batches.read_next_batch()
@@ -238,7 +238,10 @@ def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
 
 
 class _StreamReader(DataSourceStreamReader):
-    """Offsets count the source's values, and say whose; the driver keeps those that Spark has not committed."""
+    """Reads a source in micro-batches.
+
+    An offset is a number of values, with the name of their log. The driver keeps values until Spark commits them.
+    """
 
     def __init__(self, address: tuple[str, int, str], name: str | None, rows: str | None) -> None:
         self._address = address
@@ -248,44 +251,44 @@ class _StreamReader(DataSourceStreamReader):
         self._last: dict[str, Any] | None = None
 
     def _line(self) -> DriverLine:
-        # Opened by the process that leads the query; readers also travel to others, which only read.
+        # The process that plans the query opens it. Readers are also pickled for tasks, which only read.
         if self._opened is None:
             self._opened = DriverLine(self._address, op="query", name=self._name, rows=self._rows)
         return self._opened
 
     def initialOffset(self) -> dict[str, Any]:
-        """The offset at which a new query begins."""
+        """Get the offset at which a new query starts."""
         return self._line().ask(b"I")
 
     def latest(self, start: dict[str, Any] | None, most: int | None = None) -> dict[str, Any]:
-        """The furthest end of a micro-batch from `start`."""
+        """Get the end of the micro-batch that starts at `start`."""
         last: dict[str, Any] = self._line().ask(b"L", {"start": start, "most": most})
         self._last = last
         return last
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """A single partition, unless there is nothing."""
-        # A query that is started anew plans first what it had planned before, and so its tasks may be the first to ask.
+        """Plan a single partition, or none if there are no values."""
+        # A restarted query first plans its last micro-batch again. Start the log now, because nothing else has.
         self._line()
         return [InputPartition((start, end))] if start != end else []
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The batches that the driver keeps of these offsets."""
+        """Yield the batches between the offsets, which the driver keeps."""
         begin, end = partition.value
         yield from _batches(self._address, op="slice", name=self._name, begin=begin, end=end)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Tell the driver that nothing before `end` is asked for any more."""
+        """Notify the driver that the values before `end` are no longer needed."""
         self._line().ask(b"C", end)
 
     def stop(self) -> None:
-        """The query has ended; another may go on from its checkpoint."""
+        """Note the end of the query; another one can continue from its checkpoint."""
         if self._opened is not None:
             self._opened.close()
 
 
 def _stream_reader() -> Any:
-    """The reader in the form that this pyspark knows: since 4.2 Spark says where to start, and has limits."""
+    """Get the class for this version of PySpark: since 4.2, Spark passes the start, and a limit."""
     try:
         from pyspark.sql.streaming.datasource import (  # noqa: PLC0415 - not there before 4.2
             ReadAllAvailable,

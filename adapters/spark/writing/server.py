@@ -1,7 +1,7 @@
-"""The driver's end: a server, in a trio program in a thread of its own, where Spark's processes fetch sources.
+"""The driver's server, from which Spark's processes fetch sources: a trio program in a thread.
 
-There is one for each Spark context, opened by the first source that is offered, and closed with the context, or at the
-end of the program. It listens where the session's settings say, which is the loopback unless they say otherwise.
+There is one per Spark context. The first source starts it, and it closes with the context, or at the end of the
+program. It listens at the address in the session's settings, by default the loopback.
 """
 
 import atexit
@@ -18,18 +18,18 @@ import trio
 from ..errors import CannotListen
 from . import frames
 from .filters import RowFilter
-from .readings import Reading
-from .served import ServedSource, SourceRefused, failure_text
+from .reading_task import ReadingTask
+from .served_source import ServedSource, SourceRefused, failure_text
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 PORT = "spark.pullstream.port"
-"""The setting that fixes the port the driver listens on, where a firewall wants to know; without it a free one."""
+"""The setting for the port on which the driver listens, for a firewall; by default a free one."""
 
 STOPPED_SECONDS = 1.0
-"""Seconds between looks whether the context is still there."""
+"""Seconds between checks whether the context was stopped."""
 
 HANG_UP_SECONDS = 5
 
@@ -40,7 +40,7 @@ _lock = threading.Lock()
 
 
 def server_for(session: "SparkSession") -> "SourceServer":
-    """The server of a session's context, with the session knowing the way there."""
+    """Get the server of a session's context, and register its data source in the session."""
     context = session.sparkContext
     with _lock:
         server = _servers.get(context)
@@ -51,7 +51,7 @@ def server_for(session: "SparkSession") -> "SourceServer":
 
 
 class SourceServer:
-    """The sources that Spark may read, by name, and whoever comes for them."""
+    """Serves sources to Spark's processes, by name."""
 
     def __init__(self, session: "SparkSession") -> None:
         self.sources: dict[str, ServedSource] = {}
@@ -67,7 +67,7 @@ class SourceServer:
         self._token: trio.lowlevel.TrioToken
         self._scope: trio.CancelScope
         self._nursery: trio.Nursery
-        # A daemon, as a program that ends does not wait for Spark to come for its sources; `atexit` closes it in order.
+        # A daemon, because a program can end before Spark has read its sources; `atexit` then closes it properly.
         self._thread = threading.Thread(target=self._work, name="pullstream server", daemon=True)
         self._thread.start()
         self._started.wait()
@@ -81,7 +81,7 @@ class SourceServer:
         return self._thread.is_alive()
 
     def introduce(self, session: "SparkSession") -> None:
-        """Let a session know the data source, and where it is."""
+        """Register the data source, with this server's address, in a session."""
         if session in self._introduced:
             return
         cloudpickle: Any = import_module("pyspark.cloudpickle")
@@ -97,21 +97,21 @@ class SourceServer:
         self._introduced.add(session)
 
     def offer(self, served: ServedSource) -> None:
-        """Let Spark find a source; if the server has ended meanwhile, so has that: nobody will come for it."""
+        """Make a source available to Spark; if the server has ended, the source is over as well."""
         with self._offering:
             self.sources[served.name] = served
             if self._ended:
                 served.over.set()
 
     def call(self, function: Callable[..., object], *args: object) -> None:
-        """Let the server's thread do something; once that has ended, it is done here."""
+        """Call a function in the server's thread or, if that has ended, in this one."""
         try:
             self._token.run_sync_soon(partial(function, *args))
         except trio.RunFinishedError:
             function(*args)
 
     def close(self) -> None:
-        """Let go of every source, and of the socket; returns when that is done."""
+        """Release all sources and the socket; returns when that is done."""
         self.call(self._close)
         self._thread.join()
 
@@ -143,9 +143,9 @@ class SourceServer:
             listeners = await trio.open_tcp_listeners(self._port, host=self._bind)
         except OSError as exc:
             raise CannotListen(
-                f"the driver cannot listen at {self._bind}:{self._port}, where Spark's processes are to fetch sources "
-                f"({exc}): the setting {PORT} is a port that is free (left out, the system finds one), and "
-                f"spark.driver.bindAddress an address of this machine"
+                f"the driver cannot listen at {self._bind}:{self._port}, from where Spark's processes fetch sources "
+                f"({exc}): set {PORT} to a free port, or omit it to let the system choose one, and set "
+                f"spark.driver.bindAddress to an address of this machine"
             ) from exc
         self._port = listeners[0].socket.getsockname()[1]
         self._token = trio.lowlevel.current_trio_token()
@@ -158,7 +158,7 @@ class SourceServer:
                 self._started.set()
 
     async def _until_stopped(self) -> None:
-        while self._context._jsc:  # noqa: SLF001, ASYNC110 # pyright: ignore[reportPrivateUsage] - nothing else tells
+        while self._context._jsc:  # noqa: SLF001, ASYNC110 # pyright: ignore[reportPrivateUsage] - no event for it
             await trio.sleep(STOPPED_SECONDS)
         self._scope.cancel()
 
@@ -172,7 +172,7 @@ class SourceServer:
                     await self._answer(stream, hello)
                 except (trio.Cancelled, trio.BrokenResourceError, trio.ClosedResourceError):
                     raise
-                except BaseException as exc:  # noqa: BLE001 - told to whoever asked, who raises it
+                except BaseException as exc:  # noqa: BLE001 - sent to the client, which raises it
                     text = str(exc) if isinstance(exc, SourceRefused) else failure_text("the pull source", exc)
                     await frames.send_frame(stream, b"X", text.encode())
                     await _hung_up(stream)
@@ -186,8 +186,8 @@ class SourceServer:
                 served.check()
                 await frames.send_frame(stream, b"J", b"null")
             case "read":
-                filters = [RowFilter.of(told) for told in hello.get("filters", ())]
-                await served.read(stream, Reading.of(hello), self._context, self._nursery, filters)
+                filters = [RowFilter.of(parts) for parts in hello.get("filters", ())]
+                await served.read(stream, ReadingTask.of(hello), self._context, self._nursery, filters)
             case "slice":
                 await served.slice(stream, hello["begin"], hello["end"])
             case _:
@@ -198,8 +198,8 @@ class SourceServer:
         if served is None:
             known = ", ".join(name for name in sorted(self.sources) if not name.startswith("to_dataframe-")) or "none"
             raise SourceRefused(
-                f"no pull source is registered as {name!r}, only: {known}; "
-                f"spark.register_source(name, source, schema) registers one for .load(name)"
+                f"no pull source is registered as {name!r}, only: {known}. "
+                f"Register one for .load(name) with spark.register_source(name, source, schema)"
             )
         return served
 
@@ -207,12 +207,12 @@ class SourceServer:
 def _port(context: "SparkContext") -> int:
     setting = str(context.getConf().get(PORT) or 0)
     if not setting.isdecimal() or int(setting) >= 65536:
-        raise CannotListen(f"the setting {PORT} is the number of a port, below 65536, and is {setting!r}")
+        raise CannotListen(f"the setting {PORT} must be a port number below 65536, and is {setting!r}")
     return int(setting)
 
 
 async def _hung_up(stream: trio.SocketStream) -> None:
-    """Wait, a moment, until the other side has read what it was sent: closing before that could take it back."""
+    """Wait briefly until the other side has read everything: an earlier close could discard it."""
     with trio.move_on_after(HANG_UP_SECONDS):
         await stream.send_eof()
         while await frames.receive_frame(stream) is not None:
@@ -220,7 +220,7 @@ async def _hung_up(stream: trio.SocketStream) -> None:
 
 
 def _addresses(context: "SparkContext") -> tuple[str, str]:
-    """The addresses at which the driver listens, and executors find it: the loopback, unless Spark is not local."""
+    """The address on which the driver listens, and its address for executors; in local mode, both the loopback."""
     master = context.master or ""
     if master == "local" or master.startswith("local["):
         return LOOPBACK, LOOPBACK

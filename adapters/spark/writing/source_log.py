@@ -1,4 +1,4 @@
-"""A source as a log for `readStream`: its values by their number, kept until Spark has committed them."""
+"""A source as a log for `readStream`: numbered values, which are kept until Spark has committed them."""
 
 import itertools
 import math
@@ -23,27 +23,27 @@ BATCH_ROWS = 100_000
 """The most values of a micro-batch, unless the query says otherwise (`maxRowsPerBatch`)."""
 
 GATHER_SECONDS = 0.2
-"""Seconds in which a micro-batch may become as large as it is allowed to be."""
+"""Seconds to wait for a micro-batch to fill."""
 
 
 class Offset(TypedDict):
-    """The number of values before a place, and the log that has counted them."""
+    """A position: the number of values before it, and the name of the log that counts them."""
 
     values: int
     log: str
 
 
 class LogRefused(PullstreamError):
-    """A query wants what the log does not hold, or while another one reads it."""
+    """A query asked for values that the log does not hold, or while another query reads it."""
 
 
 class SourceLog:
-    """The values that Spark has planned and not committed: the source is asked for the micro-batch that Spark plans.
+    """Holds the values that Spark has planned but not committed; asks the source only for planned micro-batches.
 
-    An offset counts values from the source's beginning, and names the log, for a checkpoint may be of another. With
-    offsets by times a micro-batch holds whole times only: a time's values come when it is complete. The times of values
-    are complete for the source when Spark has committed these. With a journal that is what is done, and the next
-    program's log goes on from there, under the same name and with the same numbers.
+    An offset counts values from the source's beginning. It names the log, because a checkpoint may belong to another
+    one. With `offsets="times"`, a micro-batch holds whole times: a time's values are delivered when it is complete.
+    Times are complete for the source when Spark has committed their values. A journal records these times as done, and
+    the next program's log continues from there, with the same name and numbers.
     """
 
     def __init__(
@@ -68,31 +68,33 @@ class SourceLog:
         """The number of values that the source has given."""
         self._planned = 0
         self._from = 0
-        """The beginning of the micro-batch that Spark has planned last."""
+        """The beginning of the last micro-batch that Spark has planned."""
         self._wanted = 0
-        """The number of values that the source may be asked for."""
+        """The number of values up to which the source may be asked."""
         self._queried = False
         self._rows = BATCH_ROWS
         self._ended = False
         self._to_the_end = False
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        # A journal tells programs apart by what their modules were given: what this holds is no part of the program.
+        # A journal identifies a program by its modules' arguments. The content of this log must not be part of that.
         return str, (self._shown,)
 
     async def ready(self) -> None:
-        """Wait until it is known with which number it begins; raises what kept the source from being opened."""
+        """Wait until the number of its first value is known; raise if the source could not be opened."""
         await self._begun.wait()
         if not self._begins and self.failure is not None:
             raise self.failure
 
-    # ---- what queries ask for
+    # ---- requests of queries
 
     @contextmanager
     def querying(self, rows: int | None) -> Generator[None, None, None]:
-        """Read it for one query at a time, whose micro-batches have at most so many rows, if it says so."""
+        """Reserve it for one query, whose micro-batches have at most `rows` rows (None: the default)."""
         if self._queried:
-            raise LogRefused(f"{self._shown} is being read by another query: one reads it at a time; stop() that first")
+            raise LogRefused(
+                f"{self._shown} is being read by another query, and only one can read it at a time: stop() that first"
+            )
         self._queried = True
         self._to_the_end = False
         self._rows = BATCH_ROWS if rows is None else rows
@@ -102,23 +104,27 @@ class SourceLog:
             self._queried = False
 
     def first(self) -> Offset:
-        """The offset of a query without a checkpoint: the source's beginning."""
+        """The start of a query without a checkpoint: the source's beginning.
+
+        Raises:
+            LogRefused: an earlier query has committed values, which are gone.
+        """
         if self._base:
             anew = "with another journal" if self._journal else "again"
             raise LogRefused(
-                f"{self._shown}: its first {self._base} values have been committed by an earlier query, and are gone; "
-                f"start the query with that one's checkpointLocation, or register the source {anew}"
+                f"{self._shown}: its first {self._base} values have been committed by an earlier query, and are gone. "
+                f"Start the query with the checkpointLocation of the earlier one, or register the source {anew}"
             )
         return self._offset(0)
 
     def until_the_end(self) -> None:
-        """The query takes what is there (`availableNow`), which is, of a source that is pulled, all until its end."""
+        """Switch to `availableNow`: the query reads to the source's end, because all of a pull source is available."""
         self._to_the_end = True
 
     async def latest(self, start: Offset | None, most: int | None) -> Offset:
-        """The end of a micro-batch that begins at `start`, as large as is allowed, and as what comes soon makes it.
+        """Wait for values, and return the end of a micro-batch that begins at `start`, at most at its limit.
 
-        Spark plans the next one when those before `start` are in its log of commits.
+        Spark plans a micro-batch when all values before `start` are in its commit log.
         """
         begin = self._planned
         if start is not None:
@@ -140,7 +146,7 @@ class SourceLog:
         return self._offset(end)
 
     async def _gather(self, begin: int, rows: int) -> None:
-        """Wait until a micro-batch is full, for a while; for its first values, with `availableNow`, until they come."""
+        """Wait until a micro-batch is full, at most `GATHER_SECONDS`; with `availableNow`, from its first values on."""
         deadline = math.inf if self._to_the_end else trio.current_time() + GATHER_SECONDS
         while self._there < begin + rows and not self._over:
             if self._end(begin, rows) > begin:
@@ -151,22 +157,22 @@ class SourceLog:
                 return
 
     def commit(self, end: Offset) -> None:
-        """Forget what is before `end`: its times are complete for the source."""
+        """Forget the values before `end`: their times are now complete for the source."""
         number = self._number(end)
-        # What a journal goes on from may be before what Spark has committed.
+        # A journal may continue from a place before the one that Spark has committed.
         self._committed = max(self._committed, number if self._journal else min(number, self._there))
         self._forget()
         self._change()
 
     async def slice(self, begin: Offset, end: Offset) -> list[Any]:
-        """The values between two offsets; a query that is started anew may want some that were planned before."""
+        """Return the values between two offsets; a restarted query may need values that were planned before."""
         start, stop = self._number(begin), self._number(end)
         await self._reach(stop)
         self._check(start, stop)
         return self._values[start - self._base : stop - self._base]
 
     async def _reach(self, number: int) -> None:
-        """Read again what an earlier program with this journal has read."""
+        """With a journal, read again up to a place that an earlier program had reached."""
         if self._journal is None:
             return
         self._wanted = max(self._wanted, number)
@@ -182,7 +188,7 @@ class SourceLog:
 
     @property
     def _over(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether there will be no more values."""
         return self._ended or self.withdrawn or self.failure is not None
 
     def _offset(self, number: int) -> Offset:
@@ -191,8 +197,8 @@ class SourceLog:
     def _number(self, offset: Offset) -> int:
         if offset.get("log") != self._name:
             raise LogRefused(
-                f"{self._shown} did not give what the query's checkpoint has recorded: that is of another source, of "
-                f"an earlier registration of this one, or of another program without the journal of this; give a new "
+                f"{self._shown} did not give the values in the query's checkpoint. It belongs to another source, to "
+                f"an earlier registration of this one, or to another program without this journal: use a new "
                 f"checkpointLocation"
             )
         return offset["values"]
@@ -200,8 +206,8 @@ class SourceLog:
     def _check(self, begin: int, end: int) -> None:
         if not self._base <= begin <= end <= self._there:
             raise LogRefused(
-                f"{self._shown} keeps the values {self._base} to {self._there}, and a query asks for {begin} to {end}: "
-                f"its checkpoint is an old copy; give a new checkpointLocation, and register the source again"
+                f"{self._shown} keeps the values {self._base} to {self._there}, but a query asks for {begin} to {end}: "
+                f"its checkpoint is an old copy. Use a new checkpointLocation, and register the source again"
             )
 
     def _end(self, begin: int, rows: int) -> int:
@@ -209,7 +215,7 @@ class SourceLog:
             return min(self._there, begin + rows)
         cuts = [cut for cut in self._cuts if cut > begin]
         within = [*itertools.takewhile(lambda cut: cut <= begin + rows, cuts)]
-        # A time that is larger than a micro-batch is one of its own.
+        # A time that is larger than a micro-batch becomes a micro-batch of its own.
         return within[-1] if within else cuts[0] if cuts else begin
 
     def _forget(self) -> None:
@@ -221,14 +227,14 @@ class SourceLog:
         while self._held and self._held[0][0] <= self._base:
             self._held.popleft()[1].close()
 
-    # ---- what the source gives
+    # ---- values from the source
 
     async def run(self) -> None:
-        """Read the source, as far as is asked for, until all that it gave is committed."""
+        """Read the source on demand, until it has ended and all its values are committed."""
         try:
             async with pipe(self._source, _as_planned(self), _read_stream(self)).open(journal=self._journal) as running:
                 end = await running.result()
-            # Of a journal whose run had come to its end this is all that is known.
+            # If the journal's run had ended before, this is its result, and nothing was read.
             self._name, self._base = end["log"], end["values"]
             self._planned = max(self._planned, self._base)
         except BaseException as exc:
@@ -243,7 +249,7 @@ class SourceLog:
             self._change()
 
     async def fill(self, upstream: Reader[Any], ctx: Context) -> Offset:
-        """Keep what comes, as a sink does; returns when the source has ended, and all is committed."""
+        """Keep the values, as a sink; return when the source has ended and all values are committed."""
         if ctx.journal is not None:
             self._name = await in_thread(_lasting_name, ctx.journal)
         self._base = self._planned = self._passed = ctx.memory.get("values", 0)
@@ -257,16 +263,16 @@ class SourceLog:
         return self._offset(self._base)
 
     async def wanted(self) -> int:
-        """Wait until the source may be asked, and say for how many values."""
+        """Wait until the source may be asked; return for how many values."""
         if not self._begins:
-            # An earlier run had come to its end: the source is let end, and gives nothing.
+            # An earlier run with this journal had ended: the source ends without values.
             return 1
         while not (room := self._room()):
             await self.changed.wait()
         return room
 
     def passed(self, count: int) -> None:
-        """The source has given so many."""
+        """Count values that the source has given."""
         self._passed += count
 
     def _room(self) -> int:
@@ -274,8 +280,8 @@ class SourceLog:
         room = self._wanted - self._passed
         if room > 0 or not self._by_times or not self._wanted:
             return max(0, room)
-        # There may be enough in complete times; that one is may be known only of a value of the next, and one that is
-        # larger than a micro-batch is looked through in larger and larger steps.
+        # By times: ask on while complete times have too few values. Often only a value of the next time shows that a
+        # time is complete. A time that is larger than a micro-batch is read in steps of increasing size.
         enough = (self._there >= self._wanted or room < 0) and self._there > self._from
         return 0 if enough else 1 - room
 
@@ -297,7 +303,7 @@ class SourceLog:
                     self._keep(values, ctx, time)
 
     def _keep(self, values: Sequence[Any], ctx: Context, *times: Hashable) -> None:
-        """Add values, and keep their times open until these are committed."""
+        """Add values, and hold their times until the values are committed."""
         held = ExitStack()
         for time in times:
             held.enter_context(ctx.hold(time))
@@ -314,7 +320,7 @@ class SourceLog:
 @transformer
 async def _as_planned(upstream: Reader[Any], ctx: Context, log: SourceLog) -> AsyncGenerator[Any, None]:
     while True:
-        # What was handed on is dealt with below; its time must not stay open for as long as nothing is wanted.
+        # The sink below holds the times of delivered values; here they must not stay open until the next request.
         upstream.ack()
         batch = await upstream.ask_many(min(ctx.limit, await log.wanted()))
         if batch is DONE:
@@ -329,16 +335,17 @@ async def _read_stream(upstream: Reader[Any], ctx: Context, log: SourceLog) -> O
 
 
 def _lasting_name(journal: Path) -> str:
-    """The name of a log that goes on in other programs, in a file beside the journal, which nobody else has open.
+    """Get the name of a log that later programs continue, from a file beside the journal.
 
-    Spark notes it before anything is done that the journal could record.
+    No other program uses that file, because the journal is locked. Spark records the name in its checkpoint before the
+    journal can record anything as done.
     """
     path = journal.with_name(f"{journal.name}.log")
     if not path.exists():
-        beside = journal.with_name(f"{journal.name}.log.new")
-        with beside.open("w") as file:
+        new = journal.with_name(f"{journal.name}.log.new")
+        with new.open("w") as file:
             file.write(secrets.token_hex(8))
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        new.replace(path)
     return path.read_text()

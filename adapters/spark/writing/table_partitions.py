@@ -1,4 +1,4 @@
-"""Partitions of a table, kept until they are whole and then written by one Spark job."""
+"""Partitions of a table: keep the rows of times until these are complete, then write them with one Spark job."""
 
 import datetime as dt
 import itertools
@@ -18,7 +18,7 @@ from ..reading.jobs import Jobs
 from ..refusals import refused
 from ..schemas import arrow_schema, spark_schema
 from .feeding import ROWS
-from .served import ServedSource, row_packing
+from .served_source import ServedSource, row_packing
 from .server import server_for
 from .table_folder import TableFolder, TableTargetError
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 IN_MEMORY = 32 << 20
-"""Bytes of a time that are kept in memory; what is more goes to a temporary file."""
+"""The most bytes of a time to keep in memory; larger ones are in a temporary file."""
 
 SORTED_BYTES = 8 << 20
-"""Bytes of rows that are sorted by time together, and joined for Spark."""
+"""The bytes of rows to sort by time at once, and to join for Spark."""
 
 _KINDS: Mapping[type, str] = {int: "long", dt.date: "date", str: "string"}
 
@@ -39,7 +39,7 @@ _jobs = itertools.count(1)
 
 @attrs.frozen(eq=False)
 class TablePlan:
-    """The arguments of a table's sink; immutable."""
+    """The arguments of `write_table`; immutable."""
 
     target: str
     catalog: bool
@@ -52,18 +52,18 @@ class TablePlan:
 
 
 def check_time(time: str, names: Sequence[str], site: Site) -> None:
-    """Refuse a time that is to have the name of another column."""
+    """Refuse a name for the time's column that is already in the schema."""
     if time in names:
         raise refused(
             "write_table",
-            f"got a schema that has a column {time!r} already, where the time goes; leave it out of the schema, or "
-            f"give the time another name with time=",
+            f"got a schema that already has a column {time!r}, which is for the time: omit it from the schema, or "
+            f"choose another name for the time with time=",
             site,
         )
 
 
 class Spool:
-    """The rows of one time, as Arrow batches, in memory or in a temporary file."""
+    """Keeps the rows of one time, as Arrow batches, in memory or in a temporary file."""
 
     def __init__(self, schema: Any, time: Hashable) -> None:
         self._schema = schema
@@ -73,28 +73,28 @@ class Spool:
         self.time = time
 
     def add(self, batch: RecordBatch) -> None:
-        """Keep some more rows, and add the column of the time."""
+        """Add rows, with the column of the time."""
         pa = pyarrow()
         columns = [*batch.columns, pa.repeat(self._time, batch.num_rows)]
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def batches(self) -> Iterator[RecordBatch]:
-        """The batches that were kept."""
+        """Finish, and yield the batches."""
         self._writer.close()
         self._file.seek(0)
         with pyarrow().ipc.open_stream(self._file) as reader:
             yield from reader
 
     def close(self) -> None:
-        """Keep it no longer."""
+        """Delete the rows."""
         self._file.close()
 
 
 class OpenTimes:
-    """The rows of the times that are not complete.
+    """Keeps the rows of times that are not complete.
 
-    Rows become Arrow in the order in which they arrive, so that an error counts them as they came. Arrow sorts many of
-    them by time at once: the cost of a row does not depend on how many times a batch has.
+    Rows are converted to Arrow in the order in which they arrive, so that an error gives the right row number. Arrow
+    sorts many rows by time at once, so the cost of a row does not depend on the number of times in a batch.
     """
 
     def __init__(self, packing: Packing, opened: Callable[[Hashable], Spool]) -> None:
@@ -108,7 +108,7 @@ class OpenTimes:
         self._size = 0
 
     def add(self, batch: Batch[Any]) -> list[Hashable]:
-        """Take the rows of a batch; the result is the times that had none before."""
+        """Add the rows of a batch; return the times that are new."""
         new: list[Hashable] = []
         for run in batch.runs():
             if run.time not in self._spools:
@@ -149,14 +149,14 @@ class OpenTimes:
 
 
 def _rows(values: Sequence[Any], tables: tuple[type, ...]) -> int:
-    """The number of rows: an Arrow batch among the values has many."""
+    """The number of rows; a value may be an Arrow batch with many."""
     if not any(issubclass(kind, tables) for kind in set(map(type, values))):
         return len(values)
     return sum(value.num_rows if isinstance(value, tables) else 1 for value in values)
 
 
 def large(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-    """Join small neighbours: each batch that Spark is sent costs a round trip."""
+    """Join small neighbours, because each batch costs Spark a round trip."""
     joined: list[RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -171,7 +171,7 @@ def large(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
 
 
 class TablePartitions:
-    """The table's end: gives spools, and has Spark write them."""
+    """Provides spools for a table's times, and has Spark write them."""
 
     def __init__(self, session: "SparkSession", plan: TablePlan) -> None:
         self._session = session
@@ -188,16 +188,16 @@ class TablePartitions:
     # ---- in the run's thread
 
     def open_times(self) -> OpenTimes:
-        """A place for the rows of all times that are not complete."""
+        """Make the storage for times that are not complete."""
         return OpenTimes(self._packing, self._spool)
 
     def _spool(self, time: Hashable) -> Spool:
-        # A bool is an int, and a datetime a date, but they name other partitions.
+        # Compare exact types: a bool is an int and a datetime is a date, but they would name other partitions.
         kind = type(time)
         if kind not in _KINDS or (self._kind or kind) is not kind or time == "":
             raise TableTargetError(
                 f"write_table({self._plan.target!r}): the time {time!r} ({kind.__name__}) cannot name a partition: "
-                f"times are all whole numbers, all dates or all strings that are not empty; ps.map_time makes them so"
+                f"times must be all whole numbers, all dates or all non-empty strings. Convert them with ps.map_time"
             )
         if self._kind is None:
             self._kind = kind
@@ -206,22 +206,22 @@ class TablePartitions:
         return Spool(self._arrow, time)
 
     def cancel(self) -> None:
-        """Stop what `write` does; for another thread."""
+        """Cancel `write`, from another thread."""
         self._jobs.cancel()
 
     def close(self) -> None:
-        """Let others write there."""
+        """Release the folder, so that others can write there."""
         if self._folder is not None:
             self._folder.release()
 
     # ---- in a thread of its own
 
     def write(self, spools: Sequence[Spool]) -> None:
-        """Write some times with one job; when it returns, they are in their places.
+        """Write some times with one job; when it returns, they are in place.
 
         Raises:
-            FileBusyError: somebody else writes there.
-            SparkJobError: Spark could not.
+            FileBusyError: another program writes there.
+            SparkJobError: the job failed.
             JobCancelled: `cancel` was called.
         """
         self._jobs.submit(lambda: self._write(spools))
@@ -230,7 +230,7 @@ class TablePartitions:
         server = server_for(self._session)
         name = f"write_table-{next(_jobs)}"
         rows = values(large(itertools.chain.from_iterable(spool.batches() for spool in spools)))
-        served = ServedSource(name, rows, self._full, shown="what write_table has kept")
+        served = ServedSource(name, rows, self._full, shown="the rows for write_table")
         server.offer(served)
         try:
             frame = self._session.read.format("pullstream").load(name)
@@ -264,12 +264,12 @@ class TablePartitions:
             self._session.catalog.refreshTable(self._plan.target)
 
     def _replace(self, writer: "DataFrameWriter", spools: Sequence[Spool]) -> None:
-        """Replace a partition, in one transaction of Delta's."""
+        """Replace partitions in one Delta transaction."""
         times = ", ".join(_literal(spool.time) for spool in spools)
         writer.mode("overwrite").option("replaceWhere", f"`{self._plan.time}` IN ({times})").save(self._plan.target)
 
     def _location(self) -> str:
-        """The location of the table, which is made if it is not there."""
+        """Get the location of the table, which is created if it does not exist."""
         if not self._session.catalog.tableExists(self._plan.target):
             columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in self._full)
             partitioned = f"USING {self._plan.format} PARTITIONED BY (`{self._plan.time}`)"

@@ -1,4 +1,4 @@
-"""Variants on their way into Spark: what has a dict in place of each, which is how Arrow has them."""
+"""Convert variants to dicts, their form in Arrow, on the way into Spark."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Bare: TypeAlias = Callable[[Any], Any]
-"""Makes a value of a type one that Arrow takes; what is none of the type is left as it is, for Arrow to refuse."""
+"""Converts a value of a type for Arrow; other values are left as they are, and Arrow refuses them."""
 
 
 def variants(schema: "StructType") -> Mapping[str, Bare]:
-    """A function for every column in which there may be pyspark's variants."""
+    """Get a conversion for each column that may contain pyspark's variants."""
     found = {field.name: _of(field.dataType) for field in schema}
     return {name: bare for name, bare in found.items() if bare is not None}
 
@@ -57,7 +57,7 @@ def _struct(fields: Mapping[str, Bare | None], value: Any) -> Any:
     named: Any = value
     if isinstance(value, tuple):
         row = cast("tuple[Any, ...]", value)
-        # A tuple whose names are others is refused, and not taken by position.
+        # Leave a named tuple with other names as it is: it is refused, and not read by position.
         if len(row) != len(fields) or tuple_names(type(row)) not in {None, tuple(fields)}:
             return row
         named = dict(zip(fields, row, strict=True))

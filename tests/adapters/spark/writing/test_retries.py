@@ -104,7 +104,7 @@ def told():
 def test_the_users_error_is_the_error(told, action):
     """Attempts after the first cannot read the source; what they are told is what the first one failed with."""
     _, text, _ = told[action]
-    error, note = text.index("ValueError: row 1234 is bad"), text.index("(Spark tried the task again after that")
+    error, note = text.index("ValueError: row 1234 is bad"), text.index("(Spark then retried the task")
     assert error < note < text.index("can be read once") < text.index(".persist()")
     assert "raised in map(parse)" in text
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from adapters import spark
 from adapters.spark.writing import remote
 from adapters.spark.writing.frame import RegisteredSource
-from adapters.spark.writing.served import ServedSource
+from adapters.spark.writing.served_source import ServedSource
 from adapters.spark.writing.server import SourceServer
 from pullstream.authoring import Lane
 
@@ -190,7 +190,7 @@ class TestReading:
                 {"stage": 7, "execution": None, "tags": "mine"},
                 "it has been read already. To use the rows several times",
             ),
-            ({"stage": 6, "execution": "2"}, r"what the first attempt gave was lost with its executor"),
+            ({"stage": 6, "execution": "2"}, r"the rows of the first attempt were lost with its executor"),
         ],
     )
     def test_a_second_reading_is_told_why_it_is_one(self, served, address, again, message):
@@ -435,10 +435,10 @@ class TestReplay:
         assert sum(next(batches).num_rows for _ in range(1)) >= 1
         batches.close()
         assert not handle.wait(0.2)
-        tape = handle._served._tape
+        file = handle._served._file
         handle.close()
         assert released == [True]
-        assert tape._file.closed
+        assert file._file.closed
         with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
             list(task())
 
@@ -461,7 +461,7 @@ class TestReplay:
         next(batches)
         assert list(tmp_path.iterdir()) == []
         server.close()
-        assert server.sources["x"]._tape._file.closed
+        assert server.sources["x"]._file._file.closed
         with pytest.raises(remote.PullSourceError):
             list(batches)
 
@@ -514,7 +514,7 @@ class TestAccess:
 
     @pytest.mark.parametrize(
         ("port", "message"),
-        [("http", "is the number of a port.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*a port that is")],
+        [("http", "must be a port number.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*to a free port")],
     )
     def test_a_port_that_cannot_be_had_is_said(self, context, server, port, message):
         """By the name of the setting, which is all that the user knows of it."""

@@ -1,4 +1,4 @@
-"""Readings of a source by Spark, and the reasons for a second one."""
+"""Spark tasks that read a source, and the reasons why Spark reads it again."""
 
 import re
 import time
@@ -9,30 +9,30 @@ import attrs
 from ..failures import essence
 
 _WRAPPED = re.compile(r"\A[\w.]+PythonException: .*(?=Traceback)|\n *SQLSTATE: \w+\Z")
-"""The text that Spark writes around what a Python worker raised."""
+"""The text that Spark adds around an exception of a Python worker."""
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 REPORTED_SECONDS = 5.0
-"""Seconds that the failure of a task may take until Spark's own record of tasks has it."""
+"""Seconds within which Spark's record of tasks must show a failed one."""
 
 TAG = "pullstream-"
-"""The beginning of the tag that the jobs of one run have."""
+"""The beginning of the tag of a run's jobs."""
 
 STAGE_ATTEMPTS = 4
-"""The number of times that Spark computes a stage of which it loses what it gave, unless it is told otherwise."""
+"""The number of attempts that Spark makes for a stage whose results are lost, by default."""
 
 MOST_TASKS = 100_000
-"""The most tasks of a stage that are looked through: as many as Spark keeps."""
+"""The most tasks of a stage to search: as many as Spark keeps."""
 
 AGAIN = "can be read once"
-"""Words of every refusal of a second reading, by which it is told from a failure."""
+"""Text in every refusal of a second read, which distinguishes it from a failure."""
 
 
 @attrs.frozen
-class Reading:
-    """A task that reads a source; all of it is Spark's, by its own numbers. -1, or None, is what there is not."""
+class ReadingTask:
+    """A Spark task that reads a source, by Spark's numbers; -1 or None is unknown."""
 
     stage: int = -1
     partition: int = -1
@@ -41,46 +41,46 @@ class Reading:
     tags: str | None = None
 
     @classmethod
-    def of(cls, hello: dict[str, Any]) -> "Reading":
-        """The task that said this hello."""
+    def of(cls, hello: dict[str, Any]) -> "ReadingTask":
+        """Get the task from its hello."""
         return cls(**{field.name: hello[field.name] for field in attrs.fields(cls) if field.name in hello})
 
-    def retries(self, before: "Reading") -> bool:
-        """Whether it is the same work as an earlier one, which Spark does again."""
+    def retries(self, before: "ReadingTask") -> bool:
+        """Whether it repeats the work of an earlier task."""
         return self.stage == before.stage != -1 and self.partition == before.partition
 
-    def shares_its_action(self, before: "Reading") -> bool:
-        """Whether both are for the same action of the user's."""
+    def shares_its_action(self, before: "ReadingTask") -> bool:
+        """Whether both belong to the same action of the user."""
         if self.execution is not None and self.execution == before.execution:
             return True
-        # What this toolkit reads is several jobs, outside of any execution of SQL's, and under a tag of their own.
+        # A read by pullstream consists of several jobs, which are outside of any SQL execution and share a tag.
         return any(tag.startswith(TAG) for tag in _tags(self) & _tags(before))
 
     def goes_on(self, context: "SparkContext") -> bool:
-        """Whether Spark still works on it; blocks, a moment."""
+        """Whether Spark is still running it; blocks briefly."""
         try:
             return self.stage in context.statusTracker().getActiveStageIds()
-        except Exception:  # noqa: BLE001 - a context that was stopped has no active stages, in whatever words
+        except Exception:  # noqa: BLE001 - a stopped context has no active stages, whatever error it raises
             return False
 
     def failed_before(self, context: "SparkContext") -> str | None:
-        """The failure for which Spark tries the task again, without Java's frames; blocks, a moment.
+        """Return the failure because of which Spark retries the task, without Java's frames; blocks briefly.
 
-        None if none is known: the task had succeeded, and what it gave was lost with an executor.
+        None if there is none: the task had succeeded, and its result was lost with an executor.
         """
         deadline = time.monotonic() + REPORTED_SECONDS
         while True:
-            # The record is kept by a thread of Java's that is told of a failure a moment after the next attempt begins.
+            # A thread in Java keeps the record, and may learn of a failure shortly after the next attempt starts.
             try:
                 failure = self._recorded(context)
-            except Exception:  # noqa: BLE001 - Spark's record is no public API: where it is not as here, nothing is known
+            except Exception:  # noqa: BLE001 - the record is no public API: if it differs, nothing is known
                 return None
             if failure is not None or self.attempt < 1 or time.monotonic() > deadline:
                 return failure
             time.sleep(0.02)
 
     def _recorded(self, context: "SparkContext") -> str | None:
-        java: Any = context._jsc  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no public API tells
+        java: Any = context._jsc  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no public API
         store: Any = java.sc().statusStore()
         found: list[tuple[int, str]] = []
         for stage_attempt in range(STAGE_ATTEMPTS):
@@ -93,5 +93,5 @@ class Reading:
         return _WRAPPED.sub("", essence(min(found)[1])) if found else None
 
 
-def _tags(reading: Reading) -> set[str]:
+def _tags(reading: ReadingTask) -> set[str]:
     return set((reading.tags or "").split(","))

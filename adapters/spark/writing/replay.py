@@ -1,4 +1,4 @@
-"""A source's rows on the disk, so that Spark may read them more than once."""
+"""Keep a source's rows on disk, so that Spark can read them more than once."""
 
 import os
 import tempfile
@@ -20,19 +20,19 @@ from .feeding import GONE_SECONDS, Body, Gather, fed
 
 
 class ReplayTooLong(PullstreamError):
-    """A source gave more than was to be kept of it."""
+    """A source gave more than `replay=` allows to keep."""
 
 
-class Tape:
-    """The rows that a source has given: every reading begins with it, and the foremost has the source asked for more.
+class ReplayFile:
+    """A file with the rows of a source: each read starts at its beginning, and the furthest read asks for more rows.
 
-    The file has no name: whatever becomes of the program, nothing is left of it. A time is complete for the source when
-    its values are in the file.
+    The file has no name, so it is deleted however the program ends. A time is complete for the source when its values
+    are in the file.
     """
 
     def __init__(self, shown: str, most: int) -> None:
         self.over = False
-        """Whether nothing more will come."""
+        """Whether the source has ended."""
         self.failure: BaseException | None = None
         self._shown = shown
         self._most = most
@@ -43,12 +43,12 @@ class Tape:
         self._changed = trio.Event()
 
     def close(self) -> None:
-        """Let go of the file, unread if somebody is about to read."""
+        """Close the file; a read that has not finished gets no more rows."""
         with self._turn:
             self._file.close()
 
     async def record(self, source: Source[Any], packing: Packing, site: Site) -> None:
-        """Read the source, as far as somebody wants it, until its end, or until it fails."""
+        """Read the source as far as Spark needs it, until it ends or fails."""
         try:
             async with trio.open_nursery() as nursery:
                 self.failure = await fed(lambda: source, partial(self._sink, packing, nursery), site)
@@ -76,8 +76,8 @@ class Tape:
         begin = self._ends[-1]
         if begin + len(batch) > self._most:
             raise ReplayTooLong(
-                f"{self._shown} gave more than the {self._most} bytes that are kept of it: replay= is the most bytes "
-                f"of disk that its rows may take; give more, or leave it out, and persist() the DataFrame"
+                f"{self._shown} gave more than the {self._most} bytes that replay= allows its rows to use on disk. "
+                f"Allow more bytes, or omit replay= and persist() the DataFrame"
             )
         await in_thread(self._append, batch)
         self._ends.append(begin + len(batch))
@@ -90,12 +90,12 @@ class Tape:
                 self._file.flush()
 
     def _read(self, begin: int, end: int) -> bytes | None:
-        # Its number may be another file's as soon as it is closed.
+        # After `close`, the file descriptor may belong to another file.
         with self._turn:
             return None if self._file.closed else os.pread(self._file.fileno(), end - begin, begin)
 
     async def play(self, number: int, alive: Callable[[], Awaitable[bool]]) -> bytes | None:
-        """The batch with a number, once there is one; None at the end, when closed, or if nobody waits any more."""
+        """Wait for the batch with a number; None at the end, after `close`, or if Spark no longer needs it."""
         while number + 1 >= len(self._ends):
             if self.over:
                 return None
@@ -109,7 +109,7 @@ class Tape:
         return await in_thread(self._read, begin, end)
 
     def ends_before(self, number: int) -> bool:
-        """Whether there is no batch with a number, and will be none."""
+        """Whether the source has ended before the batch with a number."""
         return self.over and number + 1 >= len(self._ends)
 
     def _change(self) -> None:

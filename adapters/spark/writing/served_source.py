@@ -1,4 +1,4 @@
-"""A source that Spark may read once: what it says to whoever asks, and how its only reading goes."""
+"""A source that Spark can read: its answers to requests, and its reads, of which there is one without `replay`."""
 
 import json
 import os
@@ -17,11 +17,11 @@ from ...arrow import Packing, SchemaError
 from ..schemas import arrow_schema
 from ..threads import in_thread
 from . import frames
-from .feeding import ROWS, Task, fed
+from .feeding import ROWS, TaskFeed, fed
 from .filters import Prune, RowFilter
-from .readings import AGAIN, Reading
+from .reading_task import AGAIN, ReadingTask
+from .replay import ReplayFile
 from .source_log import Offset, Offsets, SourceLog
-from .tape import Tape
 from .variants import variants
 
 if TYPE_CHECKING:
@@ -32,19 +32,19 @@ WITHDRAWN = "it has been withdrawn"
 
 _HELP = (
     "To use the rows several times, call .persist() on the DataFrame before the first action, write them to files "
-    "first, or have to_dataframe(..., replay=BYTES) keep them on the disk; to read the source anew, register it, or "
-    "call to_dataframe, again"
+    "first, or keep them on disk with to_dataframe(..., replay=BYTES). To read the source again, call register_source "
+    "or to_dataframe again"
 )
 
 _TWICE = (
-    "This is one action, for which Spark reads it more than once: what it sorts or partitions by range (orderBy, "
-    "repartitionByRange, from_dataframe with time=) it samples first, and a join or a union with itself reads each "
+    "This is one action, for which Spark reads it more than once: before it sorts or partitions by range (orderBy, "
+    "repartitionByRange, from_dataframe with time=) it reads a sample, and a join or a union with itself reads each "
     "side. "
 )
 
 
 class SourceRefused(PullstreamError):
-    """Spark asked for a source that it cannot read: there is none of this name, or it has been read."""
+    """Spark asked for a source that it cannot read: there is none with this name, or it has been read."""
 
 
 class ReadAlready(SourceRefused):
@@ -52,7 +52,7 @@ class ReadAlready(SourceRefused):
 
 
 def row_packing(shown: str, schema: "StructType") -> Packing:
-    """A packing of rows for Spark; `shown` is what is told of, when a value does not fit."""
+    """Make a packing of rows for Spark; `shown` names the source in errors about values that do not fit."""
 
     def refusal(why: str) -> SchemaError:
         return SchemaError(f"{shown}: {why}")
@@ -61,7 +61,7 @@ def row_packing(shown: str, schema: "StructType") -> Packing:
 
 
 class ServedSource:
-    """A source, its schema, and who reads it. Everything but `wait` and `failure` happens in the server's thread."""
+    """A source, its schema, and its reads. Only `over` and `failure` may be used outside of the server's thread."""
 
     def __init__(
         self,
@@ -85,11 +85,11 @@ class ServedSource:
         self._journal = journal
         self._prune = prune
         self._replay = replay
-        self._tape: Tape | None = None
+        self._file: ReplayFile | None = None
         self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
         self._how = ""
-        self._reader = Reading()
+        self._reader = ReadingTask()
         self.failure: BaseException | None = None
         self.over = threading.Event()
 
@@ -100,28 +100,28 @@ class ServedSource:
 
     @property
     def prunes(self) -> bool:
-        """Whether it wants to know what Spark looks for."""
+        """Whether it uses Spark's filters."""
         return self._prune is not None
 
     def describe(self) -> bytes:
-        """The schema, as Spark writes it, and whether it wants to know what Spark looks for."""
+        """Encode the schema, in Spark's JSON format, and whether it uses Spark's filters."""
         return json.dumps({"schema": self._schema.jsonValue(), "prunes": self.prunes}).encode()
 
     def check(self) -> None:
-        """Refuse a second reading, and tell what became of the first.
+        """Refuse a second read, and report what happened to the first.
 
         Raises:
-            SourceRefused: Spark has read it, or reads it, already.
+            SourceRefused: it failed, Spark has read it or is reading it, or it was withdrawn.
         """
         if self.failure is not None:
             raise SourceRefused(failure_text(self.shown, self.failure))
         if self._log is not None:
             raise SourceRefused(f"{self.shown} is read as a stream: use readStream, or register it again")
-        if self._source is None and (self._tape is None or self._how == WITHDRAWN):
+        if self._source is None and (self._file is None or self._how == WITHDRAWN):
             raise ReadAlready(f"{self.shown} {AGAIN}, and {self._how}. {_HELP}")
 
     def claim(self) -> Source[Any]:
-        """Take the source: nobody else gets it."""
+        """Take the source, so that no other read can."""
         self.check()
         assert self._source is not None
         source, self._source = self._source, None
@@ -129,8 +129,8 @@ class ServedSource:
         return source
 
     def withdraw(self) -> None:
-        """Withdraw it: nobody is to read it (any more)."""
-        if self._tape is not None:
+        """Withdraw it: abort a read, and refuse all further ones."""
+        if self._file is not None:
             self._how = WITHDRAWN
         if self._scope is not None:
             self._scope.cancel()
@@ -142,27 +142,30 @@ class ServedSource:
         self.forget()
 
     def forget(self) -> None:
-        """Keep nothing of it."""
-        if self._tape is not None:
-            self._tape.close()
+        """Delete the rows that were kept."""
+        if self._file is not None:
+            self._file.close()
 
-    # ---- one reading, from its beginning to its end
+    # ---- a single read
 
     async def read(
         self,
         stream: trio.SocketStream,
-        reading: Reading,
+        reading: ReadingTask,
         context: "SparkContext",
-        beside: trio.Nursery,
+        nursery: trio.Nursery,
         filters: Sequence[RowFilter] = (),
     ) -> None:
-        """Give all of it, but for what Spark does not look for, to the task at the other end, as that asks for it."""
+        """Send the rows that meet Spark's filters to the task at the other end, one batch per request.
+
+        A source that is kept for replay is read by a task in `nursery`, the server's.
+        """
 
         async def alive() -> bool:
             return await in_thread(reading.goes_on, context)
 
         if self._replay is not None:
-            await self._play(stream, alive, self._taped(beside, self._replay))
+            await self._play(stream, alive, self._kept(nursery, self._replay))
             return
         try:
             source = self.claim()
@@ -172,11 +175,11 @@ class ServedSource:
         self._scope = trio.CancelScope()
         try:
             with self._scope:
-                async with trio.open_nursery() as nursery:
-                    task = Task(stream, alive, self._packing, nursery, self._finished)
-                    nursery.start_soon(task.listen, self._scope)
-                    self.failure = await fed(lambda: self._pruned(source, filters), task.sink, self._site)
-                    nursery.cancel_scope.cancel()
+                async with trio.open_nursery() as own:
+                    feed = TaskFeed(stream, alive, self._packing, own, self._finished)
+                    own.start_soon(feed.listen, self._scope)
+                    self.failure = await fed(lambda: self._pruned(source, filters), feed.sink, self._site)
+                    own.cancel_scope.cancel()
             if self._how == "it is being read":
                 self._how = "its reader went away before the end (a limit, a cancellation, or a task that died)"
             if self.failure is not None:
@@ -193,50 +196,50 @@ class ServedSource:
     def _finished(self) -> None:
         self._how = "it has been read already"
 
-    async def _why(self, refusal: "ReadAlready", reading: Reading, context: "SparkContext") -> SourceRefused:
-        """The refusal of a second reading, with what it comes from."""
+    async def _why(self, refusal: "ReadAlready", reading: ReadingTask, context: "SparkContext") -> SourceRefused:
+        """Make the error for a second read, with its reason."""
         if reading.retries(self._reader):
             failure = await in_thread(reading.failed_before, context)
             if failure is None:
-                lost = "what the first attempt gave was lost with its executor, and Spark tries the task again"
+                lost = "the rows of the first attempt were lost with its executor, and Spark retried the task"
                 return SourceRefused(f"{refusal}. ({lost})")
-            # What the user did wrong, or what broke, is the error.
-            return SourceRefused(f"{failure}\n(Spark tried the task again after that, in vain: {refusal})")
+            # The first attempt's failure is the error that matters to the user.
+            return SourceRefused(f"{failure}\n(Spark then retried the task, which failed: {refusal})")
         if reading.shares_its_action(self._reader):
             return SourceRefused(f"{self.shown} {AGAIN}, and {self._how}. {_TWICE}{_HELP}")
         return refusal
 
-    # ---- several readings, of what was kept
+    # ---- several reads, of rows that are kept
 
-    def _taped(self, beside: trio.Nursery, most: int) -> Tape:
+    def _kept(self, nursery: trio.Nursery, most: int) -> ReplayFile:
         self.check()
-        if self._tape is None:
-            # Where there is no place for it, nothing has begun.
-            tape = Tape(self.shown, most)
+        if self._file is None:
+            # Make the file before the claim: if that fails, the source was not taken.
+            file = ReplayFile(self.shown, most)
             source = self.claim()
             self._scope = trio.CancelScope()
-            self._tape = tape
-            beside.start_soon(self._record, self._tape, source, self._scope)
-        return self._tape
+            self._file = file
+            nursery.start_soon(self._record, file, source, self._scope)
+        return self._file
 
-    async def _record(self, tape: Tape, source: Source[Any], scope: trio.CancelScope) -> None:
+    async def _record(self, file: ReplayFile, source: Source[Any], scope: trio.CancelScope) -> None:
         try:
             with scope:
-                await tape.record(source, self._packing, self._site)
-                self.failure = tape.failure
+                await file.record(source, self._packing, self._site)
+                self.failure = file.failure
         finally:
             self.over.set()
 
-    async def _play(self, stream: trio.SocketStream, alive: Callable[[], Awaitable[bool]], tape: Tape) -> None:
+    async def _play(self, stream: trio.SocketStream, alive: Callable[[], Awaitable[bool]], file: ReplayFile) -> None:
         number = 0
         while await frames.receive_frame(stream) is not None:
-            batch = await _while_there(stream, tape.play, number, alive)
+            batch = await _unless_disconnected(stream, file.play, number, alive)
             if batch is None:
-                if tape.failure is not None:
-                    raise SourceRefused(failure_text(self.shown, tape.failure))
+                if file.failure is not None:
+                    raise SourceRefused(failure_text(self.shown, file.failure))
                 self.check()
-                # Else Spark is not known to work on it any more: who reads all the same must not take that for the end.
-                if tape.ends_before(number):
+                # Otherwise Spark seems to have ended the task. If it reads on all the same, it must not see an end.
+                if file.ends_before(number):
                     await frames.send_frame(stream, b"E")
                 return
             await frames.send_frame(stream, b"B", batch)
@@ -245,7 +248,7 @@ class ServedSource:
     # ---- as a stream
 
     async def log(self, nursery: trio.Nursery) -> SourceLog:
-        """The log that queries read; the source begins with the first one."""
+        """The log that queries read; the source starts with the first query."""
         if self._log is None:
             source = self.claim()
             self._scope = trio.CancelScope()
@@ -255,10 +258,10 @@ class ServedSource:
         return self._log
 
     async def known_log(self) -> SourceLog:
-        """The log, if a query has begun it."""
+        """The log; a query must have started it."""
         if self._log is None:
             self.check()
-            raise SourceRefused(f"{self.shown} has no stream yet: a query of another driver was restarted here")
+            raise SourceRefused(f"{self.shown} was not read as a stream here yet: the query comes from another driver")
         await self._log.ready()
         return self._log
 
@@ -274,7 +277,7 @@ class ServedSource:
             self.over.set()
 
     async def slice(self, stream: trio.SocketStream, begin: Offset, end: Offset) -> None:
-        """Give a part of the log to the task at the other end."""
+        """Send a part of the log to the task at the other end."""
         values = await (await self.known_log()).slice(begin, end)
         for start in range(0, len(values), ROWS):
             for batch in self._packing.batches([(values[start : start + ROWS], {})]):
@@ -285,40 +288,42 @@ class ServedSource:
             await frames.send_frame(stream, b"E")
 
     async def query(self, stream: trio.SocketStream, log: SourceLog, rows: int | None) -> None:
-        """Answer the process that leads a query, whose micro-batches have at most so many rows."""
+        """Answer the process that plans a query, whose micro-batches have at most `rows` rows."""
         with log.querying(rows):
             while (frame := await frames.receive_frame(stream)) is not None:
                 kind, content = frame
-                said: Any = json.loads(content) if content else None
+                message: Any = json.loads(content) if content else None
                 match kind:
                     case b"I":
                         answer: Any = log.first()
                     case b"L":
-                        answer = await _while_there(stream, log.latest, said["start"], said["most"])
+                        answer = await _unless_disconnected(stream, log.latest, message["start"], message["most"])
                         if answer is None:
                             return
                     case b"C":
                         answer = None
-                        log.commit(said)
+                        log.commit(message)
                     case _:
                         answer = None
                         log.until_the_end()
                 await frames.send_frame(stream, b"J", json.dumps(answer).encode())
 
 
-async def _while_there(stream: trio.SocketStream, function: Callable[..., Awaitable[Any]], *args: object) -> Any:
-    """The result of a function for the process that leads a query; None if that has gone meanwhile."""
+async def _unless_disconnected(
+    stream: trio.SocketStream, function: Callable[..., Awaitable[Any]], *args: object
+) -> Any:
+    """Await a function for the process at the other end; None if that disconnects meanwhile."""
     answer: Any = None
     failure: Exception | None = None
 
-    async def hear() -> None:
-        # It asks one thing at a time: what comes while it waits can only be its end.
+    async def listen() -> None:
+        # The process sends one request at a time, so while it waits it can only disconnect.
         with suppress(trio.BrokenResourceError):
             await stream.receive_some(1)
         nursery.cancel_scope.cancel()
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(hear)
+        nursery.start_soon(listen)
         try:
             answer = await function(*args)
         except Exception as exc:  # noqa: BLE001 - raised below, outside the nursery
@@ -330,5 +335,5 @@ async def _while_there(stream: trio.SocketStream, function: Callable[..., Awaita
 
 
 def failure_text(shown: str, failure: BaseException) -> str:
-    """The text that Spark's action is to say of a source that failed."""
+    """The text for Spark's error about a source that failed."""
     return f"{shown} failed: {''.join(traceback.format_exception_only(failure)).strip()}"
