@@ -42,27 +42,27 @@ MORE_MEMORY = (
 
 def job_error(exc: BaseException) -> SparkJobError:
     """Convert Spark's error of a failed job, without Java frames and without frames of Spark's Python worker."""
-    told = _Sense.of(exc)
-    raised = _RAISED.findall(told.message)
-    hint = f"\n{MORE_MEMORY}" if told.out_of_memory else ""
+    sense = _Sense.of(exc)
+    raised = _RAISED.findall(sense.message)
+    hint = f"\n{MORE_MEMORY}" if sense.out_of_memory else ""
     return SparkJobError(
-        f"Spark could not do the job: {told.message}{hint}", told.details, raised[-1] if raised else None
+        f"Spark could not do the job: {sense.message}{hint}", sense.details, raised[-1] if raised else None
     )
 
 
 def stream_error(exc: BaseException) -> SparkStreamError:
     """Convert Spark's error of a streaming query."""
-    told = _Sense.of(exc)
-    return SparkStreamError(f"the streaming query failed: {told.message}", told.details)
+    sense = _Sense.of(exc)
+    return SparkStreamError(f"the streaming query failed: {sense.message}", sense.details)
 
 
 def start_error(exc: BaseException, master: str) -> SparkJobError:
     """Convert Spark's error of a session that could not be started."""
-    told = _Sense.of(exc)
+    sense = _Sense.of(exc)
     return SparkJobError(
-        f"session() could not start Spark with the master {master!r}: {told.message}\n"
+        f"session() could not start Spark with the master {master!r}: {sense.message}\n"
         f"Check master= and config=, and restart the program: its Java keeps the settings it was started with",
-        told.details,
+        sense.details,
     )
 
 

@@ -163,12 +163,12 @@ def _write(script: Path, text: str) -> None:
     if script.is_file() and os.access(script, os.X_OK) and script.read_text() == text:
         return
     script.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, beside = tempfile.mkstemp(dir=script.parent, prefix=".java-")
+    descriptor, temporary = tempfile.mkstemp(dir=script.parent, prefix=".java-")
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
-        Path(beside).chmod(0o755)
-        Path(beside).replace(script)
+        Path(temporary).chmod(0o755)
+        Path(temporary).replace(script)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise

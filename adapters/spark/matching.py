@@ -12,13 +12,13 @@ def match(found: Any, wanted: Mapping[str, str], differences: Sequence[str] = ()
     Raises:
         SessionMismatch: it differs; the message lists all differences.
     """
-    told = [*differences]
+    reasons = [*differences]
     for key, value in wanted.items():
         current = found.conf.get(key, None)
         if current != value:
-            told.append(f"its {key} is {current!r}, not {value!r}")
-    if told:
+            reasons.append(f"its {key} is {current!r}, not {value!r}")
+    if reasons:
         raise SessionMismatch(
-            f"a Spark session is already active, and {'; '.join(told)}. This cannot be changed in a session: call "
+            f"a Spark session is already active, and {'; '.join(reasons)}. This cannot be changed in a session: call "
             f"session() without these arguments to use it as it is, or stop() it first",
         )

@@ -1,7 +1,7 @@
-"""What the tests of the adapters share: one Spark session for all of them, and a way to wait until it is idle.
+"""Fixtures for all tests of the adapters: one shared Spark session, and a function that waits until Spark is idle.
 
-Nothing is asserted to be over within seconds, which a busy machine may take for anything. What a test cancels would
-otherwise go on for an hour, and that it is over at all is what tells.
+No test requires an end within seconds, because a busy machine may take much longer. Instead, a test cancels work that
+would otherwise run for an hour.
 """
 
 import time
@@ -13,7 +13,7 @@ from adapters import spark
 
 @pytest.fixture(scope="session")
 def session():
-    """The test run's Spark session; starting one takes seconds, so there is one."""
+    """The shared Spark session; starting one takes seconds."""
     from pyspark import SparkContext
 
     was_active = SparkContext._active_spark_context is not None

@@ -301,7 +301,7 @@ def read_csv(
         columns=columns,
         schema=schema,
         on_error=on_error,
-        told={"delimiter": delimiter},
+        extra={"delimiter": delimiter},
     )
 
 

@@ -79,7 +79,7 @@ def files_source(
     *,
     as_: str = "rows",
     on_error: Any = "fail",
-    told: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> Source[Any]:
     """Make a source that reads files of a format; invalid options are refused."""
     unknown = sorted(set(options) - _KNOWN)
@@ -119,7 +119,7 @@ def files_source(
     )
     shown = list(plan.paths)
     # The blueprint shows the given options, and they distinguish one pipeline from another.
-    given = {**(told or {}), **options}
+    given = {**(extra or {}), **options}
     said = tuple((key, value) for key, value in given.items() if value is not None)
     return Source(with_policy(Module(name, _Opened(plan), (shown if len(shown) > 1 else shown[0],), said), on_error))
 
@@ -135,14 +135,14 @@ def tabular_source(
     schema: Any,
     on_error: Any,
     usual: As = "rows",
-    told: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> Source[Any]:
     """Make a source that reads tables of a format; `format` gets the requested columns and schema."""
     shape_argument(name, as_)
     wanted = columns_argument(name, columns, options.get("time"))
     typed = schema_argument(name, schema)
-    said = {"as_": None if as_ == usual else as_, "columns": wanted, "schema": typed, **(told or {})}
-    return files_source(name, paths, partial(format, wanted, typed), options, as_=as_, on_error=on_error, told=said)
+    said = {"as_": None if as_ == usual else as_, "columns": wanted, "schema": typed, **(extra or {})}
+    return files_source(name, paths, partial(format, wanted, typed), options, as_=as_, on_error=on_error, extra=said)
 
 
 class _Opened:

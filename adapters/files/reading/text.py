@@ -80,7 +80,7 @@ def read_text(
         lambda compression, size: TextFormat(encoding, compression, size),
         options,
         on_error=on_error,
-        told={} if encoding == "utf-8" else {"encoding": encoding},
+        extra={} if encoding == "utf-8" else {"encoding": encoding},
     )
 
 

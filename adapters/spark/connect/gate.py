@@ -68,8 +68,8 @@ class Gate:
 
     def batch(self) -> int:
         """The last micro-batch at the gate; -1 if there is none."""
-        (told,) = self._session.table(self._full(self._names.batch)).collect()
-        return int(told.batch)
+        (row,) = self._session.table(self._full(self._names.batch)).collect()
+        return int(row.batch)
 
     def frame(self) -> "DataFrame":
         """The rows of that micro-batch."""
@@ -156,15 +156,15 @@ def _database(session: "SparkSession") -> str:
 
 
 def _body(views: tuple[str, str, str], owner: str, lease: float) -> "Callable[[DataFrame, int], None]":
-    """The function that runs beside the server; an inner one, which is pickled by value and needs no installation."""
+    """Make the function that runs next to the server: a nested one, pickled by value, so it needs no installation."""
 
     def at_the_gate(df: Any, batch: int) -> None:
-        import time  # noqa: PLC0415 - a function that travels by value has no module
+        import time  # noqa: PLC0415 - a function pickled by value has no module
 
-        driver, told, rows = views
+        driver, current, rows = views
         session = df.sparkSession
         df.createOrReplaceGlobalTempView(rows)
-        session.sql(f"SELECT {batch}L AS batch").createOrReplaceGlobalTempView(told)
+        session.sql(f"SELECT {batch}L AS batch").createOrReplaceGlobalTempView(current)
         beat, heard, pause = -1, time.monotonic(), 0.02
         while True:
             (said,) = session.table(driver).collect()
@@ -176,7 +176,7 @@ def _body(views: tuple[str, str, str], owner: str, lease: float) -> "Callable[[D
             if said.beat != beat:
                 beat, heard = said.beat, time.monotonic()
             elif time.monotonic() - heard > lease:
-                for view in (rows, told, driver):
+                for view in (rows, current, driver):
                     session.catalog.dropGlobalTempView(view.rpartition(".")[2])
                 raise RuntimeError(f"the program that reads this stream has sent no heartbeat for {lease:.0f} seconds")
             time.sleep(pause)

@@ -67,7 +67,7 @@ class ConnectQuery:
                 self._query = query = self._started()
                 self._gate.clear()
                 self._wait(query)
-        except Exception as exc:  # noqa: BLE001 - Spark's and the network's are many, and all end the query
+        except Exception as exc:  # noqa: BLE001 - any error of Spark or the network ends the query
             if over(session):
                 raise SparkStreamError(f"the streaming query failed: {STOPPED}", str(exc)) from None
             raise stream_error(exc) from None

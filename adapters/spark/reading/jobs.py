@@ -23,7 +23,7 @@ RETRY_SECONDS = 0.05
 """Seconds between cancellations during a call: Spark forgets one that falls between two jobs."""
 
 
-STOPPED = "its session was stopped: take another, as spark.session(), and make the DataFrame anew with it"
+STOPPED = "its session was stopped: use another, for example spark.session(), and make the DataFrame again with it"
 
 
 def is_connect(used: "DataFrame | SparkSession") -> bool:

@@ -97,13 +97,13 @@ class Messenger:
             QueryStopped: it must not be committed.
         """
         try:
-            if self._told(Began(batch, query())) is not Reply.COMMIT:
+            if self._exchange(Began(batch, query())) is not Reply.COMMIT:
                 self._read(frame())
-                self._told(Over())
+                self._exchange(Over())
         except QueryStopped:
             raise
         except BaseException as exc:  # noqa: BLE001 - raised in the pipeline, which then ends the query
-            self._told(Broken(exc))
+            self._exchange(Broken(exc))
             raise QueryStopped from None
 
     def _read(self, frame: "DataFrame") -> None:
@@ -112,7 +112,7 @@ class Messenger:
         try:
             while (batch := batches.next()) is not None:
                 if values := shape.of(in_utc(batch)):
-                    self._told(Read(values))
+                    self._exchange(Read(values))
         except JobCancelled:
             raise QueryStopped from None
         except SparkJobError as exc:
@@ -124,7 +124,7 @@ class Messenger:
             self._batches = None
             batches.close()
 
-    def _told(self, message: Message) -> Reply:
+    def _exchange(self, message: Message) -> Reply:
         if self.stopping.is_set():
             raise QueryStopped
         self._send(message)

@@ -294,7 +294,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     def _handed_on(self) -> None:
         """Give up the micro-batch's time if all its rows were delivered."""
         if self._over and not self._rest.left and self._ahead is None and not self.ended:
-            assert self._batch is not None, "what is over has begun"
+            assert self._batch is not None, "a micro-batch that has ended has begun"
             self._over = False
             self.location.advance(self._batch + 1)
             self.start(self._complete, self._batch)

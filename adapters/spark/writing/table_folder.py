@@ -83,18 +83,18 @@ class TableFolder:
                         self._rename(folder, place)
         self._files.delete(hidden, True)  # noqa: FBT003 - Java's
 
-    def beside(self) -> str:
+    def new_folder(self) -> str:
         """The path of a new hidden folder for writing."""
         return str(self._path_of(self._root, f"{HIDDEN}/new-{uuid4().hex}").toString())
 
-    def publish(self, beside: str) -> None:
-        """Move every folder of `beside` into place, replacing existing ones; each appears as a whole or not at all.
+    def publish(self, new: str) -> None:
+        """Move every folder of `new` into place, replacing existing ones; each appears as a whole or not at all.
 
         Raises:
             TableTargetError: one cannot be moved; the existing folder was restored.
         """
         old = self._path_of(self._root, f"{HIDDEN}/old-{uuid4().hex}")
-        for folder in self._folders(self._path_of(beside)):
+        for folder in self._folders(self._path_of(new)):
             place = self._path_of(self._root, folder.getName())
             before = self._path_of(old, folder.getName())
             replaced: bool = self._files.exists(place)
@@ -111,11 +111,11 @@ class TableFolder:
                 self._files.delete(old, True)  # noqa: FBT003
                 raise
         self._files.delete(old, True)  # noqa: FBT003
-        self.discard(beside)
+        self.discard(new)
 
-    def discard(self, beside: str) -> None:
+    def discard(self, new: str) -> None:
         """Remove a written folder, and the hidden folder if no one else uses it."""
-        self._files.delete(self._path_of(beside), True)  # noqa: FBT003
+        self._files.delete(self._path_of(new), True)  # noqa: FBT003
         hidden = self._path_of(self._root, HIDDEN)
         if self._files.exists(hidden) and not len(self._files.listStatus(hidden)):
             self._files.delete(hidden, False)  # noqa: FBT003

@@ -251,14 +251,14 @@ class TablePartitions:
             folder.claim()
             self._folder = folder
             folder.mend()
-        beside = self._folder.beside()
+        new = self._folder.new_folder()
         try:
-            writer.save(beside)
+            writer.save(new)
             if self._jobs.cancelled:
                 return
-            self._folder.publish(beside)
+            self._folder.publish(new)
         finally:
-            self._folder.discard(beside)
+            self._folder.discard(new)
         if self._plan.catalog:
             self._session.catalog.recoverPartitions(self._plan.target)
             self._session.catalog.refreshTable(self._plan.target)

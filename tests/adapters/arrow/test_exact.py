@@ -1,4 +1,4 @@
-"""Columns of a given type: what is kept, and what is refused because something of it would be lost."""
+"""Columns of a given type: exact values are kept, and values that would lose something are refused."""
 
 import datetime as dt
 from decimal import Decimal
@@ -84,7 +84,7 @@ class Straight(NamedTuple):
     ],
     ids=str,
 )
-def test_what_would_be_lost_is_refused(value, kind):
+def test_inexact_values_are_refused(value, kind):
     """Alone, and among others."""
     for values in ([value], [None, value], (value, None)):
         with pytest.raises((ValueError, TypeError)):
@@ -109,16 +109,16 @@ def test_what_would_be_lost_is_refused(value, kind):
     ],
     ids=str,
 )
-def test_what_fits_is_kept(values, kind, kept):
-    """Whatever type of Python it is of."""
+def test_exact_values_are_kept(values, kind, kept):
+    """Of any matching Python type."""
     array = exact_array(values, kind)
     assert array.type == kind
     assert array.to_pylist() == kept
 
 
 @pytest.mark.parametrize("values", [[1.5, True], [dt.date(2020, 1, 1), NOON], [b"a", "b"]], ids=str)
-def test_a_type_that_is_found_loses_nothing_either(values):
-    """A column takes its type by the first, and the others as they are or not at all; inside of others, too."""
+def test_an_inferred_type_is_exact_as_well(values):
+    """The first value decides the type, and others are kept exactly or refused; also within nested values."""
     for found in (values, [values], [{"n": value} for value in values], [{"n": [values]}]):
         with pytest.raises((ValueError, TypeError), match=r"a bool is not|time of day|not bytes"):
             exact_array(found)
@@ -147,7 +147,7 @@ def test_a_type_that_is_found_loses_nothing_either(values):
     ids=str,
 )
 def test_a_column_is_cast_without_loss(values, kind):
-    """An Arrow column is refused where its values would be."""
+    """An Arrow column is refused if its values would be."""
     with pytest.raises((ValueError, TypeError), match=r"\w"):
         exact_array(pa.array(values), kind)
 
@@ -170,5 +170,5 @@ def test_a_column_is_cast_without_loss(values, kind):
     ids=str,
 )
 def test_a_column_is_cast(values, kind, kept):
-    """Nulls, too."""
+    """Including nulls."""
     assert exact_array(pa.array(values), kind).to_pylist() == kept

@@ -1,4 +1,4 @@
-"""Values to Arrow batches of a schema: what a row may be, what is filled in, and what is refused in which words."""
+"""Values to Arrow batches of a schema: forms of rows, filled-in columns, and refusals with their messages."""
 
 import datetime as dt
 from collections import Counter, defaultdict, namedtuple
@@ -53,21 +53,21 @@ def rows(values, schema=SCHEMA, given=None):
         (pa.table({"x": [2.5], "n": [1], "k": ["own"]}), ("own", DAY, 1, 2.5)),
     ],
 )
-def test_what_a_row_may_be(value, row):
-    """By position, by name, or as Arrow; the key and the time are filled in, unless the value has them itself."""
+def test_forms_of_rows(value, row):
+    """By position, by name, or as Arrow; the key and the time are filled in, unless the value has them."""
     assert rows([value]) == [row]
     assert rows([value, value]) == [row, row]
 
 
-def test_rows_of_several_kinds_keep_their_order():
-    """Also when some are Arrow batches."""
+def test_mixed_forms_of_rows_keep_their_order():
+    """Also with Arrow batches among them."""
     batch = pa.record_batch({"n": [3, 4], "x": [0.0, 0.0]})
     found = rows([(1, 0), {"n": 2}, batch, Both(0, 5), (6, 0)])
     assert [row[2] for row in found] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_single_column_is_filled_by_anything():
-    """A number, a text, a date; also if the rest is filled in."""
+def test_a_single_column_takes_any_value():
+    """A number, a text, a date; also if the other columns are filled in."""
     one = pa.schema([("n", pa.int64())])
     assert rows([1, (2,), {"n": 3}], one, {}) == [(1,), (2,), (3,)]
     assert rows([1], pa.schema([("day", pa.date32()), ("n", pa.int64())]), {"day": DAY}) == [(DAY, 1)]
@@ -75,29 +75,29 @@ def test_a_single_column_is_filled_by_anything():
 
 
 def test_a_timestamp_is_microseconds_or_a_datetime():
-    """The toolkit's form of a timestamp goes back as it came."""
+    """The toolkit's form of a timestamp converts back to the original."""
     schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
     at = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
     assert rows([1_000_000, at, None], schema, {}) == [(at,), (at,), (None,)]
 
 
-def test_names_that_python_does_not_know_come_back():
-    """A row of columns that are called otherwise in a named tuple finds its columns."""
+def test_columns_with_invalid_python_names_are_found():
+    """The attributes of a named tuple may be cleaned forms of the columns' names."""
     schema = pa.schema([("a b", pa.int64()), ("n", pa.int64())])
     (row,) = Shape("rows").of(pa.record_batch({"n": [2], "a b": [1]}))
     assert rows([row], schema, {}) == [(1, 2)]
 
 
-def test_names_that_one_column_has_and_another_gets():
-    """Spark's `_1` and `_2` are `_0` and `_1` as attributes of a row."""
+def test_a_cleaned_name_may_equal_another_columns_name():
+    """Spark's `_1` and `_2` become the attributes `_0` and `_1` of a row."""
     schema = pa.schema([("_1", pa.int64()), ("_2", pa.int64())])
     (row,) = Shape("rows").of(pa.record_batch({"_1": [1], "_2": [2]}))
     assert rows([row, {"_2": 4, "_1": 3}], schema, {}) == [(1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize("kind", [dict, Counter, lambda row: defaultdict(int, row)], ids=["dict", "Counter", "default"])
-def test_a_dict_has_what_it_has(kind):
-    """One that makes up what it lacks, too, is asked for nothing, and stays as it is."""
+def test_a_dict_is_not_asked_for_missing_keys(kind):
+    """A defaultdict is not asked for what it lacks, and stays unchanged."""
     values = [kind({"n": 1}), kind({"x": 2})]
     schema = pa.schema([("n", pa.int64()), ("x", pa.int64())])
     assert rows(values, schema, {}) == [(1, None), (None, 2)]
@@ -127,29 +127,29 @@ def test_a_dict_has_what_it_has(kind):
         (pa.record_batch({"n": ["a"]}), r"the column 'n' is int64, and cannot hold 'a' \(str\), value 6"),
     ],
 )
-def test_what_does_not_fit_is_named(value, message):
-    """The column and the value, also among many that fit."""
+def test_a_value_that_does_not_fit_is_named(value, message):
+    """With its column, also among many that fit."""
     good = (1, 2.0)
     with pytest.raises(SchemaError, match=message):
         rows([good] * 5 + [value] + [good] * 5)
 
 
 def test_a_column_without_nulls_takes_none():
-    """Spark believes what the schema says, and would read a null as anything."""
+    """Spark relies on the schema, and would read a null as an arbitrary value."""
     schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
     with pytest.raises(SchemaError, match="the column 'n' allows no null, but value 2 has one; convert the values"):
         rows([1, None], schema, {})
 
 
-def test_named_tuples_of_several_kinds_go_by_their_own_names():
-    """Not by those of the first."""
+def test_different_named_tuples_use_their_own_names():
+    """Not those of the first."""
     schema = pa.schema([("x", pa.int64()), ("n", pa.int64())])
     other = namedtuple("Other", ["n", "x"])  # noqa: PYI024 - without types
     assert rows([Both(1, 2), other(3, 4), Both(5, 6)], schema, {}) == [(1, 2), (4, 3), (5, 6)]
 
 
-def test_values_are_not_changed_by_what_is_joined_to_them():
-    """What was given is the user's own."""
+def test_filling_in_columns_does_not_change_the_values():
+    """The values belong to the user."""
     mine, more = [1, 2], [3]
     schema = pa.schema([("n", pa.int64())])
     (batch,) = Packing(schema, SchemaError).batches([(mine, {}), (more, {})])
@@ -157,8 +157,8 @@ def test_values_are_not_changed_by_what_is_joined_to_them():
     assert (mine, more) == ([1, 2], [3])
 
 
-def test_values_are_counted_through_all_batches():
-    """Whatever they came in; and what is long is cut."""
+def test_values_are_counted_across_batches():
+    """In any form; and long values are shortened."""
     packing = Packing(pa.schema([("n", pa.int64())]), SchemaError, rows=2)
     (batch,) = packing.batches([([1, 2], {}), ([3], {})])
     assert len(batch) == 3
@@ -169,8 +169,8 @@ def test_values_are_counted_through_all_batches():
         list(packing.batches([([4, 5], {}), ([6, (1, 2)], {})]))
 
 
-def test_an_arrow_batch_has_a_column_once():
-    """One of two would be lost."""
+def test_an_arrow_batch_has_each_column_once():
+    """With two of one name, one would be lost."""
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["n", "n"])
     with pytest.raises(SchemaError, match="a column occurs twice"):
         rows([batch])

@@ -1,4 +1,4 @@
-"""From Arrow batches to rows and runs of equal time; of any origin."""
+"""Arrow batches to rows, and to runs of equal time."""
 
 import datetime as dt
 import gc
@@ -26,7 +26,7 @@ def batch(**columns):
 
 class TestForms:
     def test_rows_are_named_tuples(self):
-        """A row has the names of the columns, and only those."""
+        """A row has the columns' names, and no others."""
         (row,) = Shape("rows").of(batch(day=[7], carrier=["AA"]))
         assert (row, row.carrier, row._fields) == ((7, "AA"), "AA", ("day", "carrier"))
 
@@ -39,16 +39,16 @@ class TestForms:
             (["", "2nd", "_1", "naïve né"], ("_0", "_1", "_2", "naïve_né")),
         ],
     )
-    def test_names_that_python_does_not_take(self, names, attributes):
-        """A row can be read by what is left of a name, or by its place; and still knows what its columns are called."""
+    def test_invalid_python_names(self, names, attributes):
+        """An attribute is a cleaned form of the name, or the position; the row still has the original names."""
         (row,) = Shape("rows", names).of(batch(a=[1], b=[2], c=[3], d=[4]))
         assert [getattr(row, name) for name in attributes] == [1, 2, 3, 4]
         assert row._columns == tuple(names)
         assert row._asdict() == dict(zip(names, [1, 2, 3, 4], strict=True))
         assert row._replace(**{attributes[1]: 5})._asdict()[names[1]] == 5
 
-    def test_columns_of_one_name_are_both_there(self):
-        """The second is called by its place, so that neither is lost."""
+    def test_two_columns_with_one_name_are_both_there(self):
+        """The second is named by its position, so that neither is lost."""
         (row,) = Shape("rows", ["ok", "ok"]).of(batch(a=[1], b=[2]))
         assert (row.ok, row._1, row._asdict()) == (1, 2, {"ok": 1, "_1": 2})
 
@@ -60,43 +60,43 @@ class TestForms:
             ("dicts", [{"n": 1, "t": "a"}, {"n": None, "t": "b"}]),
         ],
     )
-    def test_the_forms_hold_the_same(self, as_, expected):
-        """Named tuples, tuples and dicts tell the same rows in the same order."""
+    def test_all_forms_have_the_same_values(self, as_, expected):
+        """Named tuples, tuples and dicts have the same rows in the same order."""
         assert Shape(as_).of(batch(n=[1, None], t=["a", "b"])) == expected
 
-    def test_batches_are_handed_on_under_their_names(self):
-        """As batches nothing is converted; the names given stand for those that came."""
+    def test_batches_are_renamed(self):
+        """As batches, nothing is converted; the given names replace the original ones."""
         given = batch(c0=[1, 2])
         assert Shape("batches").of(given) == [given]
         assert Shape("batches", ["n"]).of(given) == [batch(n=[1, 2])]
         assert Shape("batches").of(given.slice(0, 0)) == []
 
     @pytest.mark.parametrize(("as_", "expected"), [("rows", [(), ()]), ("tuples", [(), ()]), ("dicts", [{}, {}])])
-    def test_rows_of_no_columns_are_still_rows(self, as_, expected):
-        """What has no columns may have rows."""
+    def test_rows_without_columns_are_still_rows(self, as_, expected):
+        """A batch without columns may have rows."""
         assert Shape(as_).of(batch(n=[1, 2]).select([])) == expected
 
-    def test_the_names_may_change_from_batch_to_batch(self):
-        """Without names of its own a shape goes by what the batches say."""
+    def test_names_may_change_from_batch_to_batch(self):
+        """A shape without names uses those of each batch."""
         shape = Shape("rows")
         assert [shape.of(batch(a=[1]))[0]._fields, shape.of(batch(b=[1]))[0]._fields] == [("a",), ("b",)]
 
     @pytest.mark.parametrize("as_", ["row", None, 3])
     def test_an_unknown_form_is_refused(self, as_):
-        """The message lists what there is."""
+        """The message lists the known ones."""
         with pytest.raises(ps.CompositionError, match=r"read\(\) at .*test_shapes.* 'dicts' or 'batches'"):
             shape_argument("read", as_)
 
 
 class TestRuns:
     def test_a_null_time_is_refused_by_name(self):
-        """A row without a time belongs to no batch; the message names what is null."""
+        """A row without a time belongs to no batch; the message names the column."""
         with pytest.raises(NullTimeError, match=r"no time in 1 of the next 2 rows: 'day' is null"):
             list(Shape("rows").timed(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
 
     @given(st.lists(st.integers(0, 3), max_size=30), st.booleans())
     def test_runs_are_the_groups_of_equal_time(self, times, in_order):
-        """Times and values are those of `itertools.groupby`, at once if the times are in order."""
+        """Times and values equal those of `itertools.groupby`; in one batch if the times are in order."""
         times = sorted(times) if in_order else times
         table = pa.record_batch({"n": pa.array(range(len(times)), pa.int64())})
         column = pa.array(times, pa.int64())
@@ -116,8 +116,8 @@ class TestRuns:
     @pytest.mark.parametrize(
         "kind", ["int8", "float", "string", "date32", "time64[us]", "bool", "decimal128(5)", "dictionary"]
     )
-    def test_times_of_every_kind_are_those_that_values_makes(self, kind):
-        """Whatever the type, the times are what `values` makes of the column, also of parts, the ends and repeats."""
+    def test_times_of_every_type_equal_values(self, kind):
+        """For any type, times are as `values` makes them of the column, also for slices, ends and repetitions."""
         column = pa.array([0, 0, 0, 1, 1], pa.int32())
         if kind == "dictionary":
             column = column.cast(pa.string()).dictionary_encode()
@@ -134,7 +134,7 @@ class TestRuns:
 
     @pytest.mark.parametrize("times", [["a", "a", "b"], [dt.date(2013, 1, 1)] * 2 + [dt.date(2013, 1, 2)]])
     def test_starts_of_other_types(self, times):
-        """Strings and dates are split as numbers are."""
+        """Strings and dates are split like numbers."""
         assert run_starts(pa.array(times)).to_pylist() == [0, 2]
 
 
@@ -175,16 +175,16 @@ class TestValues:
         ],
         ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
     )
-    def test_every_type_arrives_as_the_plain_python_value(self, column, expected):
-        """Nulls are None, a timestamp counts microseconds in UTC whatever its zone, the rest is as Arrow has it."""
+    def test_every_type_becomes_a_plain_python_value(self, column, expected):
+        """Nulls are None, a timestamp is microseconds in UTC in any zone, and other values are as in Arrow."""
         got = values(column)
         assert got == expected
         assert [type(value) for value in got] == [type(value) for value in expected]
 
 
 class TestZones:
-    def test_the_instants_stay_and_the_zone_is_utc(self):
-        """A batch says the same instants in UTC, inside lists and structs too; what has no zone is left alone."""
+    def test_instants_stay_and_the_zone_becomes_utc(self):
+        """A batch has the same instants in UTC, also inside lists and structs; times without a zone are unchanged."""
         zoned = pa.timestamp("us", "Europe/Vienna")
         given = pa.record_batch(
             {
@@ -204,8 +204,8 @@ class TestZones:
         assert utc.to_pylist() == given.to_pylist()
 
 
-def test_columns_are_what_numpy_has():
-    """Numbers as they are, instants as microseconds; objects where there are nulls, or lists."""
+def test_columns_as_numpy_arrays():
+    """Numbers are unchanged, instants are microseconds; columns with nulls or lists have objects."""
     columns = by_column(
         pa.record_batch(
             {
@@ -229,8 +229,8 @@ def test_columns_are_what_numpy_has():
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_the_collector_is_left_as_it_was(on):
-    """Rows are made between two of its rounds; also where a column cannot be read."""
+def test_the_garbage_collector_is_restored(on):
+    """It is paused while rows are made; also if a column cannot be read."""
     batch = pa.record_batch({"n": [1, 2], "far": pa.array([2**62, 1], pa.timestamp("s"))})
     (gc.enable if on else gc.disable)()
     try:
@@ -243,8 +243,8 @@ def test_the_collector_is_left_as_it_was(on):
         gc.enable()
 
 
-def test_the_collector_is_left_as_it_was_by_two_threads(monkeypatch):
-    """One of them may come to its end just when the other has seen that the collector waits."""
+def test_the_garbage_collector_is_restored_with_two_threads(monkeypatch):
+    """One may end just when the other has found the collector paused."""
     begun, goes_on, ask = threading.Event(), threading.Event(), gc.isenabled
 
     class Slow(Shape):
@@ -274,7 +274,7 @@ def test_the_collector_is_left_as_it_was_by_two_threads(monkeypatch):
 
 
 def test_a_row_can_be_pickled():
-    """A row comes back as an equal row of the same names, also of those that are none in Python."""
+    """The copy is equal and has the same names, including invalid Python names."""
     one = pa.record_batch({"day": [1], "Item Name": ["tea"], "_x": [2]})
     (row,) = Shape("rows").of(one)
     back = pickle.loads(pickle.dumps(row))

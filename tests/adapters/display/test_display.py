@@ -1,4 +1,4 @@
-"""What a display shows: of a run that moves, waits, fails, stalls, is stopped, and ends."""
+"""The display of a run that makes progress, waits, fails, stalls, is stopped, and ends."""
 
 import contextlib
 import datetime as dt
@@ -39,7 +39,7 @@ class Paper:
 
     @property
     def screens(self):
-        """What a terminal showed, state by state, without codes."""
+        """The states that a terminal showed, without control codes."""
         return [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", part) for part in re.split(r"(?=\r\x1b\[2K)", self.written)]
 
 
@@ -69,8 +69,8 @@ async def shown(pipeline, *, fails=None, **options):
 
 
 class TestInALog:
-    async def test_a_line_now_and_then_and_a_table_at_the_end(self, autojump_clock):
-        """No control codes; the frontier, the times that are done and the values, every so many seconds."""
+    async def test_lines_during_the_run_and_a_table_at_the_end(self, autojump_clock):
+        """Without control codes: at each interval the frontier, the completed times and the values."""
         paper = Paper()
         await shown(ps.pipe(slowly(*days(30)), ps.collect()), console=paper.console, every=10.2)
         assert "\x1b" not in paper.written
@@ -86,15 +86,15 @@ class TestInALog:
             ["collect", "30", "1.0"],
         ]
 
-    async def test_a_short_run_leaves_its_end_alone(self, autojump_clock):
-        """Nothing is written before the first interval is over."""
+    async def test_a_short_run_shows_only_its_end(self, autojump_clock):
+        """Nothing is written before the first interval has passed."""
         paper = Paper()
         await shown(ps.pipe(slowly(1, 2), ps.drain()), console=paper.console)
         assert paper.lines[0] == "finished in 0:00:02 · 2 times done · 2 values, 1.0/s"
         assert len(paper.lines) == 5
 
-    async def test_what_waits_is_said_once(self, autojump_clock):
-        """After 5 s without any movement a line says what is busy, and what holds the frontier's time up."""
+    async def test_a_wait_is_reported_once(self, autojump_clock):
+        """After 5 s without progress, a line shows what is busy, and what blocks the frontier's time."""
 
         async def stuck(n):
             await trio.sleep(30 if n == 3 else 0)
@@ -110,8 +110,8 @@ class TestInALog:
         ]
         assert sum("nothing has moved" in line for line in paper.lines) == 1
 
-    async def test_what_waits_in_a_program_of_collections_is_told_by_nested_names(self, autojump_clock):
-        """The verb that has something to do at the time, and the loop around it; not the module alone."""
+    async def test_a_wait_in_a_program_of_collections_has_nested_names(self, autojump_clock):
+        """The operator that is busy at the time, and its loop; not only the module."""
         one, other, both = Product(0, 1), Product(1, 0), Product(1, 1)
 
         @ps.transformer
@@ -119,7 +119,7 @@ class TestInALog:
             async for _ in ctx.batches(upstream):
                 with ctx.hold(both):
                     with ctx.hold(one), ctx.hold(other):
-                        # The source is done with, and says no more.
+                        # The source has ended, and is not shown any more.
                         await upstream.ask()
                         yield ps.Batch(one, [(("k", 1), 1)])
                         yield ps.Batch(other, [(("k", 2), 1)])
@@ -138,8 +138,8 @@ class TestInALog:
             "  maintain, iterate() > min(), max() holds (1, 1) -> drain"
         )
 
-    async def test_a_time_is_shown_as_wanted(self, autojump_clock):
-        """`shown` gives the text of times, everywhere."""
+    async def test_the_format_of_times(self, autojump_clock):
+        """`shown` formats times everywhere."""
 
         async def stuck(n):
             await trio.sleep(30)
@@ -151,16 +151,16 @@ class TestInALog:
         assert "map_async holds day 31 -> collect" in paper.written
         assert "· at day 31 ·" in paper.written
 
-    async def test_a_stream_without_times_has_no_word_on_them(self, autojump_clock):
-        """Everything is at 0 then, which is nothing to tell."""
+    async def test_a_stream_without_times_shows_none(self, autojump_clock):
+        """Everything is at time 0 then, which says nothing."""
         paper = Paper()
         await shown(
             ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), console=paper.console, every=9.9
         )
         assert paper.lines[0].startswith("0:00:10 · 10 values, ")
 
-    async def test_a_log_of_plain_letters_does_without_the_others(self, autojump_clock):
-        """Where a stream can only have ASCII, what is none is replaced."""
+    async def test_an_ascii_log_has_only_ascii(self, autojump_clock):
+        """If the output supports only ASCII, other characters are replaced."""
         file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
         await shown(ps.pipe(slowly(1, 2), ps.drain()), console=rich_console.Console(file=file, width=80))
         file.flush()
@@ -169,7 +169,7 @@ class TestInALog:
 
 class TestOnATerminal:
     async def test_it_is_redrawn_a_few_times_a_second(self, autojump_clock):
-        """Four states a second and a last one, which stays; the cursor comes back."""
+        """Four states a second, and a last one, which stays; the cursor is restored."""
         paper = Paper(terminal=True)
         await shown(ps.pipe(slowly(1, 2), ps.collect()), console=paper.console)
         assert 8 <= len(paper.screens) <= 12
@@ -179,8 +179,8 @@ class TestOnATerminal:
         assert last.endswith("\n")
         assert paper.written.endswith("\x1b[?25h")
 
-    async def test_a_known_total_makes_a_bar(self, autojump_clock):
-        """With `times` there is a bar with a true percentage; without it, none."""
+    async def test_a_known_total_shows_a_bar(self, autojump_clock):
+        """With `times` there is a bar with a correct percentage; without it there is none."""
         paper = Paper(terminal=True)
         await shown(ps.pipe(slowly(*range(1, 5)), ps.collect()), console=paper.console, times=4)
         assert "1 of 4 times done" in paper.written
@@ -192,7 +192,7 @@ class TestOnATerminal:
 
     @pytest.mark.parametrize("width", [20, 40, 80, 200])
     async def test_no_line_is_wider_than_the_terminal(self, width, autojump_clock):
-        """Columns go before names do; what is long is cut or goes on in the next line."""
+        """Columns are dropped before names are cut; long text is cut or wrapped."""
 
         @ps.source
         async def one_with_a_long_name_that_says_a_lot_of_what_it_is_for(ctx):
@@ -208,8 +208,8 @@ class TestOnATerminal:
         assert "reading a" in paper.written
         assert "nothing has" in paper.written
 
-    async def test_a_low_terminal_shows_the_beginning_and_how_much_is_left_out(self, autojump_clock):
-        """What is drawn live fits; the last state is whole."""
+    async def test_a_low_terminal_shows_the_beginning_and_the_number_of_omitted_lines(self, autojump_clock):
+        """Live states fit; the last state is complete."""
         paper = Paper(terminal=True)
         paper.console.height = 10
         many = [ps.skip(0).named(f"step {number}") for number in range(16)]
@@ -222,8 +222,8 @@ class TestOnATerminal:
         assert "step 15" in last
         assert "more lines" not in last
 
-    def test_prints_and_logs_stand_above_it(self, monkeypatch):
-        """Whatever Python prints is neither lost nor mixed into the display, and goes its own way again afterwards."""
+    def test_prints_and_logs_appear_above_it(self, monkeypatch):
+        """Whatever Python prints is neither lost nor mixed into the display; afterwards output is normal again."""
         paper = Paper(terminal=True)
         streams = out, err = [_Terminal(paper.file), _Terminal(paper.file)]
         monkeypatch.setattr(sys, "stdout", out)
@@ -248,11 +248,11 @@ class TestOnATerminal:
         last = paper.screens[-1]
         assert last.startswith("finished")
         for word in ("a print", "an error", "a log"):
-            # In a line of its own, where the display was erased.
+            # On a line of its own, from which the display was erased.
             assert f"\x1b[2K{word}\n" in paper.written
 
-    def test_what_goes_to_a_file_goes_on_going_there(self, monkeypatch):
-        """`script > out` with the display on the terminal: the file gets what is printed, and the terminal does not."""
+    def test_redirected_output_stays_redirected(self, monkeypatch):
+        """`script > out` with the display on the terminal: printed text goes only to the file."""
         paper, out = Paper(terminal=True), io.StringIO()
         monkeypatch.setattr(sys, "stdout", out)
         ps.run(ps.pipe(ps.values(["data"]), ps.drain(print)), beside=display(console=paper.console))
@@ -271,8 +271,8 @@ class _Terminal(io.TextIOBase):
         return True
 
 
-async def test_in_a_notebook_it_is_an_output_that_changes(monkeypatch, autojump_clock):
-    """One output of the cell, brought up to date a few times a second, as text and with colours."""
+async def test_in_a_notebook_the_output_is_updated(monkeypatch, autojump_clock):
+    """One output of the cell, updated a few times a second, as text and with colours."""
 
     class Handle:
         def __init__(self, states):
@@ -300,16 +300,16 @@ async def test_in_a_notebook_it_is_an_output_that_changes(monkeypatch, autojump_
 
 
 class TestEndings:
-    async def test_a_failure_is_told_with_where_it_got_to(self, autojump_clock):
-        """The last state of a failed run names the exception, the time that is not complete, and what was done."""
+    async def test_a_failure_is_shown_with_its_time(self, autojump_clock):
+        """The last state of a failed run has the exception, the incomplete time, and the progress."""
         paper = Paper()
         failing = ps.map(lambda n: n if n < 3 else [][n])
         await shown(ps.pipe(slowly(1, 2, 3, 4), failing, ps.collect()), console=paper.console, fails=IndexError)
         assert paper.lines[0].startswith("failed in 0:00:03 · at 3 · 2 times done · ")
         assert paper.lines[1] == "IndexError: list index out of range"
 
-    async def test_a_stall_is_told_in_full(self, autojump_clock):
-        """It is noticed though a display is there, and the display shows what the error says."""
+    async def test_a_stall_is_shown_in_full(self, autojump_clock):
+        """It is detected despite the display, which shows the text of the error."""
 
         @ps.sink
         async def classic(upstream, ctx):
@@ -324,21 +324,21 @@ class TestEndings:
         assert paper.lines[0].startswith("stalled in 0:00:01 · at 1")
         assert "classic has not acknowledged a batch at 1, which is the one that waits" in paper.written
 
-    async def test_an_abort_says_stopped(self, autojump_clock):
-        """With the time that was under way."""
+    async def test_an_abort_shows_stopped(self, autojump_clock):
+        """With the current time."""
         paper = Paper()
         async with ps.pipe(slowly(*days(9)), ps.collect()).open(beside=display(console=paper.console)) as running:
             await trio.sleep(2.5)
             await running.abort()
         assert paper.lines[0].startswith("stopped in 0:00:02 · at 2013-08-02 · 2 times done")
 
-    async def test_it_takes_no_time(self, autojump_clock):
-        """A run with a display ends when it would without."""
+    async def test_the_display_does_not_delay_the_run(self, autojump_clock):
+        """A run with a display ends as early as without."""
         await shown(ps.pipe(slowly(1, 2, 3), ps.collect()), console=Paper().console)
         assert trio.current_time() == pytest.approx(3)
 
-    async def test_a_pipe_that_nobody_reads_ends_the_display_and_not_the_run(self, autojump_clock):
-        """The work goes on, and its result comes."""
+    async def test_a_broken_pipe_ends_the_display_and_not_the_run(self, autojump_clock):
+        """The run continues, and returns its result."""
 
         class Broken(io.StringIO):
             def write(self, text):
@@ -349,8 +349,8 @@ class TestEndings:
             async with ps.pipe(slowly(1, 2), ps.collect()).open(beside=display(console=console, every=1)) as running:
                 assert await running.result() == [1, 2]
 
-    async def test_a_display_that_fails_is_told_and_ends_alone(self, autojump_clock):
-        """A function given as `shown` that raises: a warning says so, and the run goes on."""
+    async def test_a_failing_display_ends_alone_with_a_warning(self, autojump_clock):
+        """If the function given as `shown` raises, there is a warning, and the run continues."""
         with pytest.warns(RuntimeWarning, match="the display failed, .*ZeroDivisionError"):
             await shown(
                 ps.pipe(slowly(1, 2), ps.collect()), console=Paper(terminal=True).console, shown=lambda time: 1 / 0
@@ -359,8 +359,8 @@ class TestEndings:
 
 
 class TestWhatItSays:
-    async def test_what_a_module_says_of_itself(self, autojump_clock):
-        """A status stands below its module, live and at the end."""
+    async def test_the_status_of_a_module(self, autojump_clock):
+        """It is shown below its module, during the run and at the end."""
 
         @ps.source
         async def files(ctx):
@@ -373,15 +373,15 @@ class TestWhatItSays:
         await shown(ps.pipe(files(), ps.collect()), console=paper.console)
         assert all(f"\n  file {number} of 3" in paper.written.replace("\r", "") for number in (1, 2, 3))
 
-    async def test_what_was_skipped_has_a_column_if_anything_was(self, autojump_clock):
-        """Values that a failure policy left out are counted."""
+    async def test_skipped_values_have_a_column(self, autojump_clock):
+        """If a failure policy skipped any, they are counted."""
         paper = Paper()
         await shown(ps.pipe(ps.values("1a2"), ps.map(int, on_error="skip"), ps.collect()), console=paper.console)
         assert paper.lines[1].split() == ["module", "in", "out", "skipped", "/s", "busy"]
         assert paper.lines[3].split()[3:6] == ["3", "2", "1"]
 
-    async def test_times_count_when_all_sinks_have_dealt_with_them(self, autojump_clock):
-        """Of two sinks, one slower than the other, the slower counts; each time counts once."""
+    async def test_times_count_when_all_sinks_have_completed_them(self, autojump_clock):
+        """The slower of two sinks counts, and each time counts once."""
         paper = Paper()
 
         @ps.sink
@@ -394,16 +394,16 @@ class TestWhatItSays:
         assert "· 2 times done ·" in paper.lines[0]
         assert "· 10 times done ·" in next(line for line in paper.lines if line.startswith("finished"))
 
-    async def test_sinks_with_times_of_two_kinds(self, autojump_clock):
-        """A branch with days and one with numbers: both kinds count."""
+    async def test_sinks_with_times_of_two_types(self, autojump_clock):
+        """With a branch of days and one of numbers, both count."""
         paper = Paper()
         numbers = ps.pipe(ps.map_time(lambda day: day.toordinal()), ps.collect())
         await shown(ps.pipe(slowly(*days(3)), ps.tee(ps.collect(), numbers)), console=paper.console)
         assert "· 6 times done ·" in paper.lines[0]
 
 
-async def test_where_a_run_was_resumed(tmp_path):
-    """With a journal that was written before, a line says from which time on; and no total is made up."""
+async def test_a_resumed_run(tmp_path):
+    """With an existing journal, a line shows the time at which it resumed; the total is unknown."""
     failing = [True]
 
     def fails_at_first(n):
@@ -426,15 +426,15 @@ async def test_where_a_run_was_resumed(tmp_path):
         assert paper.lines[0].startswith(title)
         assert ("resumed at 3" in paper.lines) == (title == "finished")
         assert ("of 4 times" in paper.written) == (title == "failed")
-    # And once more, when there is nothing left to do.
+    # Once more, when nothing is left to do.
     assert (await run()).lines == [
         "finished in 0:00:00",
         "an earlier run finished: nothing runs again, its result is returned",
     ]
 
 
-def test_the_run_that_is_kept_busy_is_named(monkeypatch):
-    """A function that never waits keeps even the display from its work: another thread says which it is."""
+def test_the_module_that_keeps_the_run_busy_is_named(monkeypatch):
+    """A function that never waits blocks the display as well: another thread reports it."""
     import time
 
     from adapters.display import blocked
@@ -451,8 +451,8 @@ def test_the_run_that_is_kept_busy_is_named(monkeypatch):
     assert re.search(r"computing \(test_display\.py:\d+\) has blocked the run for 0 s", paper.written)
 
 
-def test_a_run_that_waits_is_not_called_busy(monkeypatch):
-    """Where nothing is computed, only the display is at work."""
+def test_a_waiting_run_is_not_called_busy(monkeypatch):
+    """If nothing is computed, only the display runs."""
     from adapters.display import blocked
 
     monkeypatch.setattr(blocked, "LOOK", 0.02)
@@ -470,20 +470,20 @@ def test_a_run_that_waits_is_not_called_busy(monkeypatch):
 @pytest.mark.parametrize(
     "wrong", [{"times": 0}, {"times": "many"}, {"shown": "date"}, {"every": 0}, {"console": sys.stderr}], ids=list
 )
-def test_what_it_cannot_use_is_refused(wrong):
+def test_invalid_arguments_are_refused(wrong):
     """When it is made, with the argument's name."""
     with pytest.raises(ps.CompositionError, match=next(iter(wrong))):
         display(**wrong)
 
 
 def test_a_display_that_was_not_called():
-    """Is what everybody does once: the error says what to write."""
+    """A common mistake: the error has the correct form."""
     with pytest.raises(ps.CompositionError, match=r"got display; call it: beside=display\(\)"):
         ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=display)
 
 
-def test_without_rich_it_says_what_to_install():
-    """Importing it works; using it names the extra."""
+def test_without_rich_the_error_names_the_extra():
+    """Importing the module works; using it raises the error."""
     code = (
         "import sys; sys.modules['rich'] = None\n"
         "from adapters.display import DisplayMissing, display\n"

@@ -1,6 +1,6 @@
-"""A program that is killed: files of several kinds, joined, to a file a day, and to totals that grow.
+"""A program for the tests to kill: it joins files of several kinds, and writes one file per day, and growing totals.
 
-Run as `python killable.py DATA OUT`; it says `begun` when it is under way, and `done` at its end.
+Run as `python killable.py DATA OUT`; it prints `begun` when it is running, and `done` at its end.
 """
 
 import sys
@@ -12,24 +12,24 @@ from pullstream import agg
 
 
 def day_of(row):
-    """A row's time."""
+    """The time of a row."""
     return int(row["day"])
 
 
 def priced(pair):
-    """What an order comes to."""
+    """The value of an order."""
     order, price = pair
     return {"day": order["day"], "item": order["item"], "sum": order["n"] * (price["price"] if price else 0)}
 
 
 def total(found):
-    """What has come of an item so far."""
+    """The total of an item so far."""
     item, (count, amount) = found
     return {"item": item, "count": count, "sum": amount}
 
 
 def quiet(window):
-    """An item's orders between days without any."""
+    """A session of an item: its first and last day, and the number of its orders."""
     return {"first": window.start, "end": window.end, "item": window.value[0], "orders": window.value[1]}
 
 
@@ -76,7 +76,7 @@ def pipeline(data, out):
 
 
 async def say(running):
-    """Tell that it is under way."""
+    """Print that it is running."""
     print("begun", flush=True)
 
 

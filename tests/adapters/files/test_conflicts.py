@@ -1,4 +1,4 @@
-"""What a run reads, writes and keeps are different files, however they are called."""
+"""The inputs, outputs, journal and manifests of a run must be different files, by whatever path."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ from .writing.kit import content, written
 
 
 def spelled(path, how, tmp_path):
-    """Another path to a file that is there."""
+    """Another path to an existing file."""
     if how == "link":
         (tmp_path / "link").symlink_to(path)
         return tmp_path / "link"
@@ -32,7 +32,7 @@ SPELLINGS = ["same", "link", "hard link", "folder", "dots"]
 
 @pytest.mark.parametrize("how", ["same", "hard link", "folder", "dots"])
 def test_an_output_that_is_the_journal(how, tmp_path):
-    """Refused before anything is written to it."""
+    """It is refused before anything is written."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "j").touch(mode=0o600)
@@ -45,7 +45,7 @@ def test_an_output_that_is_the_journal(how, tmp_path):
 
 @pytest.mark.parametrize("how", SPELLINGS)
 def test_a_manifest_that_is_the_journal(how, tmp_path):
-    """Refused at the start."""
+    """It is refused at the start."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "j").touch(mode=0o600)
     manifest = spelled(tmp_path / "in" / "j", how, tmp_path)
@@ -58,7 +58,7 @@ def test_a_manifest_that_is_the_journal(how, tmp_path):
 @pytest.mark.parametrize("target", ["m", "{key}"])
 @pytest.mark.parametrize("other", [False, True])
 def test_an_output_that_is_a_manifest(target, other, tmp_path):
-    """Its own sink's, or another one's of the run."""
+    """The manifest of its own sink, or of another one in the run."""
     lists = files.write_text(tmp_path / "a" / "{time}", manifest=tmp_path / "m")
     given = {} if target == "m" else {"key": lambda _: "m"}
     writes = files.write_text(tmp_path / target, **given, **({} if other else {"manifest": tmp_path / "m"}))
@@ -72,8 +72,8 @@ TWO = r"1.txt is also written by write_\w+\(\) at .*test_conflicts.py.*: give ea
 
 @pytest.mark.parametrize("other", ["o/{key}.txt", "{key}/1.txt", "link/{key}.txt", "o/./{key}.txt", "o/1.txt"])
 @pytest.mark.parametrize("first", [False, True])
-def test_a_file_of_two_sinks(other, first, tmp_path):
-    """One would replace, or lengthen, what the other has written: refused when it is to be begun a second time."""
+def test_two_sinks_with_one_file(other, first, tmp_path):
+    """One would replace or extend the other's file: the second one is refused when it begins the file."""
     (tmp_path / "o").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "o")
     key = {"key": lambda _: "o" if other.startswith("{key}") else "1"} if "{key}" in other else {}
@@ -82,8 +82,8 @@ def test_a_file_of_two_sinks(other, first, tmp_path):
         ps.run(ps.pipe(ps.values("a", time=lambda _: 1), ps.tee(*(writes if first else reversed(writes)))))
 
 
-def test_a_file_of_two_sinks_in_a_store():
-    """The same."""
+def test_two_sinks_with_one_file_in_a_store():
+    """The same with fsspec."""
     fsspec.filesystem("memory").store.clear()
     writes = [
         files.write_text("memory://o/{time}.txt"),
@@ -119,8 +119,8 @@ CROSSED = {
 
 @pytest.mark.parametrize("how", CROSSED)
 @pytest.mark.parametrize("follow", [False, True])
-def test_a_target_within_what_is_read(how, follow, inbox, tmp_path):
-    """Refused at the start, by whatever name, and nothing is written; it would replace what is read, or be read."""
+def test_a_target_among_the_inputs(how, follow, inbox, tmp_path):
+    """It is refused at the start, by whatever path, before it replaces an input or becomes one."""
     (tmp_path / "link").symlink_to(inbox)
     (tmp_path / "alias").symlink_to(inbox / "a.txt")
     os.link(inbox / "a.txt", tmp_path / "hard")
@@ -145,15 +145,15 @@ def test_a_target_within_what_is_read(how, follow, inbox, tmp_path):
         ("in", "{key}.txt"),
     ],
 )
-def test_a_target_beside_what_is_read(read, target, inbox, tmp_path):
-    """Is as good as any."""
+def test_a_target_next_to_an_input(read, target, inbox, tmp_path):
+    """It is allowed."""
     key = {"key": lambda _: "c"} if "{key}" in target else {}
     ps.run(ps.pipe(files.read_text(f"{tmp_path}/{read}"), files.write_text(f"{tmp_path}/{target}", **key)))
 
 
 @pytest.mark.parametrize("read", ["in/a.txt", "in/[ab].txt", "in"])
-def test_a_key_that_names_what_is_read(read, inbox, tmp_path):
-    """Refused when the key comes."""
+def test_a_key_whose_path_is_an_input(read, inbox, tmp_path):
+    """It is refused when the key arrives."""
     before = content(tmp_path)
     target = tmp_path / ("{key}/x.txt" if read == "in" else "in/{key}.txt")
     key = {"key": lambda _: "in" if read == "in" else "a"}
@@ -162,7 +162,7 @@ def test_a_key_that_names_what_is_read(read, inbox, tmp_path):
     assert content(tmp_path) == before
 
 
-def test_a_manifest_and_a_journal_within_what_is_read(inbox, tmp_path):
+def test_a_manifest_and_a_journal_among_the_inputs(inbox, tmp_path):
     """They would be read as data."""
     write = files.write_text(tmp_path / "out" / "{time}", manifest=inbox / "m")
     with pytest.raises(ps.CompositionError, match="its manifest, .*, is among what is read"):
@@ -173,7 +173,7 @@ def test_a_manifest_and_a_journal_within_what_is_read(inbox, tmp_path):
 
 @pytest.mark.parametrize("read", ["memory://in", "memory://in/*.txt", "memory://in/0a.txt"])
 def test_in_a_store(read):
-    """By names alone."""
+    """Conflicts are found by path."""
     fs = fsspec.filesystem("memory")
     fs.store.clear()
     fs.pipe({"/in/0a.txt": b"a\n"})
@@ -184,8 +184,8 @@ def test_in_a_store(read):
     fs.store.clear()
 
 
-def test_in_a_store_that_another_thread_has_opened():
-    """It is the same, though fsspec says that it is not."""
+def test_a_store_that_another_thread_has_opened():
+    """It is the same store, although fsspec's objects differ."""
     traffic, found = RunFiles(None), []
 
     def read():
@@ -201,8 +201,8 @@ def test_in_a_store_that_another_thread_has_opened():
         traffic.write(write)
 
 
-def test_what_is_not_read_any_more(inbox, tmp_path):
-    """May be written to: files of an earlier run are replaced by a later one."""
+def test_inputs_of_an_earlier_run(inbox, tmp_path):
+    """They may be replaced by a later run."""
     for _ in range(2):
         ps.run(ps.pipe(files.read_text(inbox), files.write_text(tmp_path / "out" / "{time}.txt")))
         ps.run(ps.pipe(files.read_text(tmp_path / "out"), files.write_text(tmp_path / "more" / "{time}.txt")))

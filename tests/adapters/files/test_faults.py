@@ -1,4 +1,4 @@
-"""File systems to read and to write that fail at every single operation in turn, in a run with a journal."""
+"""File systems for reading and writing fail at each operation in turn, in a run with a journal."""
 
 import errno
 import gzip
@@ -20,7 +20,7 @@ assert store
 
 
 class FailingFile:
-    """A file that is read, each operation of which may fail."""
+    """A file to read, each operation of which may fail."""
 
     def __init__(self, file):
         self.file = file
@@ -44,7 +44,7 @@ class FailingFile:
 
 
 class Failing:
-    """A file system of files to read, each operation of which may fail; it counts together with that of writing."""
+    """A file system to read, each operation of which may fail; operations of writing are counted as well."""
 
     def __init__(self):
         self.fs = fsspec.filesystem("file")
@@ -106,7 +106,7 @@ def named(pair):
 
 
 def pipeline(data):
-    """Files of two kinds, joined, to two stores; totals go on from day to day."""
+    """Files of two kinds, joined, to two stores; totals continue from day to day."""
     fs = Failing()
     orders = files.read_csv(data / "orders-*.csv", time="day", as_="dicts", block_size=100, filesystem=fs)
     prices = files.read_jsonl(data / "prices.jsonl.gz", time=day, filesystem=fs)
@@ -123,7 +123,7 @@ def pipeline(data):
 
 @pytest.mark.parametrize("every", [23, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_operation_fails_in_turn(every, store, tmp_path):
-    """After each, the run is started again, and comes to what it would have come to; nothing is left."""
+    """After each failure, the restarted run reaches the same result; nothing is left behind."""
     put_data(data := tmp_path / "data")
     result = ps.run(pipeline(data), limit=8)
     expected = stored()

@@ -1,4 +1,4 @@
-"""A program that is killed at random moments, over and over, leaves what it would have left, byte for byte."""
+"""A program that is killed at random moments, again and again, has the same result as without, byte for byte."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ ITEMS = ["tea", "rice", "salt", "figs", "oats"]
 
 
 def write_data(folder, dice):
-    """Two files of orders and one of prices, by days, of which some have none."""
+    """Two files of orders and one of prices, by day; some have no rows on some days."""
     folder.mkdir()
     rows = {"a": [], "b": [], "prices": []}
     for day in range(DAYS):
@@ -46,7 +46,7 @@ def started(*arguments):
 
 
 def run_killed(seconds, early, *arguments):
-    """Run the program, and kill it so long after it is under way or, `early`, begun; whether it came to its end."""
+    """Run the program, and kill it some seconds after it runs or, if `early`, was started; return whether it ended."""
     with started(*arguments) as process:
         if not early:
             process.stdout.readline()
@@ -58,7 +58,7 @@ def run_killed(seconds, early, *arguments):
 
 
 def run_whole(*arguments):
-    """Run the program to its end; how long it took from when it was under way."""
+    """Run the program to its end; return its duration since it began to run."""
     with started(*arguments) as process:
         process.stdout.readline()
         begun = time.monotonic()
@@ -68,12 +68,12 @@ def run_whole(*arguments):
 
 
 def left(folder):
-    """Every file that is there, with its content; temporary ones too."""
+    """All files with their content, including temporary ones."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def kill_over_and_over(tmp_path, kills, seed):
-    """Run after run with the same data, each killed again and again until it comes to its end."""
+    """Run after run with the same data, each killed again and again until it ends."""
     dice = random.Random(seed)
     data, whole = tmp_path / "data", tmp_path / "whole"
     write_data(data, dice)
@@ -85,7 +85,7 @@ def kill_over_and_over(tmp_path, kills, seed):
         run += 1
         out, journal = tmp_path / f"out-{run}", tmp_path / f"{run}.journal"
         here, most = 0, min(kills - done, 20)
-        # Now and then while it starts, or goes on from its journal.
+        # Sometimes during the start, or while it resumes from its journal.
         while here < most and not run_killed(dice.random() * seconds / 2, dice.random() < 0.2, data, out, journal):
             here += 1
         done += here
@@ -96,12 +96,12 @@ def kill_over_and_over(tmp_path, kills, seed):
         assert [*out.rglob(".pullstream-*"), *out.rglob("*.part")] == []
 
 
-def test_a_program_that_is_killed_leaves_what_it_would_have_left(tmp_path):
+def test_a_killed_program_has_the_same_result(tmp_path):
     """Kills at random moments change no byte."""
     kill_over_and_over(tmp_path, amount(3, 20), 1)
 
 
 @pytest.mark.slow
-def test_a_program_that_is_killed_200_times_leaves_what_it_would_have_left(tmp_path):
+def test_a_program_that_is_killed_200_times_has_the_same_result(tmp_path):
     """200 kills at random moments change no byte."""
     kill_over_and_over(tmp_path, 200, 2)

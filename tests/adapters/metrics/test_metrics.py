@@ -1,4 +1,4 @@
-"""`metrics()`: what a real SDK's reader sees of a run, while it goes on and after its end."""
+"""`metrics()`: a real SDK's reader gets a run's metrics, during the run and after its end."""
 
 import logging
 import subprocess
@@ -16,7 +16,7 @@ export = pytest.importorskip("opentelemetry.sdk.metrics.export")
 
 
 class Collector:
-    """A reader that keeps what it has read, and gives it by instrument and module."""
+    """A reader that keeps its data, and returns it by instrument and module."""
 
     def __init__(self):
         self.reader = export.InMemoryMetricReader()
@@ -43,7 +43,7 @@ def collector():
 
 
 def test_counters_are_exact_at_the_end(collector):
-    """However short the run, and added up over several; every module by name and place."""
+    """However short the run is, and summed over several runs; each module by name and position."""
     shops = ps.pipe(
         ps.values([1, 2, 3, 4, 5, 6], time=lambda n: n // 2),
         ps.map(lambda n: 12 // (n - 2), on_error="skip"),
@@ -68,8 +68,8 @@ def test_counters_are_exact_at_the_end(collector):
     assert sorted(point.attributes["pullstream.place"] for point in points) == [1, 2, 3]
 
 
-async def test_what_is_held_up_is_seen_while_it_runs(collector, autojump_clock):
-    """Open times, how long a frontier has not moved, and how far it is behind."""
+async def test_blocked_times_are_shown_during_the_run(collector, autojump_clock):
+    """Open times, the age of a frontier, and its lag."""
 
     @ps.source
     async def clock(ctx):
@@ -83,7 +83,7 @@ async def test_what_is_held_up_is_seen_while_it_runs(collector, autojump_clock):
     async with held.open(beside=look) as running:
         await trio.sleep(3.5)
         assert collector.read("times.open")["clock"] == 1
-        assert collector.read("frontier.still")["sort_by_time"] == 2  # since it was first seen there, after 1
+        assert collector.read("frontier.still")["sort_by_time"] == 2  # Since it was first seen there, after 1.
         assert collector.read("frontier.lag")["sort_by_time"] == 20
         await trio.sleep(3)
         assert collector.read("frontier.lag")["sort_by_time"] == 10
@@ -93,8 +93,8 @@ async def test_what_is_held_up_is_seen_while_it_runs(collector, autojump_clock):
     assert collector.read("waiting.upstream")["sort_by_time"] >= 0
 
 
-def test_a_line_for_every_move(collector, caplog):
-    """A log of its own, if it is wanted."""
+def test_a_log_line_for_every_frontier_change(collector, caplog):
+    """In a separate log, if requested."""
     caplog.set_level(logging.INFO, "shops")
 
     ps.run(
@@ -111,8 +111,8 @@ async def later(value):
     return value
 
 
-def test_a_run_is_worth_more_than_its_figures(collector):
-    """What fails in here is told, and the run goes on; a failure of the run's own is the run's."""
+def test_the_run_is_more_important_than_its_metrics(collector):
+    """A failure of the metrics is a warning, and the run continues; the run's own failure is raised."""
 
     def behind(now):
         raise ZeroDivisionError(now)
@@ -137,7 +137,7 @@ def test_arguments_are_checked():
 
 
 def test_without_opentelemetry(monkeypatch):
-    """The command that adds it is in the error, and importing the adapter wants none of it."""
+    """The error has the command that installs it, and the adapter can be imported."""
     monkeypatch.setitem(sys.modules, "opentelemetry.metrics", None)
     with pytest.raises(MetricsMissing, match=r"pip install 'pullstream\[metrics\]'"):
         metrics()

@@ -1,4 +1,4 @@
-"""Which addresses listen, as the kernel has it (Linux)."""
+"""The addresses that processes listen on, from the kernel (Linux)."""
 
 import socket
 import struct
@@ -11,12 +11,12 @@ LISTEN = "0A"
 def _address(text):
     words = bytes.fromhex(text)
     packed = b"".join(struct.pack("<I", word) for (word,) in struct.iter_unpack(">I", words))
-    # Java listens with one socket for both families.
+    # Java uses one socket for IPv4 and IPv6.
     return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed).removeprefix("::ffff:")
 
 
 def table():
-    """(address, port, inode) of every socket that listens."""
+    """(address, port, inode) of every listening socket."""
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(name).read_text().splitlines()[1:]:
             fields = line.split()
@@ -26,15 +26,15 @@ def table():
 
 
 def listening(port):
-    """The addresses at which somebody listens on a port."""
+    """The addresses that listen on a port."""
     return {address for address, at, _ in table() if at == port}
 
 
 def listened_by(pids):
-    """{(address, port)} on which these processes listen."""
+    """{(address, port)} on which some processes listen."""
     inodes = set()
     for pid in pids:
-        # Processes, and what they have open, come and go.
+        # Processes and their files may disappear meanwhile.
         with suppress(OSError):
             for descriptor in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(OSError):
@@ -45,7 +45,7 @@ def listened_by(pids):
 
 
 def children(pid):
-    """A process and all below it."""
+    """A process and all its descendants."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The page of Spark errors, and comparisons with it."""
+"""The page of Spark errors, and functions to compare errors with it."""
 
 import re
 from pathlib import Path

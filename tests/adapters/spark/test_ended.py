@@ -1,4 +1,4 @@
-"""A Java that ends though nobody ended it: what is said, and that a program goes on with another."""
+"""Java ends unexpectedly: the errors explain it, and the program can continue with a new session."""
 
 import subprocess
 import sys
@@ -73,7 +73,7 @@ spark.session().stop()
 
 
 def said(program):
-    """What a program says, and what it says beside that but for what Java says at every start."""
+    """Run a program; return its output, and its error output without the lines that Java prints at every start."""
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=280
     )
@@ -90,7 +90,7 @@ def is_told_of(*lines):
 
 @pytest.mark.slow
 def test_a_java_that_is_killed():
-    """Each that needs it says so; its session can be stopped, and another one begins."""
+    """Everything that needs Java raises the error; the session can be stopped, and another one starts."""
     lines, _ = said(KILL + KILLED)
     run, composing, action, stop, anew = lines
     is_told_of(run, composing, action)
@@ -98,8 +98,8 @@ def test_a_java_that_is_killed():
 
 
 @pytest.mark.slow
-def test_one_after_the_other_is_killed():
-    """Also under a stream, and under an action of Spark's own; a session may be left as it is."""
+def test_two_kills_in_a_row():
+    """Also during a stream, and during a Spark action; the broken session need not be stopped."""
     lines, _ = said(KILL + KILLED_AGAIN)
     stream, anew, struck, again = lines
     is_told_of(stream, struck)
@@ -109,7 +109,7 @@ def test_one_after_the_other_is_killed():
 
 @pytest.mark.slow
 def test_a_java_without_memory():
-    """It ends with Spark's own exit code for that, and the error says what to set."""
+    """Spark has its own exit code for that, and the error names the setting to change."""
     lines, _ = said(FULL)
     _, name, message = lines[0].split(" ", 2)
     is_told("Java ran out of memory", name, message)
@@ -127,8 +127,8 @@ def test_a_java_without_memory():
         (200, "with exit code 200"),
     ],
 )
-def test_how_it_ended(code, words):
-    """An exit code, a signal, or a signal as a shell tells it."""
+def test_the_reason_for_the_end(code, words):
+    """An exit code, a signal, or a signal as a shell reports it."""
     error = _error(code)
     assert isinstance(error, spark.SparkJobError)
     assert words in str(error)

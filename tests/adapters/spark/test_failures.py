@@ -1,4 +1,4 @@
-"""Failures on the executors: the stream's error carries what Spark says, and little else."""
+"""Failures on executors: the stream's error has Spark's message, and little else."""
 
 import os
 
@@ -26,8 +26,8 @@ def failure(frame, time="id"):
 
 
 class TestFailures:
-    def test_an_error_in_the_users_function_arrives_with_its_traceback(self, session, until_idle):
-        """The line that raised and what it said are in the message; Spark's and Java's frames are not."""
+    def test_an_error_in_a_users_function_has_its_traceback(self, session, until_idle):
+        """The message has the line that raised and the exception; Spark's and Java's frames are omitted."""
 
         def check(number):
             if number == 77:
@@ -42,22 +42,22 @@ class TestFailures:
         assert len(message.splitlines()) < 12
         until_idle()
 
-    def test_a_killed_worker_arrives_as_spark_tells_it(self, session):
-        """A worker that dies without a word fails the stream, and the session works on."""
+    def test_a_killed_worker_is_reported_by_spark(self, session):
+        """A worker that dies silently fails the stream, and the session can still be used."""
         error = failure(failing(session, lambda number: os._exit(3)))
         assert "Python worker exited unexpectedly" in str(error)
         assert "\tat " not in str(error)
         assert "Job aborted due to stage failure" in error.details
         assert session.range(5).count() == 5
 
-    def test_an_error_in_java_arrives_with_its_message(self, session, capfd):
-        """What Spark itself refuses is told in Spark's words, once, and nothing is printed beside it."""
+    def test_an_error_in_java_has_its_message(self, session, capfd):
+        """A refusal of Spark's is raised with Spark's message, once, and nothing is printed as well."""
         frame = session.range(0, 400, 1, 2).selectExpr("id", "1 / (id - 77) AS bad")
         assert "[DIVIDE_BY_ZERO]" in str(failure(frame))
         assert capfd.readouterr() == ("", "")
 
     def test_a_broken_file_is_named(self, session, tmp_path):
-        """Which file it is, what Spark says of it, and what was below that; details has the whole chain."""
+        """The message has the file, Spark's description and its cause; `details` has the whole chain."""
         path = tmp_path / "bad.parquet"
         pq.write_table(pa.table({"n": ["x"]}), path)
         error = failure(session.read.schema("n BIGINT").parquet(str(tmp_path)), time=None)
@@ -66,8 +66,8 @@ class TestFailures:
         assert "awaitResult" not in str(error)
         assert "SchemaColumnConvertNotSupportedException" in error.details
 
-    def test_a_file_that_is_cut_short_is_named(self, session, tmp_path):
-        """What Java found in it is below Spark's own words."""
+    def test_a_truncated_file_is_named(self, session, tmp_path):
+        """Java's description follows Spark's own."""
         path = tmp_path / "cut.parquet"
         pq.write_table(pa.table({"n": list(range(1000))}), path)
         os.truncate(path, 900)
@@ -75,16 +75,16 @@ class TestFailures:
         assert f"Encountered error while reading file {path.as_uri()}" in str(error)
         assert "is not a Parquet file" in str(error)
 
-    def test_a_file_is_named_above_what_is_wrong_in_it(self, session, tmp_path):
-        """Two of Spark's own exceptions, of which the outer one has the name."""
+    def test_a_file_is_named_before_its_fault(self, session, tmp_path):
+        """There are two Spark exceptions, and the outer one has the name."""
         (tmp_path / "bad.json").write_text('{"n": "x')
         frame = session.read.schema("n BIGINT").option("mode", "FAILFAST").json(str(tmp_path))
         message = str(failure(frame, time=None))
         assert (tmp_path / "bad.json").as_uri() in message
         assert "Malformed records" in message
 
-    def test_a_late_failure_keeps_what_came_before(self, session):
-        """A partition that fails after others have been read fails the stream there, not before, and not as an end."""
+    def test_a_late_failure_keeps_earlier_rows(self, session):
+        """If a partition fails after others were read, the stream fails at that point, not before."""
         session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
         session.conf.set("spark.sql.shuffle.partitions", "4")
         seen = []
@@ -99,16 +99,16 @@ class TestFailures:
             session.conf.unset("spark.sql.shuffle.partitions")
         assert seen == list(range(351))
 
-    def test_it_is_the_same_failure_for_ever(self, session):
-        """Asking twice raises one object (R3), and its context is Spark's own exception."""
+    def test_the_failure_stays_the_same(self, session):
+        """Asking twice raises one object (R3), whose context is Spark's exception."""
         error = failure(session.range(3).selectExpr("raise_error('no') AS bad", "id"))
         assert error.__context__ is not None
         assert error.__suppress_context__
 
 
 class TestEssence:
-    def test_frames_of_java_and_of_sparks_worker_are_left_out(self):
-        """The user's lines stay, in their order."""
+    def test_frames_of_java_and_of_sparks_worker_are_omitted(self):
+        """The user's lines remain, in order."""
         text = """boom: Traceback (most recent call last):
   File "/x/pyspark.zip/pyspark/worker.py", line 1, in main
     process()

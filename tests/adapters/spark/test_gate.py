@@ -1,4 +1,4 @@
-"""The gate before Spark's commit, where no server is needed for it."""
+"""The gate before Spark's commit: tests that need no server."""
 
 from adapters.spark.connect.gate import Gate
 
@@ -10,6 +10,6 @@ class NoServer:
         raise AssertionError(f"the server is asked: {name}")
 
 
-def test_making_a_gate_asks_the_server_for_nothing():
-    """It is made in the thread of the run, which would stand still for as long as the server takes."""
+def test_making_a_gate_does_not_call_the_server():
+    """It is made in the thread of the run, which would be blocked by a slow server."""
     Gate(NoServer(), "/checkpoints/sales")

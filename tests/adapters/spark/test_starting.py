@@ -1,4 +1,4 @@
-"""A session that is struck while its Java starts: by Ctrl-C, or by what no program survives."""
+"""Interrupted starts of a session: by Ctrl-C, or by SIGKILL."""
 
 import os
 import random
@@ -49,7 +49,7 @@ if "again" in sys.argv:
 
 
 def ended(pid, limit=120):
-    """Whether a process comes to its end; the limit is for a machine however busy."""
+    """Whether a process ends; the limit allows for a very busy machine."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         try:
@@ -61,9 +61,9 @@ def ended(pid, limit=120):
 
 
 def struck(folder, number, seconds, *more, env=None):
-    """What a program says that is struck while Java starts, and the process that it had started."""
+    """Run a program that is interrupted while Java starts; return its output, and the process that it had started."""
     command = [sys.executable, "-c", PROGRAM, str(int(number)), str(seconds), *more]
-    # Not a pipe, whose end would wait for a Java that was left behind.
+    # A file, not a pipe: a pipe would stay open with a Java that was left behind.
     with (folder / "said").open("w+") as out:
         done = subprocess.run(command, stdout=out, check=False, env=env)
     pid, *said = (folder / "said").read_text().splitlines()
@@ -72,7 +72,7 @@ def struck(folder, number, seconds, *more, env=None):
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_java(tmp_path):
-    """One KeyboardInterrupt, with the process ended; and a session can be started after it."""
+    """There is one KeyboardInterrupt, and the process has ended; a new session can be started afterwards."""
     code, pid, said = struck(tmp_path, signal.SIGINT, 0.5, "again")
 
     assert said == ["interrupted -9", "3 True"]
@@ -87,12 +87,12 @@ case "$*" in
 *) exec sleep 1000;;
 esac
 """
-"""A Java that never gets as far as to watch its standard input."""
+"""A Java that never starts to watch its standard input."""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell watches")
 def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
-    """Before Java watches anything, a shell does, and ends it: nothing is left to run on for the seconds it takes."""
+    """A shell ends it before it watches its input, so that it does not run on for seconds."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(DEAF)
@@ -107,7 +107,7 @@ def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
 
 @pytest.mark.slow
 def test_java_ends_with_a_program_that_is_killed(tmp_path):
-    """It watches its standard input as soon as it has started, and finds that this has ended."""
+    """It watches its standard input as soon as it has started, and finds it closed."""
     code, pid, said = struck(tmp_path, signal.SIGKILL, 0.5)
 
     assert said == []
@@ -126,11 +126,11 @@ while True:
 """
 
 FIRST_SECONDS = 15.0
-"""Seconds in which a program like that is struck: it imports, starts Java, and works for a while."""
+"""The duration of such a program in seconds: it imports, starts Java, and works for a while."""
 
 
 def javas(leader):
-    """The processes of Java in the session of a process, which have it as their leader even when it is gone."""
+    """The Java processes in a process's session; the session keeps its number even after that process has ended."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -142,7 +142,7 @@ def javas(leader):
 
 
 def seconds_until_gone(seconds, number, limit):
-    """Strike a program so many seconds after its begin, and count until no Java of it is left."""
+    """Interrupt a program after some seconds, and count until none of its Java processes is left."""
     child = subprocess.Popen(
         [sys.executable, "-c", BUSY], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -168,8 +168,8 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 @pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_java_is_left_whenever_it_is_struck(number):
-    """One moment of the first seconds; the limit is for a machine however busy."""
+def test_no_java_is_left_after_an_interruption(number):
+    """At one moment of the first seconds; the limit allows for a very busy machine."""
     seconds_until_gone(random.Random(number).uniform(1, 8), number, limit=120)
 
 
@@ -177,7 +177,7 @@ def test_no_java_is_left_whenever_it_is_struck(number):
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 100), (signal.SIGKILL, 20)])
 def test_no_java_is_left_after_five_seconds(number, times):
-    """At random moments, many times, on a machine that has little else to do."""
+    """At random moments, many times, on a machine with little other load."""
     seed = random.randrange(1_000_000)
     rng = random.Random(seed)
     longest = max(seconds_until_gone(rng.uniform(0, FIRST_SECONDS), number, limit=5) for _ in range(times))

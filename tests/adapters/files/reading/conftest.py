@@ -1,4 +1,4 @@
-"""What the tests of reading share: files to read, and that nothing is left open."""
+"""Fixtures for the tests of reading: files to read, and a check that none is left open."""
 
 import threading
 from contextlib import suppress
@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def put(folder):
-    """Write a file of bytes or text; its path."""
+    """Write a file of bytes or text; returns its path."""
 
     def put(name, content):
         path = folder / name
@@ -43,7 +43,7 @@ def put(folder):
 
 @pytest.fixture
 def rename_in(folder):
-    """Write a file aside and rename it into place, as one should."""
+    """Write a file under another name and rename it into place, as one should."""
 
     def rename_in(name, content):
         part = Path(folder, f".{name}.part")
@@ -55,7 +55,7 @@ def rename_in(folder):
 
 @pytest.fixture
 def read():
-    """What a source gives, in a run that is checked."""
+    """The values of a source, from a run with checks."""
 
     def read(source, *, timed=False, limit=4096):
         return ps.run(ps.pipe(source, ps.collect(timed=timed)), limit=limit, check=True)
@@ -65,7 +65,7 @@ def read():
 
 @pytest.fixture
 def failing():
-    """What a source gives before it fails, and the failure."""
+    """The values of a source before it fails, and the failure."""
 
     def failing(source, kind):
         got = []
@@ -78,12 +78,12 @@ def failing():
 
 @pytest.fixture
 def opened():
-    """How many files are open below a folder, now."""
+    """The number of open files below a folder."""
     return descriptors
 
 
 class Held:
-    """A file system whose reads wait until they are let go; the file's first bytes come at once."""
+    """A file system whose reads wait until they are released; a file's first bytes arrive at once."""
 
     def __init__(self, fs, *, free=0):
         self._fs = fs
@@ -121,7 +121,7 @@ class HeldFile:
 
 @pytest.fixture
 def held():
-    """Makes a file system whose reads wait, and lets them go in the end."""
+    """A function that makes a file system whose reads wait, and releases them at the end."""
     made = []
 
     def make(fs, *, free=0):
@@ -134,7 +134,7 @@ def held():
 
 
 async def until(test):
-    """Wait until something holds that other threads bring about."""
+    """Wait until a condition holds, which other threads bring about."""
     with trio.fail_after(300):
         while not test():  # noqa: ASYNC110 - what other threads do can only be polled
             await trio.sleep(0.002)

@@ -1,4 +1,4 @@
-"""Taking what is new, then ending: the nightly job."""
+"""Read the new files, then end: a nightly job."""
 
 import logging
 
@@ -28,15 +28,15 @@ def nightly(inbox, done, **options):
 
 
 def run(inbox, tmp_path, **options):
-    """One night: what it has done, and what there is in all."""
+    """One night: returns what it has processed, and the total."""
     done = []
     pipeline = nightly(inbox, done, **options)
     _, sums = ps.run(pipeline, journal=ps.Journal(tmp_path / "journal", version="1"))
     return done, sums
 
 
-def test_every_run_takes_the_files_that_are_new(inbox, tmp_path):
-    """And nothing else; what is kept goes on, and what has been read may be taken away."""
+def test_every_run_reads_the_new_files(inbox, tmp_path):
+    """And no others; state continues, and files that were read may be deleted."""
     put(inbox, a=[1], b=[2, 3])
     assert run(inbox, tmp_path) == ([(0, [1]), (1, [6])], [1, 6])
     put(inbox, c=[4])
@@ -47,8 +47,8 @@ def test_every_run_takes_the_files_that_are_new(inbox, tmp_path):
     assert run(inbox, tmp_path) == ([(3, [15])], [1, 6, 10, 15])
 
 
-def test_a_folder_without_new_files_or_any_is_no_trouble(inbox, tmp_path, caplog):
-    """There may be some another night; that it is not there is said in the log, for its name may be wrong."""
+def test_a_folder_without_new_files(inbox, tmp_path, caplog):
+    """There may be some another night; if the folder is missing, the log says so, because its name may be wrong."""
     with caplog.at_level(logging.WARNING, "pullstream"):
         assert run(inbox / "none", tmp_path) == ([], [])
     told = [record.getMessage() for record in caplog.records]
@@ -58,8 +58,8 @@ def test_a_folder_without_new_files_or_any_is_no_trouble(inbox, tmp_path, caplog
     assert run(inbox / "none", tmp_path) == ([(0, [1])], [1])
 
 
-def test_the_last_day_is_done_again_with_what_has_come_of_it(inbox, tmp_path):
-    """Days before are not."""
+def test_the_last_day_is_repeated_with_its_new_files(inbox, tmp_path):
+    """Earlier days are not."""
     time = files.name_time("[0-9]", int)
     put(inbox, x1=[1], x2=[2])
     assert run(inbox, tmp_path, time=time) == ([(1, [1]), (2, [3])], [1, 3])
@@ -67,8 +67,8 @@ def test_the_last_day_is_done_again_with_what_has_come_of_it(inbox, tmp_path):
     assert run(inbox, tmp_path, time=time) == ([(2, [6]), (3, [10])], [1, 6, 10])
 
 
-def test_a_file_that_is_still_written_is_one_for_the_next_run(inbox, tmp_path):
-    """It is not taken in part."""
+def test_a_file_that_is_still_written_is_for_the_next_run(inbox, tmp_path):
+    """No part of it is read."""
     put(inbox, a=[1], b=[2])
 
     async def writing(running):
@@ -85,8 +85,8 @@ def test_a_file_that_is_still_written_is_one_for_the_next_run(inbox, tmp_path):
     assert run(inbox, tmp_path)[0] == [(1, [3])]
 
 
-def test_what_later_times_complete_is_done_again(inbox, tmp_path):
-    """A window is not over when a run ends: its values are read again, until it is."""
+def test_times_that_later_ones_complete_are_read_again(inbox, tmp_path):
+    """A window is not complete when a run ends: its values are read again until it is."""
     put(inbox, a=[1], b=[2], c=[3])
 
     def windows():
@@ -98,14 +98,14 @@ def test_what_later_times_complete_is_done_again(inbox, tmp_path):
     assert ps.run(windows(), journal=tmp_path / "journal") == [3, 7]
 
 
-def test_following_and_ending_are_two_things(inbox):
-    """Who says both has meant one."""
+def test_follow_and_available_exclude_each_other(inbox):
+    """Only one can be meant."""
     with pytest.raises(ps.CompositionError, match="waits for new files, and available=True, which ends"):
         files.read_text(inbox, available=True, follow=True)
 
 
-def test_without_a_journal_all_that_is_there_is_new(inbox):
-    """Every time."""
+def test_without_a_journal_all_files_are_new(inbox):
+    """In every run."""
     put(inbox, a=[1], b=[2])
     for _ in range(2):
         done = []

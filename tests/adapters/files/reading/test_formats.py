@@ -1,4 +1,4 @@
-"""What comes out of files of each format, in which form, and that batching is invisible."""
+"""The values of files of each format and in each form; batching has no effect."""
 
 import bz2
 import gzip
@@ -22,7 +22,7 @@ TABLE = pa.table(
 
 
 def write(path, kind):
-    """The table in a format, and the source that reads it."""
+    """The table in a format, and the function that reads it."""
     if kind == "csv":
         pc.write_csv(TABLE, path)
         return files.read_csv
@@ -43,8 +43,8 @@ KINDS = ["csv", "jsonl", "parquet", "ipc file", "ipc stream"]
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_come_as_they_are_in_the_file_whatever_the_limit(kind, limit, folder, read):
-    """Named tuples, at the times of a column, in order, however many are asked for."""
+def test_rows_are_as_in_the_file_with_any_limit(kind, limit, folder, read):
+    """Named tuples, at the times of a column, in order, with any number per ask."""
     path = folder / "data"
     source = write(path, kind)(path, as_="rows", time="day")
 
@@ -56,7 +56,7 @@ def test_rows_come_as_they_are_in_the_file_whatever_the_limit(kind, limit, folde
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_form(kind, folder, read):
-    """Tuples, dicts and record batches hold the same."""
+    """Tuples, dicts and record batches have the same values."""
     path = folder / "data"
     reader = write(path, kind)
 
@@ -67,8 +67,8 @@ def test_every_form(kind, folder, read):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_in_the_order_they_are_named(kind, folder, read):
-    """Only the columns that are named are read."""
+def test_selected_columns_in_their_order(kind, folder, read):
+    """Only the named columns are read."""
     path = folder / "data"
     reader = write(path, kind)
 
@@ -86,8 +86,8 @@ def test_batches_do_not_mix_times(kind, folder, read):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_time_of_a_function_of_the_row(kind, folder, read):
-    """Whatever the form is, the function is given the value."""
+def test_a_time_from_a_function_of_the_row(kind, folder, read):
+    """In each form, the function gets the value."""
     path = folder / "data"
     source = write(path, kind)(path, as_="tuples", time=lambda row: row[0] * 10)
 
@@ -95,8 +95,8 @@ def test_a_time_of_a_function_of_the_row(kind, folder, read):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_what_is_larger_than_a_block(kind, folder, read):
-    """Lines that blocks cut in the middle come whole."""
+def test_lines_larger_than_a_block(kind, folder, read):
+    """Lines that span blocks arrive complete."""
     path = folder / "data"
     reader = write(path, kind)
 
@@ -105,8 +105,8 @@ def test_what_is_larger_than_a_block(kind, folder, read):
         assert read(reader(path, as_="tuples", schema=schema, block_size=size)) == ROWS
 
 
-def test_schema_casts_and_says_types(put, folder, read):
-    """What schema= says is so in every format, and the other columns are as the file has them."""
+def test_schema_sets_types(put, folder, read):
+    """schema= has the same effect in every format, and other columns have the file's types."""
     csv = put("a.csv", "x,y\n1,2\n3,\n")
     jsonl = put("a.jsonl", '{"x": 1, "y": 2}\n{"x": 3}\n')
     pq.write_table(pa.table({"x": [1, 3], "y": [2, None]}), folder / "a.parquet")
@@ -132,7 +132,7 @@ def test_timestamps_are_microseconds_and_dates_are_dates(put, read):
 
 
 def test_json_lines_are_exact(put, read):
-    """Dicts are what json makes of each line: big numbers, nested values, other fields in each; and no dicts too."""
+    """Dicts are as from json: big numbers, nested values, different fields per line; other values are kept as well."""
     values = [{"a": 2**80, "b": {"c": [1, None, "x\u2028y"]}}, {"d": 1.5}, [1], "text", None, 3]
     path = put("a.jsonl", "\n\n".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n \n")
 
@@ -140,14 +140,14 @@ def test_json_lines_are_exact(put, read):
 
 
 def test_objects_with_chosen_members(put, read):
-    """columns= chooses members, and gives None for what is missing."""
+    """columns= selects members, and gives None for missing ones."""
     path = put("a.jsonl", '{"a": 1, "b": {"c": 2}}\n{"b": 3}\n')
 
     assert read(files.read_jsonl(path, columns=["a"])) == [{"a": 1}, {"a": None}]
 
 
-def test_json_columns_of_which_some_do_not_go_together(put, read):
-    """Members that nobody wants may be anything."""
+def test_members_of_mixed_types_that_are_not_selected(put, read):
+    """Members that are not selected may have any types."""
     path = put("a.jsonl", '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n')
 
     assert read(files.read_jsonl(path, as_="tuples", columns=["a"])) == [(1,), (2,)]
@@ -157,7 +157,7 @@ def test_json_columns_of_which_some_do_not_go_together(put, read):
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
 def test_line_ends_byte_order_marks_and_the_last_line(end, last, bom, put, read):
-    """Lines end with LF or CRLF, the last need not, and a mark at the beginning is no text."""
+    """Lines end with LF or CRLF, the last end may be missing, and a mark at the beginning is not part of the text."""
     text = end.join(["x,y", "1,a", "2,é"]) + (end if last else "")
     csv = put("a.csv", bom + text.encode())
     jsonl = put("a.jsonl", bom + (end.join(['{"x": 1}', '{"x": 2}']) + (end if last else "")).encode())
@@ -170,7 +170,7 @@ def test_line_ends_byte_order_marks_and_the_last_line(end, last, bom, put, read)
 
 
 def test_only_line_feeds_end_lines(put, read):
-    """What Python's splitlines takes for lines' ends, such as U+2028 or a form feed, is text."""
+    """Other separators of Python's splitlines, such as U+2028 or a form feed, are text."""
     path = put("a.txt", "a\u2028b\x0cc\x85d\n\ne\n")
 
     assert read(files.read_text(path)) == ["a\u2028b\x0cc\x85d", "", "e"]
@@ -178,17 +178,17 @@ def test_only_line_feeds_end_lines(put, read):
 
 @pytest.mark.parametrize("reader", [files.read_text, files.read_bytes, files.read_csv, files.read_jsonl])
 def test_empty_files_give_nothing(reader, put, read):
-    """Nothing comes of a file without a byte, nor of one between others."""
+    """Neither alone, nor between other files."""
     assert read(reader([put("a", ""), put("b", b"\xef\xbb\xbf")][: 1 if reader is files.read_bytes else 2])) == []
 
 
 def test_a_header_alone_gives_nothing(put, read):
-    """A CSV file of a header has no rows, and says no types."""
+    """A CSV file with only a header has no rows, and determines no types."""
     assert read(files.read_csv([put("a.csv", "x,y\n"), put("b.csv", "x,y\n1,2\n")], as_="tuples")) == [(1, 2)]
 
 
 def test_a_first_line_without_its_end(put, read):
-    """Is a header all the same, or a row."""
+    """It is a header, or a row, nevertheless."""
     assert read(files.read_csv(put("a.csv", "x,y"), as_="tuples")) == []
     headless = pc.ReadOptions(autogenerate_column_names=True)
     assert read(files.read_csv(put("a.csv", "1,2"), as_="tuples", read_options=headless)) == [(1, 2)]
@@ -216,7 +216,7 @@ COMPRESS = {
 
 @pytest.mark.parametrize("how", COMPRESS)
 def test_compressed(how, put, folder, read):
-    """By the name, or by compression=; and as the bytes they are with compression=None."""
+    """By name, or with compression=; with compression=None the bytes are as in the file."""
     suffix, compress = COMPRESS[how]
     data = "".join(f"{n},{n * n}\n" for n in range(1000)).encode()
     small = compress(b"a,b\n" + data)
@@ -232,14 +232,14 @@ def test_compressed(how, put, folder, read):
 
 
 def test_several_members_of_gzip(put, read):
-    """A gzip file may be several in a row."""
+    """A gzip file may consist of several streams."""
     path = put("a.gz", gzip.compress(b"a\n") + gzip.compress(b"b\n"))
 
     assert read(files.read_text(path)) == ["a", "b"]
 
 
-def test_csv_of_other_kinds(put, read):
-    """pyarrow's options say what a file is like."""
+def test_csv_options(put, read):
+    """pyarrow's options describe the file."""
     path = put("a.csv", '# said by a machine\n1;"x\n""y"\n\n2;z\n')
     source = files.read_csv(
         path,
@@ -260,8 +260,8 @@ def test_csv_of_other_kinds(put, read):
         )
 
 
-def test_lines_skipped_behind_the_header(put, read):
-    """Both kinds of lines to skip, across blocks."""
+def test_lines_skipped_after_the_header(put, read):
+    """Both options for lines to skip, across blocks."""
     path = put("a.csv", "skipped\nalso\nn\nunits\n1\n2\n")
     for size in (1, 1 << 20):
         read_options = pc.ReadOptions(skip_rows=2, skip_rows_after_names=1)
@@ -270,14 +270,14 @@ def test_lines_skipped_behind_the_header(put, read):
 
 
 def test_a_column_that_is_empty_at_first_is_text(put, read):
-    """The first block decides, and nothing in it says otherwise."""
+    """The first block decides, and has no other evidence."""
     path = put("a.csv", "n,note\n1,\n2,\n3,x\n")
 
     assert read(files.read_csv(path, as_="tuples", block_size=12)) == [(1, ""), (2, ""), (3, "x")]
 
 
 def test_blueprints_are_data(put, read):
-    """A source of files can be read again, pickled, and shows its paths."""
+    """A source of files can be read again and pickled, and shows its paths."""
     source = files.read_csv(put("a.csv", "x\n1\n"), time="x", delimiter=";", schema={"x": "int32"})
     again = pickle.loads(pickle.dumps(source))
 
@@ -285,8 +285,8 @@ def test_blueprints_are_data(put, read):
     assert repr(source).startswith("read_csv(")
 
 
-def test_nothing_is_read_before_it_is_asked_for(put, opened, folder):
-    """Composing and opening touch no file; the first ask does."""
+def test_nothing_is_read_before_the_first_ask(put, opened, folder):
+    """Composing and opening do not access files."""
     path = put("a.txt", "a\n")
     source = files.read_text(path)
     path.unlink()
@@ -296,8 +296,8 @@ def test_nothing_is_read_before_it_is_asked_for(put, opened, folder):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_a_block_of_more_than_pyarrow_parses_in_one_piece(kind, put, read, monkeypatch):
-    """It is parsed in several; nothing is refused."""
+def test_a_block_that_is_too_large_for_pyarrow(kind, put, read, monkeypatch):
+    """It is parsed in several pieces; nothing is refused."""
     monkeypatch.setattr(f"adapters.files.reading.{kind}.MOST", 64)
     lines = {"csv": ["x", *map(str, range(100))], "jsonl": [json.dumps({"x": x}) for x in range(100)]}[kind]
     make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
@@ -306,7 +306,7 @@ def test_a_block_of_more_than_pyarrow_parses_in_one_piece(kind, put, read, monke
 
 
 def test_large_values_are_read_a_few_at_a_time(put, read, tmp_path):
-    """As many rows as are 64 MiB, at least one; of small ones 65,536."""
+    """As many rows as fit in 64 MiB, at least one; at most 65,536."""
     rows = {"n": list(range(40)), "large": [bytes([n]) * (4 << 20) for n in range(40)]}
     pq.write_table(pa.table(rows), tmp_path / "large.parquet", use_dictionary=False, compression="none")
     batches = read(files.read_parquet(tmp_path / "large.parquet", as_="batches"))

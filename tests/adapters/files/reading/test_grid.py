@@ -1,4 +1,4 @@
-"""Sources of files, ended in every way at every position; threads are stood in for by moments of virtual time."""
+"""Sources of files, ended in every way at every position; moments of virtual time replace threads."""
 
 import pytest
 import trio
@@ -28,7 +28,7 @@ def _moments(monkeypatch):
 @pytest.mark.usefixtures("_moments")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_of_the_grid(kind, put):
-    """No rule is broken, nothing hangs, and every file is closed (which the folder's fixture looks at)."""
+    """No rule is broken, nothing hangs, and every file is closed (which the folder's fixture checks)."""
     path = put("data", "".join(f"{n}\n" for n in range(5)))
     subject = Subject(kind, lambda: KINDS[kind](path))
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files one behind the other: an error, and no other file is taken for one."""
+"""Parquet and Arrow files joined end to end are an error, and no other file is mistaken for one."""
 
 import io
 
@@ -40,19 +40,19 @@ class TestJoined:
     # ruff: noqa: PLR0917 - pytest gives them by name
     @pytest.mark.parametrize("counts", [(5, 5), (5, 900), (900, 5), (0, 5), (5, 0), (5, 5, 5), (900, 900)])
     def test_joined_files_are_refused(self, reader, make, options, counts, put, read):
-        """Whichever is larger, and of files without rows, too."""
+        """Whichever part is larger, and also without rows."""
         path = put("data", b"".join(make(list(range(count)), **options) for count in counts))
         with pytest.raises(FileReadError, match="consists of several .* files joined end to end"):
             read(reader(path))
 
     @pytest.mark.parametrize("count", [0, 1, 5, 900])
-    def test_a_file_by_itself_is_read(self, reader, make, options, count, put, read):
-        """Indexes, dictionaries and many small batches are nothing that stands in front of a file."""
+    def test_a_single_file_is_read(self, reader, make, options, count, put, read):
+        """Indexes, dictionaries and many small batches are not mistaken for a preceding file."""
         assert len(read(reader(put("data", make(list(range(count)), **options))))) == count
 
 
-def test_the_bytes_of_an_end_may_be_a_value(put, read):
-    """What looks like the place where two files meet is a value, where no file ends there."""
+def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
+    """A value that looks like the end of a file is none."""
     data = io.BytesIO()
     rows = ["PAR1PAR1", "\x05\x00\x00\x00PAR1PAR1"] * 3
     pq.write_table(pa.table({"s": rows}), data, write_page_index=True, use_dictionary=False, compression="none")

@@ -1,4 +1,4 @@
-"""Files whose rows have a time each: they are answered many times at once, and as if each had come alone."""
+"""Files whose rows have a time each: multi-time batches have the same effect as single rows."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +13,7 @@ ROWS = 40
 
 @ps.sink
 async def answers(upstream, ctx, seen):
-    """Keeps what it is answered, whole."""
+    """Keeps the batches that it receives."""
     while (answer := await upstream.ask_many(ctx.limit)) is not ps.DONE:
         seen.append(answer)
 
@@ -40,8 +40,8 @@ READERS = {"csv": of_csv, "jsonl": of_jsonl, "parquet": of_parquet}
 
 @pytest.mark.parametrize("form", READERS)
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-def test_rows_are_answered_at_once_each_at_its_time(form, put, limit):
-    """As many as are asked for, at the times that they would have one by one."""
+def test_rows_arrive_at_once_each_at_its_time(form, put, limit):
+    """As many as requested, at the same times as one by one."""
     times = [n // 2 for n in range(ROWS)]
     expected = [(t, (t, n)) for n, t in enumerate(times)]
     seen = []
@@ -58,23 +58,23 @@ def test_rows_are_answered_at_once_each_at_its_time(form, put, limit):
 
 
 @pytest.mark.parametrize("form", READERS)
-def test_what_comes_before_a_time_that_goes_back_is_answered(form, put):
-    """The rows before it, each at its time, and then the failure; none after it (R8)."""
+def test_rows_before_a_decreasing_time_arrive(form, put):
+    """Each at its time, and then the failure; no values after it (R8)."""
     seen = []
     with pytest.raises(ps.errors.CapabilityError, match="goes back in time, to 4 after 5"):
         ps.run(ps.pipe(READERS[form](put, [1, 2, 3, 5, 4, 6], time="t"), answers(seen)), check=True)
     assert [t for each in seen for t in each.times] == [1, 2, 3, 5]
 
 
-def test_no_time_is_made_that_nobody_looks_at(put, monkeypatch):
-    """A column's times stay in Arrow past modules that have no use for them, and the run knows what is complete."""
+def test_times_are_converted_only_if_used(put, monkeypatch):
+    """Modules that do not use a column's times leave them in Arrow, and completion still works."""
 
     def made(self):
         raise AssertionError("somebody looked")
 
     @ps.sink
     async def by_all_rows(upstream, ctx):
-        # A sink that sets a pace may ask for less than has been read, and for the rest at the time of that.
+        # A sink that sets a pace may ask for fewer values than were read, and later for the rest.
         while await upstream.ask_many(ROWS) is not ps.DONE:
             pass
 

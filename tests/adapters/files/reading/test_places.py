@@ -1,4 +1,4 @@
-"""What lies in a folder, or is named: all of it is read, or named in an error; nothing is waited for without a word."""
+"""Everything in a folder or a list of paths is read, or named in an error; no wait is silent."""
 
 import logging
 import os
@@ -30,8 +30,8 @@ for path in sys.argv[2:]:
 """
 
 
-def test_a_folder_that_may_not_be_read(tmp_path):
-    """Is an error, and not empty; one that no file could be found in is of no interest."""
+def test_an_unreadable_folder(tmp_path):
+    """It is an error, not empty; a folder that cannot contain a matching file is ignored."""
     folder = tmp_path / "in"
     (folder / "sub" / "deeper").mkdir(parents=True)
     (folder / "other").mkdir()
@@ -52,10 +52,10 @@ def test_a_folder_that_may_not_be_read(tmp_path):
         found = read("", "/*/*.txt", "/**/*.txt", "/s*/*.txt", "/o*/*.txt")
         assert found == [refused, refused, refused, refused, "['other/c.txt']"]
         assert read("/*/b.txt", "/s*/b.tx?") == [f"{refused}/b.txt", refused]
-        # What is in it may be called by name, and not looked at.
+        # The files in it can be opened by name, but the folder cannot be listed.
         (folder / "sub").chmod(0o444)
         assert read("/*/b.txt", "/*/*.txt", "/**/b.txt") == [f"{refused}/b.txt"] * 3
-        # One that may be gone through is enough where names are said.
+        # For named files, permission to pass through is enough.
         (folder / "sub").chmod(0o111)
         assert read("/sub/b.tx?", "/*/b.txt", "/sub/b.txt") == [refused, "['sub/b.txt']", "['sub/b.txt']"]
     finally:
@@ -67,7 +67,7 @@ def fifo(path):
 
 
 def listening(path):
-    # A path of a socket has at most some hundred bytes.
+    # The path of a socket has at most about a hundred bytes.
     here = Path.cwd()
     os.chdir(path.parent)
     try:
@@ -80,8 +80,8 @@ def listening(path):
 @pytest.mark.parametrize("make", [fifo, listening])
 @pytest.mark.parametrize("given", ["", "*", "**/*.txt", "z.txt"])
 @pytest.mark.parametrize("follow", [False, True])
-def test_what_is_no_file(make, given, follow, tmp_path, autojump_clock):
-    """Is named, and not waited for, whether it was named or merely lies there."""
+def test_other_things_than_files(make, given, follow, tmp_path, autojump_clock):
+    """They are named in an error, and never waited for, whether they were named or found."""
     (tmp_path / "a.txt").write_text("a\n")
     make(tmp_path / "z.txt")
     with pytest.raises(files.FileReadError, match=r"z\.txt: is a pipe, socket or device, not a regular file"):
@@ -89,15 +89,15 @@ def test_what_is_no_file(make, given, follow, tmp_path, autojump_clock):
 
 
 def test_a_device(tmp_path):
-    """The same, by its name or by a link's."""
+    """The same, by its own name or through a link."""
     (tmp_path / "zero").symlink_to("/dev/zero")
     for path in ("/dev/zero", tmp_path / "zero", tmp_path):
         with pytest.raises(files.FileReadError, match="zero: is a pipe, socket or device"):
             ps.run(ps.pipe(files.read_bytes(path), ps.collect()))
 
 
-def test_a_pipe_that_has_come_into_the_place_of_a_file(tmp_path, monkeypatch):
-    """Between finding and opening it; opened, it would be waited for."""
+def test_a_pipe_that_replaces_a_file(tmp_path, monkeypatch):
+    """Between the search and opening, which would block."""
     path = tmp_path / "a.txt"
     path.write_text("a\n")
     real = streams.RawFile.__init__
@@ -114,7 +114,7 @@ def test_a_pipe_that_has_come_into_the_place_of_a_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("given", ["in", "in/**/*.txt", "in/**"])
 def test_a_link_to_a_folder(given, tmp_path):
-    """May lead round: it is named, and not followed."""
+    """It may be a cycle: it is named in an error, and not followed."""
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "a.txt").write_text("a\n")
@@ -125,8 +125,8 @@ def test_a_link_to_a_folder(given, tmp_path):
         ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect()))
 
 
-def test_links_that_are_meant(tmp_path):
-    """The folder that is read, one that a pattern matches, and files."""
+def test_permitted_links(tmp_path):
+    """To the folder that is read, to one that a pattern matches, and to files."""
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a.txt").write_text("a\n")
     (tmp_path / "in").mkdir()
@@ -136,8 +136,8 @@ def test_links_that_are_meant(tmp_path):
         assert ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect())) == ["a", "a"]
 
 
-def test_a_link_that_leads_nowhere(tmp_path):
-    """Is an error that says so, unless its file is waited for."""
+def test_a_broken_link(tmp_path):
+    """It is an error, unless its file is waited for."""
     (tmp_path / "a.txt").write_text("a\n")
     (tmp_path / "link.txt").symlink_to("gone")
     for given in ("", "*.txt"):
@@ -145,8 +145,8 @@ def test_a_link_that_leads_nowhere(tmp_path):
             ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect()))
 
 
-async def test_a_followed_folder_that_is_not_there(tmp_path, until, caplog):
-    """Is waited for, as is one that is taken away; the status says so, and the log, once."""
+async def test_a_missing_followed_folder(tmp_path, until, caplog):
+    """It is waited for, also after it was deleted; the status shows it, and the log once."""
     folder = tmp_path / "in"
     source = files.read_text(folder, follow=True, every=0.01)
     with caplog.at_level(logging.WARNING, "pullstream"):
@@ -183,15 +183,15 @@ NAN = float("nan")
         (files.path_time(lambda _: NAN), r"a\.jsonl: has no time: NaN"),
     ],
 )
-def test_what_is_no_time(time, told, tmp_path):
-    """The error says where it is; and it is left out, if that is said."""
+def test_invalid_times(time, told, tmp_path):
+    """The error has the place; with a policy, the value is skipped."""
     (tmp_path / "a.jsonl").write_text("1\n2\n3\n4\n")
     with pytest.raises(files.FileReadError, match=told):
         ps.run(ps.pipe(files.read_jsonl(tmp_path, time=time), ps.collect()))
 
 
-def test_columns_that_give_no_times(tmp_path):
-    """NaN is no time, and lists are none."""
+def test_columns_without_valid_times(tmp_path):
+    """NaN is not a time, and neither are lists."""
     (tmp_path / "a.csv").write_text("t,n\n1.5,1\nnan,2\n2.5,3\n")
     with pytest.raises(files.FileReadError, match=r"a\.csv:3: has a value without a time: 't', which time= names|NaN"):
         ps.run(ps.pipe(files.read_csv(tmp_path, time="t"), ps.collect()))
@@ -205,8 +205,8 @@ def test_columns_that_give_no_times(tmp_path):
         ps.run(ps.pipe(files.read_jsonl(tmp_path, time="t"), ps.collect()))
 
 
-def test_two_spellings_of_one_file(tmp_path):
-    """Are one file, which is read once, by whatever name came first."""
+def test_two_paths_of_one_file(tmp_path):
+    """It is read once, under the first path."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("a\n")
     (tmp_path / "link").symlink_to(tmp_path / "in")

@@ -1,4 +1,4 @@
-"""Resume: a run goes on where the last complete time stands, reads no more than it must, and refuses changed files."""
+"""Resuming: a run continues after the last complete time, reads no more than necessary, and refuses changed files."""
 
 import gzip
 import os
@@ -15,11 +15,11 @@ from adapters import files
 
 
 class Killed(Exception):
-    """What ends a run in the middle."""
+    """Ends a run in the middle."""
 
 
 class Counting:
-    """A file system that counts the bytes read of each file."""
+    """A file system that counts the bytes read per file."""
 
     def __init__(self):
         self.fs = fsspec.filesystem("file")
@@ -53,12 +53,12 @@ class Counting:
 
 @pytest.fixture
 def journal(tmp_path):
-    """One that takes all programs for the same: where they are to stop, and what they have done, differs."""
+    """A journal with a fixed version, for programs that differ only in where they stop and what they record."""
     return ps.Journal(tmp_path / "run.journal", version="1")
 
 
 def kept(out, source, stop=None):
-    """A pipeline that keeps what is at each time when it is complete, and dies at a time."""
+    """A pipeline that records the values at each time when it is complete, and fails at one time."""
 
     def keep(time, values):
         if time == stop:
@@ -70,7 +70,7 @@ def kept(out, source, stop=None):
 
 
 def killed_and_resumed(make, stops, journal, **options):
-    """What comes of running until each of the stops in turn, and then to the end; all of it together."""
+    """The combined results of runs that stop at each given time, and then one to the end."""
     out = {}
     for stop in stops:
         with pytest.raises(Killed):
@@ -90,7 +90,7 @@ TABLE = pa.table({"t": [n // 50 for n in range(5000)], "n": list(range(5000))})
 
 @pytest.fixture
 def source(folder):
-    """Makes a source of each kind, over files that are sorted by a column."""
+    """A function that makes a source of each kind, over files sorted by a column."""
     (folder / "in").mkdir()
 
     def make(kind, fs=None):
@@ -134,15 +134,15 @@ KINDS = ["text", "csv", "gzip", "jsonl", "json tables", "parquet", "arrow"]
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_several_times_in_a_file(kind, source, journal):
-    """Together the runs do what one undisturbed run does: nothing is lost, nothing is done twice."""
+    """Together, the runs do the same as one undisturbed run: nothing is lost or repeated."""
     whole = undisturbed(lambda: source(kind))
     assert len(whole) == 100
     assert killed_and_resumed(lambda: source(kind), [3, 40, 40, 99], journal) == whole
 
 
 @pytest.mark.parametrize("kind", ["text", "csv", "jsonl", "json tables", "parquet"])
-def test_what_is_done_is_not_read_again(kind, source, journal, folder):
-    """A file that is sorted by time is read from the block on where the last complete time stands."""
+def test_completed_values_are_not_read_again(kind, source, journal, folder):
+    """In a file sorted by time, reading starts at the block with the last complete time."""
     whole, part, out = Counting(), Counting(), {}
     ps.run(kept({}, source(kind, whole)))
     with pytest.raises(Killed):
@@ -150,13 +150,13 @@ def test_what_is_done_is_not_read_again(kind, source, journal, folder):
     ps.run(kept(out, source(kind, part)), journal=journal)
 
     assert min(out) <= 90
-    # A Parquet file's footer is read in any case.
+    # A Parquet file's footer is always read.
     assert 0 < part.read[kind] < whole.read[kind] * (0.9 if kind == "parquet" else 0.5)
 
 
 @pytest.mark.parametrize("column", [True, False])
 def test_several_files_in_order(column, put, folder, journal):
-    """A time may go from file to file; earlier files are not opened again."""
+    """A time may continue in the next file; earlier files are not opened again."""
     for number in range(10):
         put(f"in/{number}.csv", "t,n\n" + "".join(f"{number + m // 5},{m}\n" for m in range(10)))
     times = "t" if column else (lambda row: row[0])
@@ -175,7 +175,7 @@ def test_several_files_in_order(column, put, folder, journal):
 
 
 def test_times_of_names(put, folder, journal):
-    """Files whose time is done are not opened; new ones of later times are read."""
+    """Files whose time is complete are not opened; new ones at later times are read."""
     for day in range(1, 5):
         for part in "ab":
             put(f"in/{day}{part}", f"{day}{part}\n")
@@ -195,8 +195,8 @@ def test_times_of_names(put, folder, journal):
     assert out == {day: [f"{day}a", f"{day}b"] for day in range(1, 5)} | {9: ["9a"]}
 
 
-def test_a_file_that_has_changed_is_refused(put, folder, journal):
-    """What was completed was made of something else."""
+def test_a_changed_file_is_refused(put, folder, journal):
+    """Completed results are based on its old content."""
     for day in (1, 2, 3):
         put(f"in/{day}", "x\n")
 
@@ -211,8 +211,8 @@ def test_a_file_that_has_changed_is_refused(put, folder, journal):
 
 
 @pytest.mark.parametrize("options", [{}, {"available": True}])
-def test_a_file_that_failed_may_be_mended(options, put, folder, journal):
-    """Nothing at its time is complete: it is read anew, whole, and known as it is now by the next run."""
+def test_a_file_that_failed_may_be_repaired(options, put, folder, journal):
+    """Nothing at its time is complete: it is read again from the beginning, and later runs use its new state."""
     for day in (1, 2, 4):
         put(f"in/{day}.jsonl", f"{day}\n")
     put("in/3.jsonl", "3\nno number\n")
@@ -229,7 +229,7 @@ def test_a_file_that_failed_may_be_mended(options, put, folder, journal):
     put("in/5.jsonl", "5\n")
     if options:
         put("in/4.jsonl", "4\n44\n")
-        del out[4]  # the last day is done again, whole
+        del out[4]  # The last day is repeated completely.
         ps.run(kept(out, make()), journal=journal)
         del out[5]
         ps.run(kept(out, make()), journal=journal)
@@ -240,8 +240,8 @@ def test_a_file_that_failed_may_be_mended(options, put, folder, journal):
 
 
 @pytest.mark.parametrize("time", ["t", lambda row: row["t"], None, "follow"])
-def test_a_file_of_which_nothing_is_done_may_be_mended(time, put, folder, journal):
-    """However values have their times: it is read anew."""
+def test_a_file_without_completed_values_may_be_changed(time, put, folder, journal):
+    """With any kind of times: it is read again."""
     put("in/1.jsonl", '{"t": 1}\n{"t": 2}\n')
     put("in/2.jsonl", '{"t": 3}\nno object\n')
 
@@ -260,8 +260,8 @@ def test_a_file_of_which_nothing_is_done_may_be_mended(time, put, folder, journa
     assert out == wanted.get(time, {1: [1], 2: [2], 3: [3], 4: [4]})
 
 
-def test_a_file_of_which_something_is_done_may_not(put, folder, journal):
-    """Where its values went on, nobody knows any more."""
+def test_a_file_with_completed_values_may_not_be_changed(put, folder, journal):
+    """The place to continue would be unknown."""
     put("in/1.jsonl", '{"t": 1}\n{"t": 2}\nno object\n')
     source = files.read_jsonl(folder / "in", time="t")
     with pytest.raises(files.FileReadError, match=r"in/1.jsonl:3"):
@@ -272,7 +272,7 @@ def test_a_file_of_which_something_is_done_may_not(put, folder, journal):
 
 
 def rewritten(path, before, now):
-    """Another content of the same size, at the same time."""
+    """Replace the content by another one of the same size and modification time."""
     found, data = path.stat(), path.read_bytes()
     assert data != data.replace(before, now)
     path.write_bytes(data.replace(before, now))
@@ -281,8 +281,8 @@ def rewritten(path, before, now):
 
 
 @pytest.mark.parametrize("begin", [0, 1 << 20])
-def test_a_file_that_has_changed_and_looks_the_same_is_refused(begin, put, folder, journal):
-    """Its size and the time it was written may be kept: what is at its ends tells."""
+def test_a_changed_file_with_the_same_size_and_time_is_refused(begin, put, folder, journal):
+    """A digest of its ends reveals the change."""
     path = put("in/1", f"{'x' * begin}1\n2\n3\n")
     source = files.read_text(path, time=lambda line: int(line[-1]))
     with pytest.raises(Killed):
@@ -321,8 +321,8 @@ CHANGES = {new: "in/4 is new", other: "in/1 has changed", gone: "in/2 is gone", 
 
 @pytest.mark.parametrize("given", ["in", "in/*", "names"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_run_that_came_to_its_end_is_not_that_of_other_files(given, change, put, folder, caplog):
-    """While nothing has changed its result is given again, quietly; afterwards it is refused, and says what to do."""
+def test_a_finished_run_is_bound_to_its_files(given, change, put, folder, caplog):
+    """As long as nothing has changed, its result is returned again; then it is refused, with advice."""
     caplog.set_level("INFO", logger="pullstream")
     for day in (1, 2, 3):
         put(f"in/{day}", f"{day}\n")
@@ -343,8 +343,8 @@ def test_a_run_that_came_to_its_end_is_not_that_of_other_files(given, change, pu
         ps.run(pipeline, journal=journal)
 
 
-def test_a_run_that_had_enough_is_not_changed_by_what_it_did_not_read(put, folder, journal):
-    """Files behind those that were read may come, change and go; those that were read may not."""
+def test_a_run_that_had_enough_ignores_changes_of_unread_files(put, folder, journal):
+    """Files after those that were read may be added, changed and deleted; those that were read may not."""
     for name in "abc":
         put(f"in/{name}", f"{name}\n")
     pipeline = ps.pipe(files.read_text(folder / "in"), ps.first())
@@ -359,8 +359,8 @@ def test_a_run_that_had_enough_is_not_changed_by_what_it_did_not_read(put, folde
         ps.run(pipeline, journal=journal)
 
 
-def test_a_source_that_one_of_two_sinks_has_had_enough_of_is_read_on(put, folder, journal):
-    """New files are for the other sink; when that has come to its end, too, they are refused."""
+def test_a_source_continues_for_the_second_of_two_sinks(put, folder, journal):
+    """New files are for the sink that needs more; when that has ended, too, they are refused."""
     for day in (1, 2, 3):
         put(f"in/{day}", f"{day}\n")
     out = {}
@@ -384,8 +384,8 @@ def test_a_source_that_one_of_two_sinks_has_had_enough_of_is_read_on(put, folder
         ps.run(pipeline(), journal=journal)
 
 
-def test_a_new_file_of_a_time_that_is_done_is_refused(put, folder, journal):
-    """It would be left out silently."""
+def test_a_new_file_at_a_completed_time_is_refused(put, folder, journal):
+    """It would be skipped silently."""
     for day in (1, 2, 3):
         put(f"in/{day}", "x\n")
 
@@ -399,8 +399,8 @@ def test_a_new_file_of_a_time_that_is_done_is_refused(put, folder, journal):
         ps.run(kept({}, make()), journal=journal)
 
 
-def test_files_in_front_of_what_was_read_and_files_that_are_gone_are_refused(put, folder, journal):
-    """Rows of a file that was read in part cannot be had without it, nor be put behind others."""
+def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, folder, journal):
+    """The rest of a partly read file is needed, and no rows can be inserted before its rows."""
 
     def make():
         return files.read_csv(folder / "in", as_="tuples", time="t")
@@ -426,7 +426,7 @@ def test_files_in_front_of_what_was_read_and_files_that_are_gone_are_refused(put
 
 
 def test_types_are_those_of_the_first_run(put, folder, journal):
-    """The first block of the first file has decided, even if that file is not read again."""
+    """The first block of the first file decides, even if that file is not read again."""
     put("in/1", "t,x\n1,1.5\n")
     put("in/2", "t,x\n2,2\n")
     put("in/3", "t,x\n3,3\n")
@@ -441,8 +441,8 @@ def test_types_are_those_of_the_first_run(put, folder, journal):
     assert [type(rows[0][1]) for rows in out.values()] == [float, float, float]
 
 
-def test_another_way_to_read_is_another_pipeline(put, journal):
-    """Columns, times and forms tell one pipeline from another."""
+def test_other_options_are_another_pipeline(put, journal):
+    """Columns, times and forms are part of a pipeline's identity."""
     path = put("a.csv", "x,y\n1,2\n")
     ps.run(kept({}, files.read_csv(path, columns=["x"])), journal=journal)
     with pytest.raises(ps.errors.JournalError, match="belongs to another pipeline: .*columns="):
@@ -450,14 +450,14 @@ def test_another_way_to_read_is_another_pipeline(put, journal):
 
 
 @pytest.mark.parametrize("size", [4, 7, 20, 50])
-def test_bad_lines_stay_at_their_times(size, put, folder, journal):
-    """What goes aside goes with the same times, wherever a run begins again."""
+def test_bad_lines_keep_their_times(size, put, folder, journal):
+    """Diverted lines have the same times, wherever a run resumes."""
     rows = [f"{n // 10},{n}" if n % 10 else "bad" for n in range(100)]
     path = put("a.csv", "\n".join(["t,n", *rows]) + "\n")
 
     def pipeline(stop, out, bad):
         def keep_bad(time, values):
-            # Where what is bad ends up is what dies: the other sink may be ahead.
+            # The failure is in the sink of bad lines: the other sink may be ahead.
             if time == stop:
                 raise Killed
             bad[time] = [value.error.line for value in values]
@@ -479,7 +479,7 @@ def test_bad_lines_stay_at_their_times(size, put, folder, journal):
 
 @pytest.mark.parametrize("time", [None, "name", "row"])
 def test_a_followed_folder(time, folder, journal):
-    """Files keep the times they were given, are not read again when these are done, and may then be taken away."""
+    """Files keep their times, are not read again when these are complete, and may then be deleted."""
     following = folder / "in"
     following.mkdir()
     fs = Counting()
@@ -491,7 +491,7 @@ def test_a_followed_folder(time, folder, journal):
     def add(number):
         part = folder / "part"
         part.write_text(f"{number} x\n")
-        # Names that are not in the order of their coming, unless they say when they came.
+        # Names that are not in order of arrival, except where they contain a time.
         part.rename(following / (f"{number}.txt" if time else f"{'cabed'[number]}.txt"))
 
     out = {}
@@ -518,8 +518,8 @@ def test_a_followed_folder(time, folder, journal):
     assert not gone & set(fs.read)
 
 
-def test_a_name_that_comes_again_is_another_file(folder, journal):
-    """A followed file that was taken away and comes again, under its old name, gets a time of its own for good."""
+def test_a_reused_name_is_another_file(folder, journal):
+    """A followed file that is deleted and created again under its old name gets a new, permanent time."""
     following = folder / "in"
     following.mkdir()
     out = {}
@@ -543,8 +543,8 @@ def test_a_name_that_comes_again_is_another_file(folder, journal):
     assert out == {0: ["1"], 1: ["two"], 2: ["three"], 3: ["four"]}
 
 
-def test_files_that_are_needed_again_must_be_there(folder, journal):
-    """A followed file that was read, but whose time was not completed, is asked for."""
+def test_files_that_are_needed_again_must_exist(folder, journal):
+    """A followed file that was read, but whose time is not complete, is requested again."""
     following = folder / "in"
     following.mkdir()
     (following / "a").write_text("x\n")
@@ -560,8 +560,8 @@ def test_files_that_are_needed_again_must_be_there(folder, journal):
         ps.run(kept({}, make()), journal=journal)
 
 
-def test_a_folder_followed_inside_another_module_is_refused(folder, journal):
-    """There no journal knows the times that its files had, and others would be dropped for them."""
+def test_following_a_folder_inside_another_module_is_refused(folder, journal):
+    """A journal there does not record the times of its files, so other files would be skipped."""
     (folder / "in").mkdir()
     (folder / "in" / "a").write_text("x\n")
     source = files.read_text(folder / "in", follow=True, every=0.01)

@@ -13,7 +13,7 @@ from adapters.spark.java import java_home
 
 
 class Cluster:
-    """The processes of a cluster, each in a group of its own, and what they print in files."""
+    """The processes of a cluster, each in its own process group; their output goes to files."""
 
     def __init__(self, folder):
         import pyspark
@@ -43,7 +43,7 @@ class Cluster:
         self._start("master", "master.Master", "--port", str(port))
         self._wait("master", "Starting Spark master at")
         for number in (1, 2):
-            # Spark starts no copy of a task on the host where it runs: by their names these are two.
+            # Spark does not start the copy of a task on the same host, so the workers need different host names.
             host = ("127.0.0.1", "localhost")[number - 1]
             self._start(f"worker-{number}", "worker.Worker", "--cores", "1", "--memory", "1g", self.url, host=host)
         for number in (1, 2):
@@ -70,7 +70,7 @@ class Cluster:
             time.sleep(0.1)
 
     def stop(self):
-        """Workers end their executors when they are asked to end; then nobody is left."""
+        """End the workers, which end their executors, and then the master."""
         for process in reversed(self._processes):
             process.send_signal(signal.SIGTERM)
         for process in self._processes:
@@ -83,7 +83,7 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    """One cluster for all its tests: it takes seconds to start."""
+    """One cluster for all tests, because it takes seconds to start."""
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         made.start()

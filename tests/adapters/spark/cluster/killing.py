@@ -1,4 +1,4 @@
-"""A program whose executors are killed in the middle: `killing.py MASTER WAY PIDS`; says how it ended."""
+"""A program whose executors are killed during a read: `killing.py MASTER WAY PIDS`; prints how it ended."""
 
 import json
 import os
@@ -18,7 +18,7 @@ PARTITIONS = 8
 
 
 def executors(pids):
-    """The executors' Java processes, below the workers'."""
+    """The Java processes of the executors, which are children of the workers."""
     for top in pids:
         for pid in children(top):
             with suppress(OSError):
@@ -27,7 +27,7 @@ def executors(pids):
 
 
 class Killer:
-    """Kills, once: one executor when two have sent rows, or all of them when there are any."""
+    """Kills once: one executor when two have sent rows, or all of them when there are any."""
 
     def __init__(self, pids, *, every=False):
         self.pids, self.every, self.seen, self.killed = pids, every, set(), False
@@ -57,7 +57,7 @@ def main(master, way, pids):
     session = spark.session(
         master=master, config={"spark.executor.memory": "512m", "spark.cores.max": "2", "spark.task.maxFailures": "4"}
     )
-    # Both executors are there before anything begins.
+    # Wait for both executors before the read.
     session.range(1000).repartition(4).count()
     killer = Killer(pids, every=way == "into")
     ways = {

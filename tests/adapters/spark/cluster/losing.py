@@ -1,8 +1,8 @@
-"""A program that loses what executors have made, in the midst of reads: `losing.py TIMES SEED WHAT`; how they ended.
+"""A program that loses executors' results during reads: `losing.py TIMES SEED WHAT`; prints how each read ended.
 
-An executor is killed (WHAT is "executors"), or the files of its map tasks are deleted ("files", which is quicker: no
-other executor has to start), and Spark runs these tasks again: in `stable` frames they place rows as before, in
-`unstable` ones elsewhere. No Python runs on the executors, which would take longer to start than a read.
+An executor is killed (WHAT is "executors"), or the files of its map tasks are deleted ("files", which is faster because
+no other executor has to start). Spark runs these tasks again: `stable` frames place rows as before, `unstable` ones do
+not. No Python runs on the executors, because it would take longer to start than a read.
 """
 
 import json
@@ -30,7 +30,7 @@ EXECUTORS = 2
 
 SALTS = {
     "stable": "id * 7919 % 1009 AS salt",
-    # What is not the same twice; `rand()` is, in a task that is tried again.
+    # A value that differs in each evaluation; `rand()` is the same in a retried task.
     "unstable": "CAST(1009 * CAST(reflect('java.lang.Math', 'random') AS DOUBLE) AS BIGINT) AS salt",
 }
 
@@ -38,7 +38,7 @@ SLOWLY = "IF(id % 1000 = 0, reflect('java.lang.Thread', 'sleep', 20L), '') AS sl
 
 
 def executors():
-    """The executors' Java processes, below this one."""
+    """The executors' Java processes, which are children of this one."""
     for pid in children(os.getpid()):
         with suppress(OSError):
             if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -46,7 +46,7 @@ def executors():
 
 
 def all_there(session):
-    """Wait until all are, and the driver knows them; Spark begins another where one was killed."""
+    """Wait until the driver knows all executors; Spark replaces a killed one."""
     until = time.monotonic() + 300
     known = session.sparkContext._jsc.sc().getExecutorMemoryStatus
     while len(list(executors())) < EXECUTORS or known().size() <= EXECUTORS:
@@ -55,7 +55,7 @@ def all_there(session):
 
 
 def kill(session, victim):
-    """End an executor."""
+    """Kill an executor."""
     os.kill(list(executors())[victim], signal.SIGKILL)
 
 
@@ -68,7 +68,7 @@ def delete(session, victim):
 
 
 class Killer:
-    """Loses something of an executor, once: when so many rows have come, or after some seconds."""
+    """Causes one loss: after a number of rows, or after some seconds."""
 
     def __init__(self, lose, chance):
         self.lose, self.victim = lose, chance.randrange(EXECUTORS)
@@ -94,7 +94,7 @@ class Killer:
 
 
 def comparisons():
-    """Count, from now on, how often what had been handed on is read again, and compared."""
+    """Count how often delivered rows are read again and compared."""
     counted, compare = Counter(), partitions.Partitions._compare
 
     def counting(whole):
@@ -106,7 +106,7 @@ def comparisons():
 
 
 def source(session, chance):
-    """One of the ways to read, and one of the frames."""
+    """Choose a way to read, and a frame."""
     kind, way = chance.choice(list(SALTS)), chance.choice(["read", "time", "streaming"])
     rows = session.range(0, ROWS, 1, 8)
     if way == "streaming":
@@ -124,11 +124,11 @@ def source(session, chance):
 
 
 def read(session, lose, chance, compared):
-    """Read with a loss in the midst; how it ended, or None where it did before the loss."""
+    """Read with a loss in between; return how it ended, or None if it ended before the loss."""
     name, rows = source(session, chance)
     all_there(session)
     found, before = [], compared["all"]
-    # Who takes his time, too, so that the last partitions are not there before the first was handed on.
+    # A slow consumer, so that the last partitions are not read before the first one is delivered.
     pause = chance.choice([0.0, 0.02])
 
     def seen(row):
@@ -153,14 +153,14 @@ def main(times, seed, what):
     chance = random.Random(seed)
     settings = {
         "spark.executor.memory": "512m",
-        # Each kill waits for another to start.
+        # Executors must start fast, because each kill waits for another one.
         "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         "spark.sql.shuffle.partitions": "6",
-        # So few rows would be sorted into one partition.
+        # By default Spark would sort so few rows into one partition.
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.local.dir": tempfile.mkdtemp(),
-        # Those that this kills are no fault of the cluster's.
+        # No limit: these kills are no failures of the cluster.
         "spark.deploy.maxExecutorRetries": "-1",
     }
     session = spark.session(master=f"local-cluster[{EXECUTORS},1,1024]", config=settings)

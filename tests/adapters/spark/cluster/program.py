@@ -1,6 +1,6 @@
-"""One program for every kind of master: `program.py MASTER FOLDER [PIDS]`; what it finds goes to standard output.
+"""One program for every kind of master: `program.py MASTER FOLDER [PIDS]`; prints its results.
 
-Run by the tests beside it, in a process of its own, since a process has one Spark context.
+The tests run it in a separate process, because a process has only one Spark context.
 """
 
 import json

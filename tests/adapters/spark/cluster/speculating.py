@@ -1,4 +1,4 @@
-"""A program in which Spark starts a second copy of a slow task: `speculating.py MASTER FILE`; says what came."""
+"""A program in which Spark starts a second copy of a slow task: `speculating.py MASTER FILE`; prints the result."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ PARTITIONS = 8
 
 
 def slow(copied):
-    """A function whose first attempt at the last partition gives some rows, and goes on when there is a second."""
+    """Make a function whose first attempt at the last partition waits, after some rows, for a second attempt."""
 
     def rows(batches):
         import pathlib
@@ -32,7 +32,7 @@ def slow(copied):
                     end = time.monotonic() + 90
                     while not begun.exists() and time.monotonic() < end:
                         time.sleep(0.05)
-                    # Time enough for the copy to connect.
+                    # Give the copy enough time to connect.
                     time.sleep(2)
                 yield batch.slice(start, 2500)
 

@@ -1,4 +1,4 @@
-"""An executor that is killed in the middle of a stream: each way ends as it says."""
+"""An executor is killed in the middle of a stream: each kind of stream ends as documented."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).with_name("killing.py")
 
 @pytest.fixture
 def outcome(cluster, tmp_path):
-    """How the program ends."""
+    """Run the program, and return how it ended."""
 
     def ran(way):
         done = subprocess.run(
@@ -35,12 +35,12 @@ def outcome(cluster, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["sorted", "read"])
-def test_what_hands_on_whole_partitions_is_exact(outcome, way):
-    """Spark computes what was lost again, and nobody notices: no row is lost, none comes twice."""
+def test_delivery_of_whole_partitions_is_exact(outcome, way):
+    """Spark recomputes the lost partitions: no row is lost, and none is delivered twice."""
     assert outcome(way) == {"rows": 400_000, "exact": True}
 
 
-def test_a_source_cannot_be_read_from_its_beginning_again(outcome):
-    """The task that Spark tries again would miss what the killed one had taken: the action fails, and says why."""
+def test_a_source_cannot_be_read_again_from_its_beginning(outcome):
+    """A retried task would miss the rows that the killed one had taken: the action fails with the reason."""
     found = outcome("into")
     assert "its reader went away before the end" in found["text"]

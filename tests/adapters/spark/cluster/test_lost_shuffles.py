@@ -1,4 +1,4 @@
-"""Executors killed at random moments of reads behind a shuffle: exact, or an error by name."""
+"""Executors are killed at random moments of reads after a shuffle: the result is exact, or a named error."""
 
 import json
 import subprocess
@@ -13,8 +13,8 @@ PROGRAM = Path(__file__).with_name("losing.py")
 
 
 @pytest.mark.parametrize(("times", "what"), [(6, "executors"), (200, "executors"), (200, "files")])
-def test_no_row_is_lost_or_comes_twice(tmp_path, times, what):
-    """Whatever is read, and in whichever way; and a frame that is the same each time can be read through a kill."""
+def test_no_row_is_lost_or_delivered_twice(tmp_path, times, what):
+    """With each way to read; a frame with stable rows is read to its end despite a kill."""
     done = subprocess.run(
         [sys.executable, str(PROGRAM), str(times), "1", what],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The same program on every kind of master, with the same results; and who listens where."""
+"""The same program with every kind of master: the results are equal, and only the expected addresses listen."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ PROGRAM = Path(__file__).with_name("program.py")
 
 
 def ran(master, folder, pids=()):
-    """What the program finds, from a folder in which nothing of this project can be imported."""
+    """Run the program from a folder in which this project cannot be imported."""
     done = subprocess.run(
         [sys.executable, str(PROGRAM), master, str(folder), *map(str, pids)],
         capture_output=True,
@@ -37,8 +37,8 @@ def same(found, local, executors):
     assert found == {key: value for key, value in local.items() if key not in {"executors", "listening"}}
 
 
-def test_alone(local):
-    """On this machine alone the results are what arithmetic says, and only the loopback is listened on."""
+def test_a_local_master(local):
+    """The results are those of plain arithmetic, and only the loopback listens."""
     assert local["listening"] == ["127.0.0.1"]
     assert local["on_executors"] == [[19_999 * 20_000, "n9", 20_000]]
     assert local["read"] == [[n, n * 7 % 10, f"n{n % 13}"] for n in range(0, 20_000, 1000)]
@@ -46,11 +46,11 @@ def test_alone(local):
     assert (local["write_table"], local["written"]) == ([0, 1, 2, 3], 4950)
 
 
-def test_executors_of_their_own_in_one_program(local, tmp_path):
-    """`local-cluster` has two executors, each a process."""
+def test_executor_processes_of_a_local_cluster(local, tmp_path):
+    """`local-cluster` has two executor processes."""
     same(ran("local-cluster[2,1,1024]", tmp_path), local, 2)
 
 
 def test_a_standalone_cluster(local, cluster, tmp_path):
-    """A master and two workers, by the master's URL: nothing of theirs, and of the driver's, leaves the loopback."""
+    """With a master and two workers, by the master's URL: all listen only on the loopback."""
     same(ran(cluster.url, tmp_path, cluster.pids), local, 2)

@@ -1,4 +1,4 @@
-"""Speculation: Spark starts a slow task a second time, beside the first, and no row comes twice."""
+"""Speculation: Spark runs a copy of a slow task, and no row is delivered twice."""
 
 import json
 import subprocess
@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PROGRAM = Path(__file__).with_name("speculating.py")
 
 
-def test_a_copy_beside_a_slow_task_changes_nothing(cluster, tmp_path):
-    """Spark did start one, as it says itself; the rows are exact, each once."""
+def test_a_speculative_copy_changes_nothing(cluster, tmp_path):
+    """Spark reports that it started a copy; each row is delivered once."""
     done = subprocess.run(
         [sys.executable, str(PROGRAM), cluster.url, str(tmp_path / "copied")],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""One Spark Connect server for all of these tests, a session there, and what must be left when a test is over."""
+"""One Spark Connect server and one session for all of these tests, and a check that no test leaves anything behind."""
 
 import json
 import os
@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[4]
 
 
 class Server:
-    """The server's end here."""
+    """The connection to the server process."""
 
     def __init__(self, process):
         self.process = process
         self.url = f"sc://127.0.0.1:{int(process.stdout.readline())}"
 
     def ask(self, question):
-        """What the program of the server answers."""
+        """Ask the server process a question."""
         self.process.stdin.write(f"{question}\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -29,7 +29,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server():
-    """The server, in a process of its own."""
+    """The server, in its own process."""
     pytest.importorskip("grpc")
     command = [sys.executable, "-m", "tests.adapters.spark.connect.server"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -52,7 +52,7 @@ def connected(server):
 
 @pytest.fixture
 def remote(connected, monkeypatch):
-    """The session, as if there were no classic one in this process, which other tests may have."""
+    """The session, with the classic session of other tests in this process hidden."""
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     from pyspark.sql.connect.session import SparkSession
 
@@ -62,7 +62,7 @@ def remote(connected, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def nothing_left(server):
-    """After every test nothing of it is left, neither in the server nor here."""
+    """After every test nothing of it is left, in the server or here."""
     threads = set(threading.enumerate())
     yield
     wanted = {"executions": 0, "jobs": 0, "views": [], "queries": 0}

@@ -1,4 +1,4 @@
-"""A program for the tests to kill: as that of classic sessions, through Spark Connect."""
+"""A program for the tests to kill: like the one for classic sessions, but with Spark Connect."""
 
 import sys
 
@@ -8,7 +8,7 @@ from tests.adapters.spark.streaming.program import PAUSE, SCHEMA, counting
 
 
 def main(url, landing, checkpoint, out, seconds, journal=None):  # noqa: PLR0917 - from the command line
-    """Count what is there, then end."""
+    """Count all available rows, then end."""
     session = spark.session(master=url)
     df = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(landing)
     source = spark.from_streaming(df, checkpoint=checkpoint, trigger="availableNow")

@@ -1,6 +1,6 @@
-"""A Spark Connect server on the loopback, for the tests: says its port, and answers questions until its input ends.
+"""A Spark Connect server on the loopback, for the tests: prints its port, and answers questions until its input ends.
 
-It is a program of its own, as a managed Spark is, so that nothing of what is tested runs beside its Java.
+It is a separate program, as a managed Spark is, so that no tested code runs in the process of its Java.
 """
 
 import json
@@ -15,14 +15,14 @@ SETTINGS = {
     "spark.connect.grpc.binding.port": "0",
     "spark.connect.progress.reportInterval": "100ms",
     "spark.sql.shuffle.partitions": "2",
-    # What a client that was killed has begun the server keeps for it so long; five minutes, unless it is told.
+    # The time for which the server keeps the operations of a killed client; five minutes by default.
     "spark.connect.execute.manager.detachedTimeout": "10s",
     "spark.connect.execute.manager.maintenanceInterval": "1s",
 }
 
 
 class Server:
-    """The server, and what may be asked of it."""
+    """The server, and its answers to questions."""
 
     def __init__(self):
         self.session = spark.session(master="local[2,2]", config=SETTINGS)
@@ -32,20 +32,20 @@ class Server:
         self.service = service.getField("MODULE$").get(None)
 
     def port(self):
-        """Where it listens."""
+        """Its port."""
         return self.service.localPort()
 
     def left(self):
-        """What is there that somebody has begun and not ended: jobs, executions, streaming queries, shared views."""
+        """Everything that a client has begun and not ended: jobs, executions, streaming queries, shared views."""
         executions = self.service.executionManager().listExecuteHolders().size()
-        # Views are Spark's own, and no table: they are asked for by their names.
+        # Spark lists global views only by name, not as tables.
         views = [table.name for table in self.session.catalog.listTables("global_temp") if table.isTemporary]
         queries = self.session._jsparkSession.sharedState().activeStreamingQueries().size()
         jobs = self.session.sparkContext.statusTracker().getActiveJobsIds()
         return {"executions": executions, "jobs": len(jobs), "views": views, "queries": queries}
 
     def heap(self):
-        """Megabytes of Java's that are in use, when its garbage has been collected."""
+        """The megabytes that Java uses after a garbage collection."""
         runtime = self.session.sparkContext._jvm.java.lang.Runtime.getRuntime()
         for _ in range(3):
             self.session.sparkContext._jvm.java.lang.System.gc()

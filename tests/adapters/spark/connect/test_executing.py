@@ -17,7 +17,7 @@ def frame(remote):
 
 
 def test_rows(frame):
-    """Transformers make other rows of a frame, whose schema is told by DDL."""
+    """Transformers convert the rows of a frame; the schema is given as DDL."""
     halves = spark.on_executors(
         ps.filter(lambda row: row.id % 2 == 0), ps.map(lambda row: (row.id, row.id / 2)), schema="id long, half double"
     )
@@ -26,7 +26,7 @@ def test_rows(frame):
 
 
 def test_keys_and_times(frame):
-    """With a key, and a time that is an expression, each key has transformers of its own, whose times complete."""
+    """With a key and a computed time, each key has its own transformers, and its times complete."""
     from pyspark.sql.connect import functions as sql
 
     daily = spark.on_executors(
@@ -38,7 +38,7 @@ def test_keys_and_times(frame):
 
 
 def test_reduce_by_key(frame):
-    """Folds in two steps: as on the driver alone, the days in order."""
+    """Folds in two steps give the same as on the driver, with days in order."""
     total = ps.agg.sum(lambda row: row.id)
     parts = spark.reduce_by_key(frame, total, key=lambda row: row.k, time="day")
     found = ps.run(ps.pipe(parts, ps.collect(timed=True)))
@@ -49,7 +49,7 @@ def test_reduce_by_key(frame):
 
 
 def test_failures(frame):
-    """The user's error arrives with its name, and where it was; a column that is not there is refused."""
+    """The user's error has its type and place; a missing column is refused."""
 
     def fail(row):
         if row.id == 77:
@@ -66,7 +66,7 @@ def test_failures(frame):
 
 @pytest.mark.usefixtures("remote")
 def test_packages(server):
-    """Sent packages are on the path of the workers; a second time changes nothing."""
+    """The workers find sent packages; sending them again has no effect."""
     from pyspark.sql.connect.session import SparkSession
 
     def packages(row):

@@ -1,4 +1,4 @@
-"""What the guide says of Spark Connect: of everything there is, and true where it says that something is refused."""
+"""The guide about Spark Connect is complete, and what it calls refused is refused."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ GUIDE = (Path(__file__).parents[4] / "tutorials/site/pages/guides/spark.md").rea
 TABLE = GUIDE.split("| module | through Spark Connect |\n| --- | --- |\n")[1].split("\n\n")[0].splitlines()
 
 
-def test_the_table_is_of_everything():
+def test_the_table_is_complete():
     """Each function of the package has a row."""
     functions = {name for name in spark.__all__ if callable(getattr(spark, name)) and name[0].islower()}
     assert {name for row in TABLE for name in re.findall(r"`(\w+)`", row.split("|")[1])} - {
@@ -31,8 +31,8 @@ REFUSED = {
 }
 
 
-def test_what_it_calls_refused_is_refused(remote):
-    """By an error when composing, which names the function."""
+def test_refusals_in_the_table(remote):
+    """They are errors when composing, which name the function."""
     rows = [row for row in TABLE if "refused" in row and "global temporary" not in row]
     assert len(rows) == 2
     for words, call in REFUSED.items():

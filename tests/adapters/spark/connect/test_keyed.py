@@ -1,4 +1,4 @@
-"""The streams of keys through Spark Connect: the same functions, the same results."""
+"""Keyed streams through Spark Connect: the same functions, the same results."""
 
 import json
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture
 def stateful(remote):
-    """The session, with Spark's state in RocksDB and in few partitions."""
+    """The session, with Spark's state in RocksDB and few partitions."""
     before = {name: remote.conf.get(name) for name in ROCKSDB}
     for name, setting in ROCKSDB.items():
         remote.conf.set(name, setting)
@@ -23,7 +23,7 @@ def stateful(remote):
 
 
 def test_a_stream_for_each_key(stateful, tmp_path):
-    """Windows in event time, in a query of the server's."""
+    """Windows in event time, in a query of the server."""
     folder = tmp_path / "in"
     folder.mkdir()
     rows = [("a", 1, 5), ("b", 3, 1), ("a", 2, 6), ("a", 14, 7), ("end", 59, 0)]

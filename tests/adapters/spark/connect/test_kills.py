@@ -1,4 +1,4 @@
-"""`from_streaming` through Spark Connect: killed between processing and commit, and what is there at the end."""
+"""`from_streaming` through Spark Connect: the result is correct even if the program is killed before commits."""
 
 import os
 import random
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[4]
 SECONDS = 3.0
-"""How long Spark's commit comes after the file."""
+"""The delay of Spark's commit after the file, in seconds."""
 
 
 def contents(folder):
@@ -25,7 +25,7 @@ def contents(folder):
 
 
 def killed_before_a_commit(landing, url, out, journal):
-    """Run the program, and kill it when there is a file whose micro-batch is not committed; which one that was."""
+    """Run the program, and kill it when there is a file whose micro-batch is not committed; return its number."""
     options = [str(journal)] if journal else []
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.adapters.spark.connect.program",
@@ -53,14 +53,14 @@ def killed_before_a_commit(landing, url, out, journal):
     [(1, True), pytest.param(20, False, marks=pytest.mark.slow), pytest.param(20, True, marks=pytest.mark.slow)],
 )
 def test_killed_before_the_commit(remote, server, tmp_path, kills, journaled):
-    """What was processed and not committed is processed again, with the same rows: the outcome is the same."""
+    """An uncommitted micro-batch is processed again, with the same rows: the result is the same."""
     landing = Landing(remote, tmp_path)
     journal = tmp_path / "journal" if journaled else None
     out, other = tmp_path / "out", tmp_path / "undisturbed"
     landing.arrive(*[n + 3 for n in range(2 * kills + 2)])
     for _ in range(kills):
         goal = killed_before_a_commit(landing, server.url, out, journal)
-        # Nobody is there to say that it may be.
+        # No program is left that could allow the commit.
         assert landing.commits == list(range(goal))
     ps.run(counting(landing.source(), out), journal=journal)
     assert landing.commits == list(range(landing.files))

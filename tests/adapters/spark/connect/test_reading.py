@@ -1,4 +1,4 @@
-"""`from_dataframe` through Spark Connect: Connect's own Arrow, in order, and nothing left behind."""
+"""`from_dataframe` through Spark Connect: Connect's own Arrow data, in order, and nothing is left behind."""
 
 import datetime as dt
 import sys
@@ -25,13 +25,13 @@ def frame(remote):
 
 
 def test_rows_in_order(frame):
-    """All rows come, in the DataFrame's order, as Spark gives them itself."""
+    """All rows arrive, in the DataFrame's order, as Spark itself returns them."""
     assert read(frame, as_="tuples") == [tuple(row) for row in frame.collect()]
 
 
 @pytest.mark.slow
 def test_types(remote):
-    """Values are what they are in a classic session: instants in UTC, whatever the session's time zone."""
+    """Values are as in a classic session: instants in UTC, in any time zone of the session."""
     remote.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         df = remote.sql(
@@ -51,7 +51,7 @@ def test_types(remote):
 
 @pytest.mark.slow
 def test_times(frame, remote):
-    """Spark sorts by the time, and a time is complete when a later one has come; lateness sorts nothing."""
+    """Spark sorts by time, and a time is complete when a later one arrives; with lateness nothing is sorted."""
     counted = ps.pipe(spark.from_dataframe(frame, time="five"), ps.count_by_key(lambda row: row.five))
     assert ps.run(ps.pipe(counted, ps.collect(timed=True))) == [(n, (n, 6000)) for n in range(5)]
     from pyspark.sql.connect import functions as sql
@@ -65,7 +65,7 @@ def test_times(frame, remote):
 
 @pytest.mark.slow
 def test_failures(frame, remote):
-    """Spark's message arrives: of Java, and of a user's Python on the executors."""
+    """The error has Spark's message, for failures in Java and in a user's Python on the executors."""
     with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
         read(frame.selectExpr("1 / (id - 7) AS bad"))
 
@@ -78,15 +78,15 @@ def test_failures(frame, remote):
 
 
 @pytest.mark.slow
-def test_without_the_bridge_to_java(frame, monkeypatch):
-    """Where Spark Connect's packages are installed alone there is no py4j: what fails is told all the same."""
+def test_without_py4j(frame, monkeypatch):
+    """If only the packages of Spark Connect are installed, there is no py4j; errors are still reported."""
     monkeypatch.setitem(sys.modules, "py4j.protocol", None)
     with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
         read(frame.selectExpr("1 / (id - 7) AS bad"))
 
 
 def slowly(remote):
-    """Rows that take an hour."""
+    """A frame whose rows take an hour."""
 
     def slow(batches):
         import time
@@ -100,7 +100,7 @@ def slowly(remote):
 
 @pytest.mark.slow
 def test_enough_and_aborts(remote):
-    """A stream that has enough, and one that is aborted, interrupt the server's operation at once."""
+    """A stream that has enough, or is aborted, interrupts the server's operation at once."""
     assert [row.id for row in read(remote.range(0, 1_000_000, 1, 100), ps.take(3))] == [0, 1, 2]
 
     async def abort():
@@ -112,8 +112,8 @@ def test_enough_and_aborts(remote):
 
 
 @pytest.mark.slow
-def test_what_spark_does_is_told(remote):
-    """While nothing comes, the server's own progress says how far it is."""
+def test_sparks_activity_is_shown(remote):
+    """While no rows arrive, the status shows the server's own progress report."""
     batches = ConnectBatches(slowly(remote))
     told = []
 
@@ -139,7 +139,7 @@ def test_what_spark_does_is_told(remote):
 
 @pytest.mark.slow
 def test_without_the_private_call(frame, monkeypatch):
-    """Where PySpark lacks the call, its public one brings the same rows."""
+    """If PySpark lacks the call, its public API reads the same rows."""
     from pyspark.sql.connect.client import SparkConnectClient
 
     monkeypatch.delattr(SparkConnectClient, "to_table_as_iterator")

@@ -1,4 +1,4 @@
-"""`session` where Spark is another program, reached by Connect."""
+"""`session` with Spark Connect, where Spark is another program."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_the_active_session(remote, server):
-    """It is given as it is, and cannot be changed by asking for it."""
+    """It is returned unchanged, and cannot be changed by arguments."""
     assert spark.session() is remote
     assert spark.session(master=server.url) is remote
     here = server.url.removeprefix("sc://")
@@ -25,8 +25,8 @@ def test_the_active_session(remote, server):
 
 
 @pytest.mark.parametrize("option", [{"log_level": "INFO"}, {"ui": True}, {"event_log": "events"}])
-def test_what_is_the_servers(remote, option):
-    """Its web page, its logs and its events are set where it is started."""
+def test_options_of_the_server(remote, option):
+    """The web page, logs and events must be set when the server starts."""
     with pytest.raises(ps.CompositionError, match=r"set it where the server is started"):
         spark.session(**option)
 
@@ -54,8 +54,8 @@ except spark.SparkJobError as exc:
 
 
 @pytest.mark.slow
-def test_a_new_one(server):
-    """An address opens one, in the arguments or in the environment; where nobody is, that is said at once."""
+def test_a_new_session(server):
+    """An address in the arguments or in the environment opens one; if no server answers, that is an error at once."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, server.url], capture_output=True, text=True, timeout=300, check=False
     )

@@ -18,7 +18,7 @@ def landing(remote, tmp_path):
 
 
 def test_micro_batches_are_times(landing):
-    """The rows of a micro-batch are at its number; what Spark says of the query is told."""
+    """The rows of a micro-batch are at its number; the status has Spark's report of the query."""
     landing.arrive(3, 2, 4)
     status = spark.StreamStatus()
     found = ps.run(ps.pipe(landing.source(status=status), ps.collect(timed=True)))
@@ -32,12 +32,12 @@ def test_micro_batches_are_times(landing):
 
 
 def test_committed_when_complete(landing):
-    """While anything that it led to is not done, a micro-batch is not committed; then it is, and the next one comes."""
+    """A micro-batch is committed when all its results are complete; then the next one arrives."""
     landing.arrive(2, 2)
     seen = []
 
     async def slow(row):
-        # Spark has had more than enough time for a commit.
+        # Spark has had more than enough time to commit.
         await trio.sleep(1)
         seen.append((row.number, landing.commits))
         return row
@@ -49,7 +49,7 @@ def test_committed_when_complete(landing):
 
 @pytest.mark.parametrize("how", ["abort", "error", "enough"])
 def test_endings_leave_it_uncommitted(landing, how):
-    """Whatever ends the run within a micro-batch, the next run has it again."""
+    """However the run ends within a micro-batch, the next run gets it again."""
     landing.arrive(3, 3)
 
     def failing(row):
@@ -82,7 +82,7 @@ def test_endings_leave_it_uncommitted(landing, how):
 
 
 def test_spark_failure(landing):
-    """What fails in Spark fails the stream, with Spark's message."""
+    """A failure in Spark fails the stream, with Spark's message."""
     landing.arrive(2)
     broken = landing.frame().selectExpr("1 / (number - 1) AS bad")
     with pytest.raises(spark.SparkStreamError, match="DIVIDE_BY_ZERO"):
@@ -90,8 +90,8 @@ def test_spark_failure(landing):
     assert landing.commits == []
 
 
-def test_stopped_by_somebody_else(landing, remote):
-    """A query that is stopped from outside ends the stream with an error."""
+def test_a_query_that_was_stopped_elsewhere(landing, remote):
+    """The stream ends with an error."""
     landing.arrive(2, 2)
 
     async def stop(row):
@@ -101,8 +101,8 @@ def test_stopped_by_somebody_else(landing, remote):
         ps.run(ps.pipe(landing.source(), ps.map_async(stop, concurrency=1), ps.drain()))
 
 
-def test_a_program_that_is_not_heard_of(landing, monkeypatch):
-    """A body that hears no more of its program gives up, uncommitted, and leaves no view behind."""
+def test_a_program_without_heartbeat(landing, monkeypatch):
+    """A body without heartbeats from its program gives up, uncommitted, and leaves no view behind."""
     monkeypatch.setattr(gate, "LEASE_SECONDS", 2.0)
     monkeypatch.setattr(gate, "BEAT_SECONDS", 1000.0)
     landing.arrive(2)
@@ -117,7 +117,7 @@ def test_a_program_that_is_not_heard_of(landing, monkeypatch):
 
 
 def test_state_and_watermark(landing):
-    """A stateful query's results, with Spark's watermark in its status; and a journal keeps what is kept here."""
+    """The results of a stateful query, with Spark's watermark in the status; and a journal keeps the local state."""
     landing.arrive(3, 3)
     status = spark.StreamStatus()
     stateful = (
@@ -134,7 +134,7 @@ def test_state_and_watermark(landing):
 
 
 def test_no_shared_views(landing, monkeypatch):
-    """A server that has no global temporary views is refused when composing."""
+    """A server without global temporary views is refused when composing."""
     from pyspark.sql.connect.dataframe import DataFrame
 
     def refused(self, name):

@@ -19,8 +19,8 @@ def row(n):
 
 
 class TestToDataframe:
-    def test_it_is_what_the_source_gave(self, remote):
-        """All of it, as often as Spark reads it, in whatever time zone the session is."""
+    def test_it_has_the_sources_values(self, remote):
+        """All of them, any number of times, in any time zone of the session."""
         remote.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
         try:
             frame = spark.to_dataframe(ps.pipe(ps.values(range(50_000)), ps.map(row)), SCHEMA)
@@ -32,12 +32,12 @@ class TestToDataframe:
         assert frame.selectExpr("sum(n)").first()[0] == sum(range(50_000))
         assert frame.orderBy("text").count() == 50_000
 
-    def test_nothing(self, remote):
-        """A source that gives nothing is a DataFrame without rows."""
+    def test_an_empty_source(self, remote):
+        """A source without values is a DataFrame without rows."""
         assert spark.to_dataframe(ps.values([]), "n INT", session=remote).count() == 0
 
     def test_inside_a_run(self, remote):
-        """It may be called where trio runs."""
+        """It can be called inside a trio program."""
 
         async def main():
             return spark.to_dataframe(ps.values([1, 2]), "n INT")
@@ -45,7 +45,7 @@ class TestToDataframe:
         assert [n for (n,) in trio.run(main).collect()] == [1, 2]
 
     def test_failures(self, remote, monkeypatch):
-        """The source's own failure is raised, as is a value that does not fit; too much is refused, and not kept."""
+        """The source's failure and a value that does not fit are raised; too much data is refused and not kept."""
 
         def fail(n):
             raise ValueError("no rows today")
@@ -60,7 +60,7 @@ class TestToDataframe:
 
 
 def test_register_source(remote):
-    """A source by name is refused when composing, with what to do instead."""
+    """A registered source is refused when composing, with an alternative."""
     with pytest.raises(
         ps.CompositionError, match=r"needs a classic session.*use write_table to write a table that Spark can read"
     ):
@@ -68,8 +68,8 @@ def test_register_source(remote):
 
 
 class TestWriteTable:
-    def test_partitions_replace_those_of_before(self, remote, tmp_path):
-        """A partition per time, of one file; writing a time again changes that one."""
+    def test_partitions_replace_earlier_ones(self, remote, tmp_path):
+        """There is one partition per time, with one file; writing a time again replaces only that one."""
         rows = [(day, f"{day}-{n}", n) for day in (1, 2, 3) for n in range(1000)]
         source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0]), ps.map(lambda row: row[1:]))
         times = ps.run(ps.pipe(source, spark.write_table(tmp_path / "table", "text STRING, n INT", time="day")))
@@ -84,7 +84,7 @@ class TestWriteTable:
         assert [path.name for path in (tmp_path / "table").iterdir() if "staging" in path.name] == []
 
     def test_large_times(self, remote, tmp_path):
-        """What is larger than a part goes in several, and is kept in no session."""
+        """A time that is too large for one message is sent in several, and the session keeps none of them."""
         text = "x" * 1000
         source = ps.pipe(ps.values(range(4000)), ps.map(lambda n: (n, text)))
         ps.run(ps.pipe(source, spark.write_table(tmp_path / "table", "n INT, text STRING", time="at")))
@@ -92,14 +92,14 @@ class TestWriteTable:
         assert found.selectExpr("count(*)", "sum(n)", "min(length(text))").first()[:] == (4000, 7998000, 1000)
         assert len(list((tmp_path / "table" / "at=0").glob("*.parquet"))) == 1
 
-    def test_two_at_once(self, remote, tmp_path):
-        """A second sink of one program is refused."""
+    def test_two_sinks_at_once(self, remote, tmp_path):
+        """A second sink in the same program is refused."""
         both = ps.tee(*(spark.write_table(tmp_path / "table", "n INT") for _ in range(2)))
         with pytest.raises(files.FileBusyError, match="is writing to"):
             ps.run(ps.pipe(ps.values([1]), both))
 
     def test_failure(self, remote, tmp_path):
-        """What Spark says arrives."""
+        """The error has Spark's message."""
         (tmp_path / "table").write_text("no folder")
         with pytest.raises(spark.SparkJobError, match="Spark could not do the job"):
             ps.run(ps.pipe(ps.values([1]), spark.write_table(tmp_path / "table", "n INT")))

@@ -1,4 +1,4 @@
-"""A partition without Spark: Arrow batches in, Arrow batches out, in this process."""
+"""Run a partition without Spark: Arrow batches in, Arrow batches out, in this process."""
 
 import threading
 
@@ -12,7 +12,7 @@ from pullstream.blueprint import Site
 
 @pytest.fixture
 def partition():
-    """Makes a partition of batches; `schema` is Arrow's."""
+    """A function that makes a partition from batches; `schema` is an Arrow schema."""
 
     def made(batches, *transformers, schema, keys=(), time=None, as_="rows", names=("n",)):
         given = {name: place for place, name in enumerate([time, *keys]) if name in schema.names}
@@ -25,7 +25,7 @@ def partition():
 
 @pytest.fixture
 def ran(partition):
-    """Runs one to its end; the rows as dicts, and what was raised."""
+    """A function that runs a partition to its end; returns the rows as dicts, and the exception."""
 
     def run(*args, **kwargs):
         results = partition(*args, **kwargs).results()
@@ -41,7 +41,7 @@ def ran(partition):
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    """However a partition ends, its threads end with it."""
+    """However a partition ends, none of its threads is left."""
     before = set(threading.enumerate())
     yield
     assert [t.name for t in threading.enumerate() if t not in before and t.name.startswith("pullstream ")] == []
@@ -49,7 +49,7 @@ def nothing_left():
 
 @pytest.fixture
 def numbers():
-    """Batches of one column, n."""
+    """A function that makes batches with one column, n."""
 
     def made(count, size=10):
         for start in range(0, count, size):

@@ -1,4 +1,4 @@
-"""A program for the tests to kill: the streams of keys, with their state in Spark's checkpoint."""
+"""A program for the tests to kill: keyed streams, whose state is in Spark's checkpoint."""
 
 import sys
 
@@ -17,7 +17,7 @@ SECOND = 1_000_000
 
 @ps.transformer
 async def totals(upstream, ctx):
-    """A user's own: the sum of all values so far, at each time."""
+    """A user-defined transformer: the sum of all values so far, at each time."""
     sums = {}
     async for event in ctx.events(upstream):
         match event:
@@ -48,7 +48,7 @@ TRANSFORMERS = [
 
 
 def keyed(df, transformers=TRANSFORMERS, schema="key string, at timestamp, kind string, result long", **options):
-    """What is under test."""
+    """The transformers under test."""
     parts = spark.on_executors(*transformers, schema=schema, by="key", time="at", **options)
     return df.withWatermark("at", "2 seconds").transform(parts)
 
@@ -58,7 +58,7 @@ def landing(session, folder, files=1):
 
 
 def main(folder, checkpoint, out):
-    """Read what is there, then end."""
+    """Read all available files, then end."""
     session = spark.session(master="local[2]", config=ROCKSDB)
     writing = keyed(landing(session, folder)).writeStream.format("json").option("checkpointLocation", checkpoint)
     writing.trigger(availableNow=True).start(out).awaitTermination()

@@ -1,4 +1,4 @@
-"""`reduce_by_key` on the executors: the driver's result and Spark's own, as times complete."""
+"""`reduce_by_key` on the executors: its results equal the driver's and Spark's own, as times complete."""
 
 import datetime as dt
 import pickle
@@ -37,7 +37,7 @@ STATISTICS = ps.agg.several(
 
 
 class Tally:
-    """A state of a class that only this test knows."""
+    """A state whose class exists only in this test."""
 
     def __init__(self):
         self.n = 0
@@ -55,8 +55,8 @@ def results(source):
     return ps.run(ps.pipe(source, ps.collect(timed=True)))
 
 
-def test_it_is_sparks_own_result(frame):
-    """Sums per key and day, as groupBy gives them."""
+def test_the_result_equals_sparks_own(frame):
+    """Sums per key and day, as from groupBy."""
     total = ps.agg.sum(lambda row: row.id)
     found = results(spark.reduce_by_key(frame, total, key=by_k, time="day"))
     own = frame.groupBy("day", "k").sum("id").collect()
@@ -64,8 +64,8 @@ def test_it_is_sparks_own_result(frame):
     assert len(found) == len(own)
 
 
-def test_it_is_the_drivers_result(frame):
-    """What the same fold gives where every row comes to the driver; days in order."""
+def test_the_result_equals_the_drivers(frame):
+    """The same fold over all rows on the driver gives the same, with days in order."""
     found = results(spark.reduce_by_key(frame, STATISTICS, key=by_k, time="day"))
     driver = ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce_by_key(STATISTICS, key=by_k))
     assert sorted(found, key=repr) == sorted(results(driver), key=repr)
@@ -75,7 +75,7 @@ def test_it_is_the_drivers_result(frame):
 
 
 def test_every_row_is_folded_once(frame, tmp_path):
-    """Though Spark looks at all states before it sorts them."""
+    """Even though Spark samples the states before it sorts them."""
     folder = str(tmp_path)
 
     def noted(row):
@@ -90,8 +90,8 @@ def test_every_row_is_folded_once(frame, tmp_path):
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) == 10_000
 
 
-def test_spark_sorts_states_and_no_rows(frame):
-    """A partition is folded as it is read."""
+def test_spark_sorts_states_not_rows(frame):
+    """A partition is folded while it is read."""
     source = spark.reduce_by_key(frame, ps.agg.count(), key=by_k, time="day")
     plan = source.modules[0].args[0].frame._jdf.queryExecution().optimizedPlan().toString()
     sorts, folds = plan.index("Sort"), plan.index("MapInArrow")
@@ -99,8 +99,8 @@ def test_spark_sorts_states_and_no_rows(frame):
     assert "Sort" not in plan[folds:]
 
 
-def test_states_leave_after_so_many_rows(monkeypatch):
-    """However many keys and times there are, an executor keeps no more; what leaves is merged."""
+def test_states_are_emitted_after_so_many_rows(monkeypatch):
+    """An executor keeps no more, regardless of the number of keys and times; emitted states are merged."""
     import pyarrow as pa
 
     from adapters.spark.executing import combining
@@ -127,21 +127,21 @@ def _third(row):
     return row[0] % 3
 
 
-def test_without_a_time_everything_is_at_one(frame):
-    """The whole frame by key."""
+def test_without_a_time_there_is_one_result_per_key(frame):
+    """For the whole frame."""
     found = results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k))
     assert sorted(found) == sorted((0, (row[0], row[1])) for row in frame.groupBy("k").count().collect())
 
 
-def test_a_state_may_be_of_a_class_of_ones_own(frame):
-    """Classes that no executor could import travel with the functions, and are the same when they come back."""
+def test_a_state_may_be_of_a_users_class(frame):
+    """A class that no executor can import travels with the functions, and is the same class when states return."""
     fold = ps.Fold(Tally, Tally.add, lambda tally: (type(tally) is Tally, tally.n), Tally.merge)
     found = results(spark.reduce_by_key(frame, fold, key=lambda _: "all", time="day"))
     assert [result for _, result in found] == [("all", (True, 1000))] * DAYS
 
 
-def test_batches_are_folded_as_well(frame):
-    """With Arrow batches a key is a batch's."""
+def test_arrow_batches_are_folded(frame):
+    """With Arrow batches, a key is computed per batch."""
     rows = ps.agg.sum(lambda batch: batch.num_rows)
     found = results(spark.reduce_by_key(frame, rows, key=lambda _: "all", time="day", as_="batches"))
     assert [result for _, result in found] == [("all", 1000)] * DAYS
@@ -160,8 +160,8 @@ def test_batches_are_folded_as_well(frame):
     ],
     ids=lambda part: "-".join(part) if isinstance(part, dict) else part,
 )
-def test_what_it_cannot_use_is_refused_in_its_own_name(wrong, told, frame):
-    """When composing, with what to do; the user has called none of the modules that it is made of."""
+def test_invalid_arguments_are_refused_in_its_own_name(wrong, told, frame):
+    """When composing, with advice; the user has not called the modules that it consists of."""
     given = {"df": frame, "key": by_k, "fold": ps.agg.count(), "time": "day", **wrong}
     with pytest.raises(ps.CompositionError) as caught:
         spark.reduce_by_key(**given)
@@ -170,7 +170,7 @@ def test_what_it_cannot_use_is_refused_in_its_own_name(wrong, told, frame):
 
 
 def test_a_stream_is_refused_in_its_own_name(session):
-    """One without end, sorted or not."""
+    """A streaming DataFrame, with a time or without."""
     stream = session.readStream.format("rate").load()
     for time in (None, "timestamp"):
         with pytest.raises(
@@ -179,8 +179,8 @@ def test_a_stream_is_refused_in_its_own_name(session):
             spark.reduce_by_key(stream, ps.agg.count(), key=by_k, time=time)
 
 
-def test_a_failure_of_the_keys_function_is_the_users(frame):
-    """With its type and where it was, and no module that the user has not called."""
+def test_an_error_in_the_key_function_is_the_users(frame):
+    """With its type and place, and without modules that the user has not called."""
     with pytest.raises(spark.SparkJobError, match="by zero") as caught:
         results(spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: 1 // (row.id - 77), time="day"))
     assert caught.value.raised == "ZeroDivisionError"
@@ -190,16 +190,16 @@ def test_a_failure_of_the_keys_function_is_the_users(frame):
     assert "from_dataframe" not in said
 
 
-def test_a_row_without_a_time_is_named_by_the_times_own_column(session):
-    """And not by a column that nobody has written."""
+def test_a_null_time_is_reported_with_its_column(session):
+    """Not with an internal column."""
     frame = session.sql("SELECT * FROM VALUES (1, 'a'), (NULL, 'b') AS t(`the.day`, k)")
     with pytest.raises(spark.SparkJobError, match=r"no time in 1 of the next \d rows: 'the\.day' is null") as caught:
         results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k, time="the.day"))
     assert "raised in reduce_by_key, composed at" in str(caught.value)
 
 
-def test_a_state_that_cannot_be_pickled_is_its_own_failure(frame):
-    """The states travel; what does that is no module of the user's."""
+def test_a_state_that_cannot_be_pickled_has_its_own_error(frame):
+    """It names no module of the user as the cause."""
     fold = ps.Fold(lambda: (n for n in ()), lambda state, _: state, merge=lambda state, _: state)
     with pytest.raises(spark.SparkJobError, match="cannot pickle 'generator' object") as caught:
         results(spark.reduce_by_key(frame, fold, key=by_k, time="day"))

@@ -1,4 +1,4 @@
-"""The streams of keys without Spark: micro-batches of random pipelines against the same pipelines in one run."""
+"""Keyed streams without Spark: random pipelines in micro-batches give the same as in one run."""
 
 import random
 import threading
@@ -26,7 +26,7 @@ END = 10_000
 
 @ps.transformer
 async def totals(upstream, ctx):
-    """A user's own: the sum of each time and, of all times so far, in its memory."""
+    """A user-defined transformer: the sum per time, and the sum of all times so far, which is in its memory."""
     sums = {}
     async for event in ctx.events(upstream):
         match event:
@@ -81,7 +81,7 @@ def pipeline(dice):
 
 
 def history(dice):
-    """Micro-batches: rows (key, second, value), and the second up to which everything has come then."""
+    """Micro-batches: rows (key, second, value), and the second up to which all rows have arrived then."""
     batches, now = [], 0
     for _ in range(dice.randrange(1, 14)):
         count = dice.randrange(9)
@@ -92,7 +92,7 @@ def history(dice):
 
 
 class Keys:
-    """The keys of a DataFrame with the columns `value` and, as its time, `at`, and their state."""
+    """The keys of a DataFrame with the columns `value` and `at`, its time, and their state."""
 
     def __init__(self, *transformers, as_="rows", schema=SCHEMA, **given):
         columns = pa.schema([("c0", pa.int64()), ("c1", pa.timestamp("us", "UTC")), ("m0", pa.string())])
@@ -105,7 +105,7 @@ class Keys:
         self.now = 0
 
     def batch(self, rows, second):
-        """A micro-batch, which begins with nothing but the state."""
+        """Run a micro-batch, starting from nothing but the state."""
         tester = self.tester
         self.begun()
         made = []
@@ -130,14 +130,14 @@ class Keys:
         return processor._streams
 
     def take_over(self, others):
-        """Have the state of others, as after a restart with another program."""
+        """Take over the state of other transformers, as after a restart with another program."""
         self.tester.handle = others.tester.handle
         self.now = others.now
         self.tester._currentWatermarkMs = others.now * 1000
 
     @property
     def state(self):
-        """What is left."""
+        """The remaining state."""
         handle = self.tester.handle
         return [
             (name, key)
@@ -148,7 +148,7 @@ class Keys:
 
 
 def of_each_key(whole, rows):
-    """The same in one run for each key: (key, time, value)."""
+    """The same in one run per key: (key, time, value)."""
     found = {}
     for key in sorted({row[0] for row in rows}):
         mine = sorted((row[1:] for row in rows if row[0] == key), key=lambda row: row[0])
@@ -164,7 +164,7 @@ class Point(NamedTuple):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_pipelines_give_what_one_run_gives(seed):
-    """Whichever micro-batches the rows come in, late ones among them, and the whole as soon as it is complete."""
+    """With any micro-batches, including late rows; each result arrives as soon as it is complete."""
     dice = random.Random(seed)
     whole, batches = pipeline(dice), history(dice)
     keys = Keys(whole, schema=KEYED, key=1)
@@ -176,8 +176,8 @@ def test_random_pipelines_give_what_one_run_gives(seed):
     assert came == {key: made for key, made in alone.items() if made}
 
 
-def test_nothing_stays_of_a_key_that_keeps_nothing():
-    """When all that its rows lead to is complete; of one with a memory that stays, and no row."""
+def test_a_key_without_state_leaves_nothing():
+    """Once all results of its rows are complete; with a lasting memory, the memory stays, but no row."""
     forgetting, keeping = Keys(windowed(ps.tumbling(10 * SECOND, ps.agg.count()))), Keys(ps.accumulate(ps.agg.count()))
     for keys in (forgetting, keeping):
         keys.batch([("a", 3, 1), ("b", 4, 1)], 2)
@@ -188,8 +188,8 @@ def test_nothing_stays_of_a_key_that_keeps_nothing():
 
 
 @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "batches"])
-def test_rows_come_in_the_form_that_was_asked_for(as_):
-    """As in a table: of Arrow batches, one for each time, those of which something is to come are cut out."""
+def test_rows_have_the_requested_form(as_):
+    """Arrow batches have one time each, and contain only the rows that must be replayed or delivered."""
     of = {
         "rows": lambda row: (row.at, row.value),
         "tuples": lambda row: row[::-1],
@@ -210,8 +210,8 @@ def test_rows_come_in_the_form_that_was_asked_for(as_):
     assert [row.value for row in keys.batch([("a", 13, 8)], 99)] == ["[(12000000, 7), (13000000, 8)]"]
 
 
-def test_rows_that_the_watermark_has_passed_and_spark_lets_in_have_their_turn_at_once():
-    """It drops by the watermark of the micro-batch before."""
+def test_rows_behind_the_watermark_are_processed_at_once():
+    """Spark drops late rows by the watermark of the previous micro-batch, so some pass."""
     keys = Keys(ps.map(lambda row: row.value))
     keys.batch([], 20)
     streams = keys.begun()
@@ -222,7 +222,7 @@ def test_rows_that_the_watermark_has_passed_and_spark_lets_in_have_their_turn_at
 
 
 def test_a_row_without_a_time_is_refused():
-    """By name, with its key."""
+    """With a named error that has its key."""
     streams = Keys(ps.map(lambda row: row.value)).begun()
     made, failure = streams.take(("a",), [(5, None, "a", None)], 0)
     assert isinstance(failure, NullTimeError)
@@ -230,15 +230,15 @@ def test_a_row_without_a_time_is_refused():
     assert "key='a'" in failure.__notes__[-1]
 
 
-def test_a_result_that_is_no_row_is_refused():
+def test_a_result_that_does_not_fit_is_refused():
     """As in a table."""
     keys = Keys(ps.map(lambda row: "much"))
     with pytest.raises(RowError, match="much"):
         keys.batch([("a", 1, 5)], 9)
 
 
-def test_what_other_transformers_have_kept_is_refused():
-    """The checkpoint is another program's."""
+def test_the_state_of_other_transformers_is_refused():
+    """The checkpoint belongs to another program."""
     keys, others = Keys(ps.accumulate(ps.agg.count())), Keys(ps.unique())
     keys.batch([("a", 1, 5)], 9)
     others.take_over(keys)
@@ -246,8 +246,8 @@ def test_what_other_transformers_have_kept_is_refused():
         others.batch([("a", 11, 5)], 19)
 
 
-def test_a_failure_ends_what_runs_beside():
-    """No thread stays."""
+def test_a_failure_ends_the_thread():
+    """No thread is left."""
     keys = Keys(ps.map(lambda row: 1 // (row.value - 5)))
     with pytest.raises(ZeroDivisionError):
         keys.batch([("a", 1, 5)], 9)

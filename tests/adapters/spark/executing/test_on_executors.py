@@ -1,4 +1,4 @@
-"""`on_executors` in Spark: results against Spark's own, endings, failures, and what is refused when composing."""
+"""`on_executors` in Spark: results compared with Spark's own, endings, failures, and refusals when composing."""
 
 import os
 import re
@@ -20,7 +20,7 @@ ROWS = 20_000
 
 @pytest.fixture
 def frame(session):
-    """Rows with keys, days and a text, some null, in three partitions."""
+    """Rows with keys, days and a text, with some nulls, in three partitions."""
     return session.range(0, ROWS, 1, 3).selectExpr(
         "id",
         "cast(id * 7 % 10 AS int) AS day",
@@ -36,8 +36,8 @@ def found(df):
 
 class TestResults:
     @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "batches"])
-    def test_rows_that_pass_are_unchanged(self, frame, as_):
-        """In whichever form they come and go, nulls and timestamps included, in whatever zone the session is."""
+    def test_unchanged_rows(self, frame, as_):
+        """In every form of rows, with nulls and timestamps, in any time zone of the session."""
         session = frame.sparkSession
         before = session.conf.get("spark.sql.session.timeZone")
         session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
@@ -54,8 +54,8 @@ class TestResults:
         ["id long, half double", pa.schema([("id", pa.int64()), ("half", pa.float64())])],
         ids=["DDL", "Arrow"],
     )
-    def test_transformers_make_other_rows(self, frame, schema):
-        """As Spark would have made them; the result is a frame like any other."""
+    def test_transformed_rows(self, frame, schema):
+        """The result equals Spark's own, and is a normal DataFrame."""
         halves = spark.on_executors(
             ps.filter(lambda row: row.x is not None),
             ps.flat_map(lambda row: [(row.id, row.x / 2), (-row.id, row.x)]),
@@ -66,8 +66,8 @@ class TestResults:
         assert found(frame.transform(halves)) == found(own)
         assert frame.transform(halves).filter("id < 0").groupBy().sum("half").first()[0] is not None
 
-    def test_a_key_has_a_stream_of_its_own_at_its_times(self, frame):
-        """All rows of a key in one run, in order of time: per key and time, and in order within a key."""
+    def test_each_key_has_its_own_stream(self, frame):
+        """All rows of a key are in one run, in order of time."""
         daily = spark.on_executors(
             ps.reduce_by_time(ps.agg.several(n=ps.agg.count(), sum=ps.agg.sum(lambda row: row.id))),
             schema="sum long, k string, n long, day int",
@@ -78,7 +78,7 @@ class TestResults:
         assert found(frame.transform(daily)) == found(own.selectExpr("`sum(id)`", "k", "`count(1)`", "day"))
 
     def test_two_keys_and_an_expression(self, frame):
-        """Keys may be several, and computed; columns that are not in the schema are not there."""
+        """There may be several keys, and computed ones; columns that are not in the schema are omitted."""
         from pyspark.sql import functions as sql
 
         counts = spark.on_executors(
@@ -89,20 +89,20 @@ class TestResults:
         own = frame.groupBy("day", sql.expr("id % 2 = 1").alias("odd")).count().select("odd", "count", "day")
         assert found(frame.transform(counts)) == found(own)
 
-    def test_times_are_those_of_a_partition(self, frame):
-        """Without a key, what waits for a time waits for the partition's rows at it, which Spark has sorted."""
+    def test_without_a_key_times_belong_to_a_partition(self, frame):
+        """Spark sorts each partition by time."""
         counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="t timestamp, n long", time="t")
         own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")
         assert found(frame.transform(counts)) == found(own)
 
-    def test_it_goes_on_to_the_driver(self, frame):
-        """From the executors into a stream of the driver's."""
+    def test_results_continue_in_a_stream_of_the_driver(self, frame):
+        """A pipeline on the driver reads the results of the executors."""
         counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="day int, n long", by="day")
         pairs = ps.run(ps.pipe(spark.from_dataframe(frame.transform(counts), time="day"), ps.collect(timed=True)))
         assert [(day, tuple(row)) for day, row in pairs] == [(day, (day, ROWS // 10)) for day in range(10)]
 
-    def test_waiting_goes_on_beside(self, session):
-        """map_async on an executor waits for many at a time."""
+    def test_map_async_waits_concurrently(self, session):
+        """On an executor, too, many calls are in flight."""
 
         waiting = []
 
@@ -118,8 +118,8 @@ class TestResults:
         assert sorted(number for number, _ in rows) == list(range(400))
         assert max(at_once for _, at_once in rows) > 10
 
-    def test_a_stream_of_sparks_own_goes_through(self, session, tmp_path):
-        """A micro-batch's partition is a run as well."""
+    def test_a_streaming_dataframe(self, session, tmp_path):
+        """Each partition of a micro-batch is one run."""
         session.range(0, 100, 1, 2).write.parquet(str(tmp_path / "in"))
         source = session.readStream.schema("id long").parquet(str(tmp_path / "in"))
         doubled = source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long"))
@@ -130,7 +130,7 @@ class TestResults:
         with pytest.raises(ps.CompositionError, match="give both by= and time="):
             source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long", time="id"))
 
-    def test_empty_partitions_are_no_trouble(self, session):
+    def test_empty_partitions(self, session):
         """Some, or all."""
         counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="n long")
         assert found(session.range(0, 2, 1, 5).transform(counts)) == [(1,), (1,)]
@@ -138,7 +138,7 @@ class TestResults:
 
 
 class TestEndings:
-    def test_a_limit_stops_it(self, session, tmp_path, until_idle):
+    def test_a_limit_aborts_the_stream(self, session, tmp_path, until_idle):
         """Spark takes five rows and drops the rest: the stream is aborted, and `finally` runs."""
         folder = str(tmp_path)
 
@@ -162,13 +162,13 @@ class TestEndings:
         (file,) = tmp_path.iterdir()
         assert int(file.read_text()) < 200_000
 
-    def test_a_stream_that_has_enough_is_its_partitions(self, session):
-        """`take` on an executor takes from every partition; Spark leaves the rest of it behind."""
+    def test_take_applies_to_each_partition(self, session):
+        """On an executor, `take` counts within a partition; Spark skips the rest of it."""
         took = session.range(0, 100_000, 1, 2).transform(spark.on_executors(ps.take(2), schema="id long"))
         assert found(took) == [(0,), (1,), (50_000,), (50_001,)]
 
     def test_nothing_is_left_in_the_worker(self, session):
-        """No thread outlives its partition: the second in a worker finds none of the first's."""
+        """No thread outlives its partition: the next partition in the same worker finds none."""
 
         def threads(row):
             names = [thread.name for thread in threading.enumerate()]
@@ -181,7 +181,7 @@ class TestEndings:
 
 
 class Unlucky(Exception):
-    """What these tests raise."""
+    """The exception of these tests."""
 
 
 class TestFailures:
@@ -193,8 +193,8 @@ class TestFailures:
 
         return session.range(0, 100, 1, 2).transform(spark.on_executors(ps.map(check), schema="id long"))
 
-    def test_sparks_own_action_tells_it_all(self, session):
-        """The type, the message, the module, the line that composed it and the partition."""
+    def test_the_error_of_a_spark_action_is_complete(self, session):
+        """It has the type, the message, the module, the line that composed it, and the partition."""
         from pyspark.errors import PythonException
 
         with pytest.raises(PythonException) as caught:
@@ -205,8 +205,8 @@ class TestFailures:
         assert "on an executor, partition 1" in told
         assert "pullstream/engine" not in told
 
-    def test_a_stream_of_the_driver_tells_it_shortly(self, session):
-        """Without Spark's frames and ours; the type by name."""
+    def test_the_error_of_a_stream_is_short(self, session):
+        """It omits Spark's frames and ours, and has the type's name."""
         with pytest.raises(spark.SparkJobError, match="row 77 is bad") as caught:
             ps.run(ps.pipe(spark.from_dataframe(self.failing(session), time="id"), ps.collect()))
         told = str(caught.value)
@@ -216,7 +216,7 @@ class TestFailures:
         assert "raised in map(" in told
 
     def test_a_value_that_does_not_fit_is_named(self, session):
-        """With its column, and the module and the line that gave its schema."""
+        """With its column, the module, and the line that has its schema."""
         from pyspark.errors import PythonException
 
         frame = session.range(0, 100, 1, 2).transform(
@@ -227,7 +227,7 @@ class TestFailures:
             frame.collect()
 
     def test_a_killed_worker_fails_the_job(self, session):
-        """As Spark tells it, and the session works on."""
+        """The error is Spark's, and the session can still be used."""
         frame = session.range(0, 100, 1, 2).transform(
             spark.on_executors(ps.map(lambda row: os._exit(3) if row.id == 77 else row), schema="id long")
         )
@@ -236,7 +236,7 @@ class TestFailures:
         assert session.range(5).count() == 5
 
     def test_a_run_inside_a_run_is_refused(self, session):
-        """A function on an executor that calls `run` hears why not."""
+        """A function on an executor that calls `run` gets an explanation."""
         frame = session.range(3).transform(
             spark.on_executors(ps.map(lambda row: ps.run(ps.pipe(ps.values([row.id]), ps.first()))), schema="id long")
         )
@@ -268,8 +268,8 @@ class TestRefusals:
             (lambda: spark.on_executors(ps.map(len), schema="a long")([1]), r"needs a Spark DataFrame, and got \[1\]"),
         ],
     )
-    def test_what_cannot_be_is_refused_when_composing(self, make, message):
-        """With the line, and what was wrong."""
+    def test_invalid_arguments_are_refused_when_composing(self, make, message):
+        """With the line, and the reason."""
         with pytest.raises(ps.CompositionError, match=rf"test_on_executors\.py:\d+.*{message}"):
             make()
 
@@ -284,14 +284,14 @@ class TestRefusals:
             ({"by": [3]}, "needs by= to be the name of a column or a column expression, and got 3"),
         ],
     )
-    def test_what_does_not_fit_the_frame_is_refused(self, frame, options, message):
-        """When it is given the frame, before anything runs."""
+    def test_arguments_that_do_not_fit_the_frame_are_refused(self, frame, options, message):
+        """When it is applied to the frame, before anything runs."""
         made = spark.on_executors(ps.map(len), **{"schema": "a long", **options})
         with pytest.raises(ps.CompositionError, match=message):
             made(frame)
 
-    def test_what_cannot_travel_is_named(self, frame):
-        """A lock, a frame, a handle: the module and the reason."""
+    def test_what_cannot_be_pickled_is_named(self, frame):
+        """A lock, a frame, a handle: the error has the module and the reason."""
         lock = threading.Lock()
         with pytest.raises(ps.CompositionError, match=r"map\(.*cannot be sent to the executors: .*lock"):
             spark.on_executors(ps.map(lambda row: lock), schema="a long")
@@ -299,17 +299,17 @@ class TestRefusals:
         with pytest.raises(ps.CompositionError, match="cannot be sent to the executors"):
             spark.on_executors(ps.flat_map(lambda row: [other]), schema="a long")
 
-    def test_it_shows_what_it_does(self):
-        """In a notebook, and in messages."""
+    def test_its_repr(self):
+        """For notebooks and messages."""
         made = spark.on_executors(ps.map(str.upper), ps.take(3), schema="a string")
         assert repr(made) == "on_executors(map(str.upper), take(3))"
 
 
 @pytest.mark.slow
 class TestFiveMillion:
-    """Exact contents, where there are many."""
+    """Exact results with many rows."""
 
-    def test_rows_and_keys_are_sparks_own(self, session):
+    def test_results_equal_sparks_own(self, session):
         """Every row once through a map; every key and day once, with its sum; and merged on the driver."""
         rows = 5_000_000
         frame = session.range(0, rows, 1, 16).selectExpr(

@@ -1,4 +1,4 @@
-"""A partition's run, without Spark: back-pressure, the ways to end, keys and times, and the threads that are left."""
+"""The run of a partition, without Spark: back-pressure, endings, keys and times, and no thread left."""
 
 import itertools
 import threading
@@ -25,12 +25,12 @@ N = pa.schema([("n", pa.int64())])
 
 
 class Oops(Exception):
-    """What these tests raise."""
+    """The exception of these tests."""
 
 
 class TestBackPressure:
-    def test_the_first_results_come_before_the_last_rows_are_read(self, partition):
-        """Nothing is collected: a few batches are read, however long the partition, until Spark takes more."""
+    def test_first_results_arrive_before_the_last_rows_are_read(self, partition):
+        """Nothing is collected: however long the partition is, only a few batches are read until Spark takes more."""
         read = []
 
         def batches():
@@ -49,7 +49,7 @@ class TestBackPressure:
         assert len(read) == 200
 
     def test_nothing_is_read_before_spark_asks(self, partition):
-        """A generator that is not advanced starts nothing."""
+        """A generator that was not advanced has started nothing."""
 
         def batches():
             raise Oops
@@ -58,8 +58,8 @@ class TestBackPressure:
         results = partition(batches(), ps.map(len), schema=N).results()
         results.close()
 
-    def test_results_leave_while_the_input_blocks(self, partition):
-        """What is ready does not wait for a slow input."""
+    def test_results_are_delivered_while_the_input_blocks(self, partition):
+        """Finished results do not wait for a slow input."""
         go_on = threading.Event()
 
         def batches():
@@ -73,8 +73,8 @@ class TestBackPressure:
         assert next(results).to_pylist() == [{"n": 2}]
         assert next(results, None) is None
 
-    def test_small_answers_go_together(self, partition, numbers):
-        """A thousand answers of a row each are not a thousand Arrow batches."""
+    def test_small_results_are_joined(self, partition, numbers):
+        """A thousand results with one row each do not become a thousand Arrow batches."""
 
         @ps.transformer
         async def singly(upstream, ctx):
@@ -89,21 +89,21 @@ class TestBackPressure:
 
 class TestEndings:
     @pytest.mark.parametrize("size", [1, 3, 100])
-    def test_every_row_goes_through_once_in_order(self, ran, numbers, size):
+    def test_every_row_is_processed_once_in_order(self, ran, numbers, size):
         """However the rows are divided into batches."""
         rows, failure = ran(numbers(100, size), ps.map(lambda row: row.n * 2), schema=N)
         assert failure is None
         assert [row["n"] for row in rows] == list(range(0, 200, 2))
 
     def test_an_empty_partition_gives_nothing(self, ran):
-        """No batch, or batches without rows."""
+        """Without batches, or with batches without rows."""
         empty = pa.record_batch({"c0": pa.array([], pa.int64())})
         for batches in ([], [empty, empty]):
             assert ran(batches, ps.map(len), schema=N) == ([], None)
             assert ran(batches, ps.reduce_by_time(ps.agg.count()), schema=N) == ([], None)
 
-    def test_a_generator_that_spark_drops_aborts_the_stream(self, partition, numbers):
-        """`finally` has run and calls under way are cancelled when `close` returns."""
+    def test_closing_the_generator_aborts_the_stream(self, partition, numbers):
+        """When `close` returns, `finally` has run and pending calls were cancelled."""
         ended = []
 
         @ps.transformer
@@ -133,8 +133,8 @@ class TestEndings:
         results.close()
         assert "call" in ended
 
-    def test_a_transformer_that_has_enough_reads_no_more(self, ran):
-        """`take` leaves the rest of the partition unread."""
+    def test_a_transformer_that_has_enough_stops_the_input(self, ran):
+        """With `take`, the rest of the partition is not read."""
         rows, failure = ran(
             (pa.record_batch({"c0": [n]}) for n in itertools.count()),
             ps.map(lambda row: row.n),
@@ -143,8 +143,8 @@ class TestEndings:
         )
         assert (rows, failure) == ([{"n": 0}, {"n": 1}, {"n": 2}], None)
 
-    def test_a_failure_of_the_users_has_the_users_frames_only(self, ran, numbers):
-        """Its own type and object, the module and its line, the partition; values before it are results."""
+    def test_a_users_failure_has_only_the_users_frames(self, ran, numbers):
+        """It is the same object, with the module, its line and the partition; earlier values are results."""
 
         def bad(row):
             if row.n == 57:
@@ -162,14 +162,14 @@ class TestEndings:
         assert failure.__notes__[1] == "on an executor, partition ?"
 
     def test_a_failure_names_the_key(self, ran, numbers):
-        """Whose rows were on their way."""
+        """The key whose rows were being processed."""
         batch = pa.record_batch({"c0": [1, 2], "m0": ["a", "b"]})
         _, failure = ran([batch], ps.map(lambda row: 1 // (2 - row.n)), schema=N, keys=["k"])
         assert isinstance(failure, ZeroDivisionError)
         assert failure.__notes__[1] == "on an executor, partition ?, k='b'"
 
-    def test_the_inputs_failure_is_the_streams(self, ran, numbers):
-        """What Spark's iterator raises arrives as it is."""
+    def test_a_failure_of_the_input_is_raised(self, ran, numbers):
+        """An exception of Spark's iterator is raised unchanged."""
 
         def batches():
             yield from numbers(20)
@@ -179,15 +179,15 @@ class TestEndings:
         assert len(rows) == 20
         assert type(failure) is Oops
 
-    def test_a_value_that_is_no_row_is_a_failure(self, ran, numbers):
-        """It is named with its column, and the stream is ended."""
+    def test_a_result_that_is_no_row_is_a_failure(self, ran, numbers):
+        """The error names the column, and the stream is aborted."""
         _, failure = ran(numbers(5), ps.map(lambda row: "x" if row.n == 3 else row.n), schema=N)
         assert str(failure).startswith("the column 'n' is int64, and cannot hold 'x' (str)")
         assert failure.__notes__[0].startswith("raised in on_executors, composed at ")
         assert failure.__notes__[1] == "on an executor, partition ?"
 
-    def test_waiting_goes_on_beside(self, ran, numbers):
-        """Calls wait together, on trio's clock."""
+    def test_calls_wait_concurrently(self, ran, numbers):
+        """On trio's clock."""
 
         now = most = 0
 
@@ -204,7 +204,7 @@ class TestEndings:
         assert most > 10
 
     def test_a_run_inside_a_run_is_refused(self, ran, numbers):
-        """A function that starts a trio program of its own says so, in words."""
+        """A function that starts its own trio program gets an explanation."""
 
         def nested(row):
             return ps.run(ps.pipe(ps.values([row.n]), ps.first()))
@@ -231,8 +231,8 @@ keyed = st.lists(
 class TestKeysAndTimes:
     @settings(max_examples=30, deadline=None)
     @given(rows=keyed, size=st.integers(1, 12), as_=st.sampled_from(["rows", "batches"]))
-    def test_every_key_has_a_stream_of_its_own_at_its_times(self, rows, size, as_):
-        """A per-time result for each key and time, nulls included, wherever the batches are cut."""
+    def test_every_key_has_its_own_stream_and_times(self, rows, size, as_):
+        """There is a per-time result for each key and time, including nulls, wherever the batches are cut."""
         rows = sorted(rows, key=lambda row: (row[0] is not None, row[0] or "", row[1]))
         split = Splitting(as_, ["n"], 1, timed=True, time="t")
         expected = {}
@@ -265,8 +265,8 @@ class TestKeysAndTimes:
             ps.pipe(ps.map(lambda row: row.n), ps.batch(4), ps.map(sum)),
         ],
     )
-    def test_keys_cost_no_stream_where_stages_and_folds_do(self, ran, monkeypatch, row, time):
-        """What comes is the same; keys are no modules of the run, whose number is that of one key."""
+    def test_keys_of_stages_and_folds_need_no_stream(self, ran, monkeypatch, row, time):
+        """The results are the same; the run has the modules of only one key."""
         made = []
         installed = assembly.install
 
@@ -291,8 +291,8 @@ class TestKeysAndTimes:
         assert counts[1] + 30 < counts[2]
 
     @pytest.mark.parametrize("keys", [[], ["k"]])
-    def test_rows_of_many_times_go_through_at_once(self, ran, keys, monkeypatch):
-        """Each result has the time of its row, and few answers bring them."""
+    def test_rows_of_many_times_are_processed_together(self, ran, keys, monkeypatch):
+        """Each result has the time of its row, and few batches deliver them."""
         answers, put = [], Handover.put
 
         async def counting(self, portion):
@@ -311,8 +311,8 @@ class TestKeysAndTimes:
         assert [tuple(row.values()) for row in rows] == [(n, n) for n in range(1, 400, 2)]
         assert len(answers) < 40
 
-    def test_a_key_that_has_enough_leaves_the_others_alone(self, ran):
-        """What is left of its rows is left out, and the next key begins."""
+    def test_a_key_that_has_enough_does_not_affect_others(self, ran):
+        """The rest of its rows is skipped, and the next key begins."""
         rows = [(key, 0, n) for key in "abc" for n in range(100)]
         schema = pa.schema([("k", pa.string()), ("n", pa.int64())])
         rows, failure = ran(
@@ -321,8 +321,8 @@ class TestKeysAndTimes:
         assert failure is None
         assert [tuple(row.values()) for row in rows] == [(key, n) for key in "abc" for n in (0, 1)]
 
-    def test_one_key_is_kept_at_a_time(self, ran):
-        """A key's state is gone when the next begins: memory is bounded by one key's."""
+    def test_only_one_key_is_kept(self, ran):
+        """A key's state is released when the next one begins, so memory is bounded by one key."""
         alive = []
 
         class State:
@@ -341,14 +341,14 @@ class TestKeysAndTimes:
         assert len(found) == 50
 
     def test_a_null_time_is_refused(self, ran):
-        """It is said which column, and what to do."""
+        """The error has the column, and advice."""
         batch = pa.record_batch({"c0": [1, 2], "m0": pa.array([None, 3])})
         _, failure = ran([batch], ps.map(lambda row: row.n), schema=N, time="day")
         assert str(failure).startswith("no time in 1 of the next 2 rows: day is null")
 
 
 class FakeInput:
-    """An input that takes its time, on trio's clock."""
+    """A slow input, on trio's clock."""
 
     def __init__(self, stretches):
         self.stretches = iter(stretches)
@@ -359,8 +359,8 @@ class FakeInput:
 
 
 class TestConformance:
-    def test_the_source_of_a_partition_keeps_the_rules(self):
-        """In every ending, with an input that is slow, at every limit."""
+    def test_the_source_of_a_partition_conforms(self):
+        """In every ending, with a slow input, at every limit."""
         from adapters.spark.executing.input import Stretch
 
         def stretch(key, time, values):
@@ -388,8 +388,8 @@ class TestConformance:
             Subject("rows", plain), Subject("rows of many times", many), Subject("keys", keys), answers, cells=60
         ).check()
 
-    def test_the_real_input_keeps_them_too(self, numbers):
-        """With the checker watching, strictly."""
+    def test_the_real_input_conforms(self, numbers):
+        """With the strict checker."""
         reading = PartitionInput(numbers(100), Splitting("rows", ["n"], 0, timed=False, time=""))
         source = Source((Module("rows", Rows, (Cursor(reading),)),))
         rows = ps.run(ps.pipe(source, ps.map(lambda row: row.n), ps.collect()), check="strict")
@@ -400,8 +400,8 @@ class TestConformance:
 as_answers = ps.transformer(Answers)
 
 
-def test_a_portion_counts_its_rows():
-    """Arrow batches count for what they hold."""
+def test_an_answer_counts_its_rows():
+    """An Arrow batch counts as its number of rows."""
     batch = pa.record_batch({"n": [1, 2, 3]})
     assert Answer([batch, batch]).rows == 6
     assert Answer([1, 2]).rows == 2

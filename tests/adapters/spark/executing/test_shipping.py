@@ -1,4 +1,4 @@
-"""What travels to the executors, and what is said where it cannot arrive."""
+"""Shipping to executors, and the errors if something is missing there."""
 
 import os
 import subprocess
@@ -39,8 +39,8 @@ session.stop()
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_executors_of_their_own_run_the_packages_that_were_sent(tmp_path):
-    """Two executor processes, which find the toolkit in the file that was sent, and nowhere else first."""
+def test_executor_processes_run_the_packages_that_were_sent(tmp_path):
+    """Two executor processes import the toolkit from the sent file."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, check=False)
     told = [line for line in done.stdout.splitlines() if "zip" in line or "[(" in line]
     assert told == [
@@ -49,8 +49,8 @@ def test_executors_of_their_own_run_the_packages_that_were_sent(tmp_path):
     ], done.stderr
 
 
-def test_workers_beside_a_checkout_find_it(tmp_path):
-    """A Python that finds what is installed alone, which has one name, as README's commands leave it."""
+def test_workers_next_to_a_checkout_find_it(tmp_path):
+    """The Python there finds only the installed package, which has one name, as after the commands in README."""
     (tmp_path / "pullstream").mkdir()
     (tmp_path / "pullstream" / "__init__.py").write_text("raise ImportError('what is installed')")
     luggage = tmp_path / "luggage"
@@ -64,18 +64,18 @@ def test_workers_beside_a_checkout_find_it(tmp_path):
         f"import sys; sys.path.append({str(Path(pyspark.__file__).parents[1])!r}); {begin}",
     ]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    # It has come as far as the work itself, which is empty.
+    # It gets as far as unpickling the work, which is empty.
     assert "EOFError" in done.stderr, done.stderr
 
 
-def test_an_executor_without_the_toolkit_says_what_to_do(monkeypatch):
+def test_an_executor_without_the_toolkit_explains(monkeypatch):
     """Install it there, or send it."""
     monkeypatch.setitem(sys.modules, "adapters.spark.executing.partition", None)
     with pytest.raises(ModuleNotFoundError, match=r"on this executor .*install pullstream .*spark.send_packages"):
         next(shipped(b"")(iter(())))
 
 
-def test_an_executor_without_the_users_module_says_what_to_do(monkeypatch):
+def test_an_executor_without_the_users_module_explains(monkeypatch):
     """A module that only the driver has is pickled by name."""
     module = types.ModuleType("report_functions")
     exec(textwrap.dedent("def parse(row): return row"), vars(module))

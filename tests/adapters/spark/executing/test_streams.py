@@ -1,4 +1,4 @@
-"""The streams of keys in Spark: streaming queries against one run, killed and started again, and what is refused."""
+"""Keyed streams in Spark: queries compared with one run, kills and restarts, and refusals."""
 
 import json
 import os
@@ -25,12 +25,12 @@ ROOT = Path(__file__).parents[4]
 EPOCH = 1_000_000
 END = 100_000
 DELAY = 2
-"""Seconds that the watermark stays behind."""
+"""The delay of the watermark in seconds."""
 
 
 @pytest.fixture
 def stateful(session):
-    """The session, with Spark's state in RocksDB and in few partitions."""
+    """The session, with Spark's state in RocksDB and few partitions."""
     before = {name: session.conf.get(name, None) for name in ROCKSDB}
     for name, setting in ROCKSDB.items():
         session.conf.set(name, setting)
@@ -43,7 +43,7 @@ def stateful(session):
 
 
 class Arrivals:
-    """Files of rows (key, second, value), each a micro-batch."""
+    """Files of rows (key, second, value), one micro-batch each."""
 
     def __init__(self, folder, seed, files):
         self.folder = folder
@@ -53,29 +53,29 @@ class Arrivals:
         for number in range(files):
             seconds = range(max(1, 3 * number - 6), 3 * number + 8)
             self.files.append([(dice.choice("abcd"), dice.choice(seconds), dice.randrange(9)) for _ in range(12)])
-        # So that all there is of the others becomes complete.
+        # A last row, which completes all others.
         self.files.append([("end", END, 0)])
         for number, rows in enumerate(self.files):
             lines = [json.dumps({"key": key, "at": stamp(at), "value": value}) for key, at, value in rows]
             path = folder / f"{number:04}.json"
             path.write_text("\n".join(lines))
-            # Spark takes the oldest first.
+            # Spark reads the oldest file first.
             os.utime(path, (EPOCH + number, EPOCH + number))
 
     def hide(self, first):
-        """Keep files from coming, from one on."""
+        """Hide files, from one number on."""
         hidden = [(path, path.with_name(f".{path.name}")) for path in sorted(self.folder.glob("*.json"))[first:]]
         for path, elsewhere in hidden:
             path.rename(elsewhere)
         return hidden
 
     def show(self, hidden):
-        """Let them come."""
+        """Show the hidden files again."""
         for path, elsewhere in hidden:
             elsewhere.rename(path)
 
     def in_time(self, batches):
-        """Those that Spark does not drop, by key: it uses the watermark of the micro-batch before."""
+        """The rows that Spark does not drop, by key; Spark uses the watermark of the previous micro-batch."""
         known, dropped = defaultdict(list), 0
         latest = [max((at for file in batch for _, at, _ in self.files[file]), default=-EPOCH) for batch in batches]
         for number, batch in enumerate(batches):
@@ -99,10 +99,10 @@ def stamp(second):
 
 
 def batches_of(checkpoint):
-    """The files, by number, of each micro-batch, by Spark's own log.
+    """The numbers of the files in each micro-batch, from Spark's own log.
 
-    They are one each, but for one that is killed after its source has noted a file, and before Spark has planned it:
-    then the next has two. Before a query of all that is available ends, there is one without files.
+    Each has one file, with two exceptions. If the query is killed after its source has logged a file but before Spark
+    has planned it, the next micro-batch has two. A query of all available files ends with a micro-batch without files.
     """
     plans = checkpoint / "offsets"
     ends = [
@@ -113,7 +113,7 @@ def batches_of(checkpoint):
 
 
 def in_one_run(arrivals, checkpoint):
-    """What one run for each key gives, but for what is not complete in Spark at the end."""
+    """The results of one run per key, without those that are not complete in Spark at the end."""
     found = []
     for key, came in arrivals.in_time(batches_of(checkpoint)).items():
         rows = [Row(value, (EPOCH + at) * SECOND) for at, value in sorted(came, key=lambda row: row[0])]
@@ -133,8 +133,8 @@ def started(frame, checkpoint, out):
     return writing.trigger(availableNow=True).start(str(out))
 
 
-def test_streams_of_keys_give_what_one_run_gives(stateful, tmp_path):
-    """Windows, folds, running ones, and a user's own; several keys to a micro-batch, late rows, and a restart."""
+def test_keyed_streams_equal_one_run(stateful, tmp_path):
+    """Windows, folds, running folds, a user's transformer; several keys per micro-batch, late rows, and a restart."""
     arrivals = Arrivals(tmp_path / "in", 1, 5)
     hidden = arrivals.hide(5)
     started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
@@ -147,8 +147,8 @@ def test_streams_of_keys_give_what_one_run_gives(stateful, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_state_is_spread_over_other_partitions(stateful, tmp_path):
-    """Which key is where matters to nobody."""
+def test_state_moves_to_other_partitions(stateful, tmp_path):
+    """The results do not depend on the partition of a key."""
     manager = getattr(type(stateful), "_streamingCheckpointManager", None)
     if manager is None:
         pytest.skip("from PySpark 4.2 on")
@@ -158,12 +158,12 @@ def test_the_state_is_spread_over_other_partitions(stateful, tmp_path):
     stateful._streamingCheckpointManager.repartition(str(tmp_path / "state"), 5)
     arrivals.show(hidden)
     started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
-    # By their names: the files' own log has no entry for the micro-batch in which nothing but the state was written.
+    # By file name: the files' own log has no entry for a micro-batch that wrote only state.
     assert written(stateful, tmp_path / "out" / "*.json") == in_one_run(arrivals, tmp_path / "state")
 
 
 def killed(arrivals, root, commits):
-    """Run the program, and kill it and its Java somewhere after so many commits."""
+    """Run the program, and kill it and its Java at some point after a number of commits."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.adapters.spark.executing.program",
          str(arrivals.folder), str(root / "state"), str(root / "out")],
@@ -174,7 +174,7 @@ def killed(arrivals, root, commits):
         deadline = time.monotonic() + 300
         while len(committed(root)) < commits:
             if process.poll() is not None:
-                # It has come to its end, on a machine that is faster than expected.
+                # The program has ended, because this machine is faster than expected.
                 assert process.returncode == 0, process.communicate()[0].decode()
                 return
             assert time.monotonic() < deadline, "nothing was committed"
@@ -199,14 +199,14 @@ def check_killed(session, root, kills):
 
 
 @pytest.mark.slow
-def test_killed_and_started_again(stateful, tmp_path):
-    """What was kept of every key is where Spark's checkpoint is."""
+def test_killed_and_restarted(stateful, tmp_path):
+    """The state of every key is in Spark's checkpoint."""
     check_killed(stateful, tmp_path, 1)
 
 
 @pytest.mark.slow
 def test_killed_twenty_times(stateful, tmp_path):
-    """However often."""
+    """The results are still the same."""
     check_killed(stateful, tmp_path, 20)
 
 
@@ -214,8 +214,8 @@ def fails(row):
     return 1 // (row.value - 5)
 
 
-def test_a_failure_says_where_it_was(stateful, tmp_path):
-    """By its own name, with the key."""
+def test_a_failure_has_its_place(stateful, tmp_path):
+    """The error has its type, and the key."""
     folder = tmp_path / "in"
     folder.mkdir()
     lines = [json.dumps({"key": "k", "at": stamp(at), "value": at}) for at in (1, 5, 90)]
@@ -236,21 +236,21 @@ class TestRefusals:
         )
 
     @pytest.mark.parametrize("option", [{"by": ()}, {"time": None}])
-    def test_a_key_and_a_time(self, stateful, tmp_path, option):
-        """One without the other is nothing that Spark could keep a state by."""
+    def test_a_key_without_a_time_or_a_time_without_a_key(self, stateful, tmp_path, option):
+        """Spark can keep state only with both."""
         with pytest.raises(ps.CompositionError, match="give both by= and time="):
             self.frame(stateful, tmp_path).transform(self.asked(**option))
 
     @pytest.mark.parametrize("column", ["at", "since"])
-    def test_a_time_that_is_not_that_of_the_watermark(self, stateful, tmp_path, column):
-        """How far it has come nobody would know."""
+    def test_a_time_other_than_the_watermarks(self, stateful, tmp_path, column):
+        """Its progress would be unknown."""
         frame = landing(stateful, tmp_path).selectExpr("*", "at AS since")
         frame = frame if column == "at" else frame.withWatermark("at", "2 seconds")
         with pytest.raises(ps.CompositionError, match=r"uses the watermark .*withWatermark"):
             frame.transform(self.asked(time=column))
 
-    def test_a_state_store_without_room(self, session, tmp_path):
-        """Said with the setting."""
+    def test_an_unsuitable_state_store(self, session, tmp_path):
+        """The error has the setting to change."""
         with pytest.raises(ps.CompositionError, match=r"session.conf.set\('spark.sql.streaming.stateStore.provider"):
             self.frame(session, tmp_path).transform(self.asked())
 
@@ -264,7 +264,7 @@ class TestRefusals:
             (lambda: ps.map(fails, on_error=ps.collect()), "one way out"),
         ],
     )
-    def test_what_cannot_be_kept(self, stateful, tmp_path, transformer, reason):
-        """By name, when composing."""
+    def test_a_state_that_cannot_be_kept(self, stateful, tmp_path, transformer, reason):
+        """It is refused when composing, with the reason."""
         with pytest.raises(ps.CompositionError, match=reason):
             self.frame(stateful, tmp_path).transform(self.asked(transformer()))

@@ -1,4 +1,4 @@
-"""The change feed of a table, read as a DataFrame, and the table that it tells of."""
+"""The change feed of a table, read as a DataFrame, gives the table."""
 
 import pytest
 
@@ -19,8 +19,8 @@ FEED = [
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts"])
-def test_a_feed_that_spark_gives_is_the_table_at_each_of_its_versions(session, as_):
-    """Rows of a DataFrame, whatever order they stand in."""
+def test_a_change_feed_gives_each_version_of_the_table(session, as_):
+    """With rows of a DataFrame in any order."""
     columns = "id int, item string, price int, _change_type string, _commit_version long"
     feed = session.createDataFrame(FEED[::-1], columns).selectExpr("*", "timestamp'2026-03-02' AS _commit_timestamp")
     source = spark.from_dataframe(feed, time="_commit_version", as_=as_)

@@ -1,4 +1,4 @@
-"""`from_dataframe` with Spark: contents, types, times, and what is refused when composing."""
+"""`from_dataframe` with Spark: contents, types, times, and refusals when composing."""
 
 import datetime as dt
 import pickle
@@ -19,7 +19,7 @@ def read(df, limit=4096, **options):
 
 @ps.sink
 async def answers(upstream, ctx):
-    """The number of answers, of whatever times."""
+    """The number of batches, at any times."""
     count = 0
     async for _ in ctx.batches(upstream, many=True):
         count += 1
@@ -33,15 +33,15 @@ def frame(session):
 
 
 class TestContents:
-    def test_the_rows_are_sparks_own(self, frame):
-        """Nothing is lost, doubled or changed, and the DataFrame's order is kept."""
+    def test_the_rows_equal_sparks_own(self, frame):
+        """No row is lost, duplicated or changed, and the DataFrame's order is kept."""
         rows = read(frame)
         own = [tuple(row) for row in frame.collect()]
         assert rows == own
         assert rows[0]._fields == ("id", "five", "text")
 
-    def test_the_forms_tell_the_same(self, frame):
-        """Tuples, dicts and batches hold what rows hold."""
+    def test_all_forms_have_the_same_values(self, frame):
+        """Tuples, dicts and batches have the same values as rows."""
         few = frame.where("id < 500").coalesce(1)
         rows = read(few)
         assert read(few, as_="tuples") == rows
@@ -51,29 +51,29 @@ class TestContents:
 
     @pytest.mark.parametrize("limit", [1, 2, 7])
     def test_the_limit_changes_nothing(self, frame, limit):
-        """Batching is invisible."""
+        """The result does not depend on batching."""
         few = frame.where("id < 300")
         assert sorted(read(few, limit)) == sorted(read(few))
 
-    def test_empty_frames_and_no_partitions_are_the_end(self, session, frame):
-        """A frame without rows, whether it has partitions or not, ends at once."""
+    def test_empty_frames_end_at_once(self, session, frame):
+        """Without rows, with or without partitions."""
         assert read(session.range(0)) == []
         assert read(frame.where("id < 0")) == []
         assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int")) == []
 
     def test_rows_without_columns_are_counted(self, session):
-        """A frame of no columns has rows still."""
+        """A frame without columns still has rows."""
         assert read(session.range(5).select()) == [()] * 5
 
     def test_a_frame_is_read_any_number_of_times(self, frame):
-        """Every run is a query of its own."""
+        """Every run is a separate query."""
         source = spark.from_dataframe(frame.where("id < 10"))
         counts = [ps.run(ps.pipe(source, ps.reduce(lambda n, _: n + 1, 0))) for _ in range(2)]
         assert counts == [10, 10]
 
     @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-    def test_every_type_arrives_as_the_plain_python_value(self, session, zone):
-        """Nulls, nested values, decimals, bytes; timestamps are microseconds whatever the session's zone."""
+    def test_every_type_becomes_a_plain_python_value(self, session, zone):
+        """Nulls, nested values, decimals, bytes; timestamps are microseconds in any time zone of the session."""
         before = session.conf.get("spark.sql.session.timeZone")
         session.conf.set("spark.sql.session.timeZone", zone)
         try:
@@ -108,13 +108,13 @@ class TestContents:
         ]
 
     def test_names_with_dots_and_python_words_are_kept(self, session):
-        """A dict and a batch have the frame's own names."""
+        """A dict and a batch have the frame's original names."""
         df = session.range(1).selectExpr("id AS `a.b`", "id AS class")
         assert read(df, as_="dicts") == [{"a.b": 0, "class": 0}]
         assert read(df, as_="batches")[0].schema.names == ["a.b", "class"]
 
-    def test_what_executors_run_needs_nothing_of_ours(self):
-        """The functions travel by value: unpickling and calling them imports none of these packages."""
+    def test_functions_on_executors_do_not_import_these_packages(self):
+        """The functions are pickled by value: unpickling and calling them imports none of these packages."""
         import subprocess
         import sys
 
@@ -140,14 +140,14 @@ class TestContents:
 
 
 class TestTimes:
-    def test_without_a_time_everything_is_at_0(self, frame):
-        """As in every source that says nothing about time."""
+    def test_without_a_time_all_rows_are_at_0(self, frame):
+        """As in every source without times."""
         found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
         assert {time for time, _ in found} == {0}
 
     @pytest.mark.parametrize("as_", ["rows", "batches"])
-    def test_lateness_gives_unsorted_rows_their_times(self, session, as_):
-        """Every row is at its own time, though nothing is sorted, and times complete on the way."""
+    def test_with_lateness_unsorted_rows_have_their_times(self, session, as_):
+        """Every row is at its own time although nothing is sorted, and times complete during the stream."""
         df = session.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
         source = spark.from_dataframe(df, time="five", lateness=50, as_=as_)
         found = ps.run(ps.pipe(source, ps.collect(timed=True)))
@@ -158,8 +158,8 @@ class TestTimes:
             assert all(row.five == time for time, row in found)
         assert len(found) == 4000
 
-    def test_what_is_too_late_is_counted_or_goes_aside(self, session):
-        """`late` is stamp's: an error that says what to do, dropped, or into a sink, row by row."""
+    def test_late_rows_are_an_error_or_dropped_or_go_to_a_sink(self, session):
+        """`late` is as in `stamp`: an error with advice, "drop", or a sink, row by row."""
         df = session.range(0, 20_000, 1, 1).selectExpr(
             "id", "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
         )
@@ -174,8 +174,8 @@ class TestTimes:
         assert [row.id for row in late] == list(range(10_000, 20_000))
 
     @pytest.mark.parametrize("limit", [1, 7, 1024])
-    def test_only_late_rows_are_left_out_whatever_the_limit(self, session, limit):
-        """An Arrow batch that has late rows and others is parted; the figures count the late rows."""
+    def test_only_late_rows_are_dropped_with_any_limit(self, session, limit):
+        """An Arrow batch with late and other rows is split; the metrics count the late rows."""
         days = "CASE WHEN id < 10 THEN 20 WHEN id % 3 = 0 THEN 5 ELSE 20 + id % 7 END"
         df = session.range(0, 60, 1, 6).selectExpr("id", f"cast({days} AS int) AS day")
         plain = df.collect()
@@ -189,8 +189,8 @@ class TestTimes:
         source = spark.from_dataframe(df, time="day", lateness=10, late="drop")
         assert ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True) == rows
 
-    def test_rows_out_of_order_come_as_if_they_had_been_stamped(self, session):
-        """What comes of them is the same; and they come as many at a time as are asked for."""
+    def test_unsorted_rows_arrive_as_after_stamp(self, session):
+        """The results are the same, and batches are as large as requested."""
         df = session.range(0, 20_000, 1, 2).selectExpr("id", "id + hash(id) % 500 AS at")
         counted = ps.pipe(ps.map_time(lambda at: at // 100), ps.count_by_key(lambda row: row.id % 5))
         stamped = ps.pipe(spark.from_dataframe(df), ps.stamp(lambda row: row.at, lateness=1000))
@@ -199,8 +199,8 @@ class TestTimes:
         assert sorted(found[0]) == sorted(found[1])
         assert ps.run(ps.pipe(source, answers()), limit=1000) <= 30
 
-    def test_a_time_completes_when_a_row_has_come_that_is_more_than_the_lateness_later(self, session):
-        """Not earlier, as another row at that time may come, and not at the end of the stream."""
+    def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(self, session):
+        """Not before, because another row at that time may arrive, and not only at the end of the stream."""
         df = session.range(0, 100, 1, 1).selectExpr("id")
         source = spark.from_dataframe(df, time="id", lateness=3)
 
@@ -218,8 +218,8 @@ class TestTimes:
         found = ps.run(ps.pipe(source, completions()), limit=1)
         assert found[:90] == [(time, time + 3) for time in range(90)]
 
-    def test_a_journal_leaves_out_rows_of_times_that_are_done(self, session, tmp_path):
-        """The rest comes at the next run, once."""
+    def test_a_journal_drops_rows_of_completed_times(self, session, tmp_path):
+        """The next run delivers the others, once."""
         df = session.range(0, 100, 1, 1).selectExpr("id", "id + id * 7 % 5 AS at")
         source = spark.from_dataframe(df, time="at", lateness=5)
         found = []
@@ -240,7 +240,7 @@ class TestTimes:
         assert len(found) < 2 * len(dict(found))
 
     def test_a_timedelta_is_lateness_of_timestamps(self, session):
-        """A TIMESTAMP's times are microseconds, and its lateness may be said in words."""
+        """A TIMESTAMP's times are microseconds, and its lateness may be a timedelta."""
         df = session.range(0, 100, 1, 1).selectExpr("timestamp_seconds(100 - id) AS at")
         options = {"time": "at", "lateness": dt.timedelta(seconds=100)}
         assert len(read(df, **options)) == 100
@@ -259,17 +259,17 @@ class TestRefusals:
         ],
         ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
     )
-    def test_options_that_do_not_go_together_are_refused_when_composing(self, frame, options, message):
-        """The mistake is told where it was made, with what to do."""
+    def test_contradicting_options_are_refused_when_composing(self, frame, options, message):
+        """The error has the place of the mistake, and advice."""
         with pytest.raises(ps.CompositionError, match=rf"from_dataframe\(\) at .*test_contents\.py:\d+ .*{message}"):
             spark.from_dataframe(frame, **options)
 
     def test_intervals_of_months_are_refused_by_name(self, session):
-        """What Arrow in Python cannot hold is told before anything runs."""
+        """Types that Arrow in Python does not support are reported before anything runs."""
         with pytest.raises(ps.CompositionError, match="cannot read span: .* cast to STRING or INT"):
             spark.from_dataframe(session.range(1).selectExpr("interval 3 months AS span"))
 
     def test_a_handle_is_not_pickled(self, frame):
-        """A DataFrame lives in its driver; the message names it."""
+        """A DataFrame belongs to its driver; the message names it."""
         with pytest.raises(TypeError, match=r"from_dataframe\(DataFrame\[id, five, text\]\) cannot be pickled"):
             pickle.dumps(spark.from_dataframe(frame))

@@ -1,4 +1,4 @@
-"""Digests of Arrow batches: of their rows, and not of their order, nor of how they are cut."""
+"""Digests of Arrow batches depend on their rows, but not on the order or the division into batches."""
 
 import datetime as dt
 import random
@@ -30,8 +30,8 @@ COLUMNS = {
 BATCH = pa.record_batch(COLUMNS)
 
 
-def test_the_order_and_the_cutting_do_not_matter():
-    """Of rows in any order, in batches of any size, it is the same; also where batches are slices."""
+def test_order_and_division_do_not_matter():
+    """The digest is the same for rows in any order, in batches of any size, and for slices."""
     places = list(range(ROWS))
     random.Random(1).shuffle(places)
     whole = digest([BATCH])
@@ -43,7 +43,7 @@ def test_the_order_and_the_cutting_do_not_matter():
 
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name != "nothing"])
 def test_every_column_counts(name):
-    """Two rows that exchange one value are other rows, and so is one that has it alone."""
+    """Rows that exchange one value are different rows, and so is a row in which only one value changes."""
     swapped = COLUMNS[name].take(pa.array([1, 0, *range(2, ROWS)]))
     changed = {**COLUMNS, name: swapped}
     assert digest([pa.record_batch(changed)]) != digest([BATCH])
@@ -51,5 +51,5 @@ def test_every_column_counts(name):
 
 
 def test_rows_without_columns_are_counted():
-    """There is nothing else to tell of them."""
+    """They have no other content."""
     assert digest([pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))])[0] == 3

@@ -1,4 +1,4 @@
-"""How reading a DataFrame ends with Spark: failures, aborts, slow consumers; and that nothing is left."""
+"""How reading a DataFrame ends with Spark: failures, aborts, slow consumers; nothing is left behind."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 
 def connections(gateway):
-    """This process's TCP sockets, by their inodes, without those to Java's gateway."""
+    """This process's TCP sockets, by inode, without those to Java's gateway."""
     own = set()
     for entry in Path("/proc/self/fd").iterdir():
         try:
@@ -40,7 +40,7 @@ def connections(gateway):
 
 
 def files_open():
-    """How many files of this process are open that are not sockets."""
+    """The number of this process's open files other than sockets."""
     found = []
     for entry in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
@@ -50,13 +50,13 @@ def files_open():
 
 @pytest.fixture(scope="module")
 def warm(session):
-    """With the first job in Python Spark makes connections that stay."""
+    """Run a first job in Python, because Spark then opens connections that stay."""
     session.range(2).mapInArrow(lambda batches: batches, "id long").collect()
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(session, warm, until_idle):
-    """After every test there is no job, and no socket or thread of its own."""
+    """After every test there is no job, and no new socket or thread."""
     gateway = session.sparkContext._gateway.gateway_parameters.port
     sockets = connections(gateway)
     threads = set(threading.enumerate())
@@ -65,7 +65,7 @@ def nothing_left(session, warm, until_idle):
     deadline = time.monotonic() + 300
     while connections(gateway) - sockets:
         assert time.monotonic() < deadline, "a socket is left"
-        # pyspark's own iterator over partitions, when it fails, is in a cycle with its error.
+        # When PySpark's own iterator over partitions fails, it forms a cycle with its error.
         gc.collect()
         time.sleep(0.02)
     own = {thread.name for thread in set(threading.enumerate()) - threads}
@@ -74,7 +74,7 @@ def nothing_left(session, warm, until_idle):
 
 
 def endless(session, seconds=0.0, partitions=2):
-    """A frame of ten million rows, whose batches each take some time."""
+    """A frame of ten million rows, with slow batches."""
 
     def function(batches):
         for batch in batches:
@@ -86,15 +86,15 @@ def endless(session, seconds=0.0, partitions=2):
 
 @pytest.fixture(params=["arrow", "workers"])
 def way(request, monkeypatch):
-    """By Spark's own Arrow, or, as where a PySpark does not give it, through Python workers."""
+    """Read Spark's own Arrow data, or through Python workers, as with a PySpark that does not provide it."""
     if request.param == "workers":
         monkeypatch.setattr(ordered, "offered", lambda session: False)
 
 
 @pytest.mark.usefixtures("way")
 class TestFailures:
-    def test_an_error_in_one_partition_is_told_with_its_text(self, session):
-        """The user's own words arrive, after what came before them."""
+    def test_an_error_in_one_partition_has_its_text(self, session):
+        """The user's own message arrives, after earlier rows."""
 
         def function(batches):
             from pyspark import TaskContext
@@ -113,8 +113,8 @@ class TestFailures:
 
     @pytest.mark.sampled
     @pytest.mark.parametrize("how", ["exit", "kill"])
-    def test_a_worker_that_dies_fails_the_stream(self, session, how):
-        """However a worker process goes, its end is told, and nothing hangs."""
+    def test_a_dead_worker_fails_the_stream(self, session, how):
+        """However a worker process ends, its end is reported, and nothing hangs."""
 
         def function(batches):
             import signal
@@ -131,7 +131,7 @@ class TestFailures:
             ps.run(ps.pipe(source, ps.drain()))
 
     def test_an_error_of_the_consumer_cancels_the_job(self, session, until_idle):
-        """What the consumer raises comes out as it is, and Spark stops."""
+        """The consumer's exception is raised unchanged, and Spark stops."""
 
         failure = ValueError("enough")
 
@@ -150,7 +150,7 @@ class TestAborts:
     @pytest.mark.usefixtures("way")
     @pytest.mark.parametrize("wait", [0.0, 1.0])
     def test_an_abort_before_the_first_batch_ends_the_job(self, session, wait, until_idle):
-        """Whether the job has begun or not, it is gone at once."""
+        """Whether the job has started or not, it ends at once."""
 
         async def main():
             async with ps.pipe(spark.from_dataframe(endless(session, seconds=600)), ps.drain()).open() as run:
@@ -161,7 +161,7 @@ class TestAborts:
         until_idle()
 
     def test_an_abort_in_the_middle_ends_the_job(self, session, until_idle):
-        """After some batches it is the same."""
+        """The same holds after some batches."""
 
         async def main():
             source = spark.from_dataframe(endless(session, seconds=0.01, partitions=500), as_="batches")
@@ -176,7 +176,7 @@ class TestAborts:
 
     @pytest.mark.parametrize("times", [3, pytest.param(100, marks=pytest.mark.slow)])
     def test_aborts_at_random_moments_leave_nothing(self, session, times, until_idle):
-        """Sorted or not, whether Spark plans, computes or sends: no file is open afterwards that was not before."""
+        """Sorted or not, while Spark plans, computes or sends: no additional file is open afterwards."""
         chance = random.Random(times)
         frames = [endless(session, seconds=0.002, partitions=200), session.range(0, 3_000_000, 1, 40)]
 
@@ -200,7 +200,7 @@ class TestAborts:
         assert files_open() <= before
 
     def test_taking_a_few_rows_ends_the_job(self, session, until_idle):
-        """A stream that has enough cancels what Spark is still doing."""
+        """A stream that has enough cancels Spark's remaining work."""
         source = spark.from_dataframe(endless(session, partitions=500))
         rows = ps.run(ps.pipe(source, ps.take(3), ps.collect()))
         assert len(rows) == 3
@@ -208,15 +208,15 @@ class TestAborts:
 
 
 class TestBackPressure:
-    def test_a_slow_consumer_keeps_no_slot_and_little_else(self, session, tmp_path):
-        """While nobody asks, some partitions are computed ahead, and then nothing more; other jobs have all slots."""
+    def test_a_slow_consumer_occupies_no_slot_and_little_memory(self, session, tmp_path):
+        """Without asks, some partitions are computed ahead and then no more; other jobs get all slots."""
         folder = str(tmp_path)
 
         def function(batches):
             from pyspark import TaskContext
 
             Path(f"{folder}/{TaskContext.get().partitionId()}").touch()
-            # Not so short that the next job takes several partitions to be worth its start.
+            # Slow enough that the next job does not combine several partitions.
             time.sleep(2 * SHORT)
             yield from batches
 
@@ -238,7 +238,7 @@ class TestBackPressure:
         assert counts[-1] <= 1 + slots
 
     def test_java_keeps_no_rows_that_were_read(self, session):
-        """Not even for the second after which py4j says that they are not wanted."""
+        """Not even for the second after which py4j releases objects."""
         runtime = session._jvm.java.lang.Runtime.getRuntime()
 
         def heap():
@@ -256,7 +256,7 @@ class TestBackPressure:
         assert megabytes >= 60
         assert heap() - before < megabytes / 2
 
-    def test_two_in_step_do_not_wait_for_each_others_slots(self, session):
+    def test_two_reads_in_lockstep_do_not_wait_for_each_others_slots(self, session):
         """Each has more partitions than there are slots."""
         slots = session.sparkContext.defaultParallelism
 

@@ -1,4 +1,4 @@
-"""`from_dataframe` with many rows: every one of them, as Spark has it."""
+"""`from_dataframe` with many rows: all of them equal Spark's own."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ROWS = 5_000_000
 
 
 def test_five_million_rows(session):
-    """Each comes once, whole, in order."""
+    """Each row arrives once, complete, and in order."""
     frame = session.range(0, ROWS, 1, 16).selectExpr("id", "id / 7 AS real", "cast(id AS string) AS text")
     seen = bytearray(ROWS)
     following = 0

@@ -1,4 +1,4 @@
-"""The driver's memory does not grow with the number of rows; measured in a program of its own."""
+"""The driver's memory does not grow with the number of rows; measured in a separate program."""
 
 import subprocess
 import sys
@@ -50,16 +50,16 @@ def peaks(small, large, how):
 @pytest.mark.parametrize(
     ("small", "large", "how", "most"),
     [
-        # Both are more than is ever ahead: some jobs of 30 MB, fewer on a slow machine, where jobs do not grow.
+        # Both numbers are larger than what is read ahead: some jobs of 30 MB, or less on a slow machine.
         (1_000_000, 4_000_000, "batches", 150),
         pytest.param(1_000_000, 8_000_000, "batches", 150, marks=pytest.mark.slow),
         pytest.param(1_000_000, 4_000_000, "rows", 150, marks=pytest.mark.slow),
-        # Of what it sorts Spark makes partitions of some 25 MB.
+        # Spark sorts into partitions of about 25 MB.
         pytest.param(500_000, 4_000_000, "ordered", 150, marks=pytest.mark.slow),
     ],
 )
-def test_many_times_the_rows_take_no_more_memory(small, large, how, most):
-    """Each row costs some 300 bytes in Python, 140 in Arrow: kept, they would differ by a gigabyte."""
+def test_many_times_the_rows_need_no_more_memory(small, large, how, most):
+    """A row needs about 300 bytes in Python and 140 in Arrow: if rows were kept, the difference would be a gigabyte."""
     first, second = peaks(small, large, how)
     print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
     assert second - first < most
@@ -84,6 +84,6 @@ session.stop()
 @pytest.mark.spark
 @pytest.mark.slow
 def test_partitions_of_300_mb_are_read_with_2_gb():
-    """One after the other: two at once do not fit."""
+    """One after the other, because two do not fit."""
     done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Reading in order by itself: order, laziness, cancellation; the pull protocol has no part in it."""
+"""`OrderedBatches` alone, without the pull protocol: order, laziness, cancellation."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def slow(session):
-    """A frame whose rows take 10 ms each, of as many rows as are wanted."""
+    """A frame of any number of rows that take 10 ms each."""
     from pyspark.sql import functions as sql
 
     @sql.udf("long")
@@ -34,8 +34,8 @@ def read(batches):
 
 
 class TestReading:
-    def test_every_row_comes_once_and_in_the_order_of_time(self, session):
-        """Across batches and partitions the last column, the time, never goes back, and nothing is lost."""
+    def test_every_row_arrives_once_in_order_of_time(self, session):
+        """The last column, the time, never decreases across batches and partitions, and nothing is lost."""
         frame = session.range(0, 30_000, 1, 7).selectExpr("id", "id * 7919 % 365 AS day")
         batches = spark.OrderedBatches(timed(frame, "day").sorted().frame)
         got = read(batches)
@@ -45,7 +45,7 @@ class TestReading:
         assert batches.next() is None
 
     def test_many_partitions_keep_the_order(self, session):
-        """The order holds from one partition to the next, too, when Spark does not merge them into one."""
+        """The order continues from one partition to the next when Spark does not merge them."""
         session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
         session.conf.set("spark.sql.shuffle.partitions", "5")
         try:
@@ -58,11 +58,11 @@ class TestReading:
         assert len(got) == 5
         assert [day for batch in got for day in batch.column(1).to_pylist()] == list(range(-1999, 1))
 
-    def test_no_rows_are_no_batches(self, session):
-        """An empty frame ends at once."""
+    def test_an_empty_frame_has_no_batches(self, session):
+        """It ends at once."""
         assert spark.OrderedBatches(timed(session.range(0), "id").sorted().frame).next() is None
 
-    def test_nothing_is_submitted_before_the_first_batch_is_asked_for(self, session):
+    def test_nothing_is_submitted_before_the_first_batch(self, session):
         """Making it, and closing it unread, starts no job."""
         from pyspark.sql import functions as sql
 
@@ -84,8 +84,8 @@ class TestReading:
 class TestCancelling:
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
-    def test_a_blocked_reader_comes_back_at_once(self, slow, wait, until_idle):
-        """However early it comes, a close ends the call under way and the job, which would take an hour."""
+    def test_close_ends_a_blocked_read_at_once(self, slow, wait, until_idle):
+        """However early it is called, `close` ends the current call and the job, which would take an hour."""
         batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
         outcome = []
 
@@ -104,7 +104,7 @@ class TestCancelling:
         assert isinstance(outcome[0], spark.JobCancelled)
 
     def test_a_close_between_two_batches_leaves_nothing_running(self, session, until_idle):
-        """What was read in part is dropped, twice if need be, and the session works on."""
+        """The partly read result is dropped, a second `close` has no effect, and the session can still be used."""
         batches = spark.OrderedBatches(timed(session.range(50_000), "id").sorted().frame)
         assert batches.next().num_rows > 0
         batches.close()
@@ -115,7 +115,7 @@ class TestCancelling:
         assert session.range(3).count() == 3
 
     def test_only_its_own_job_is_cancelled(self, slow):
-        """Another job of the same session runs to its end."""
+        """Another job of the same session is completed."""
         counts = []
         other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
         other.start()
@@ -135,8 +135,8 @@ class TestCancelling:
         other.join()
         assert (outcome, counts) == (["cancelled"], [100])
 
-    def test_the_thread_that_submitted_keeps_no_tag(self, session):
-        """The thread goes back to its pool, where the next user's jobs must not be cancelled with ours."""
+    def test_the_submitting_thread_keeps_no_tag(self, session):
+        """The thread returns to its pool, where its next jobs must not be cancelled together with these."""
         before = session.sparkContext.getJobTags()
         batches = spark.OrderedBatches(timed(session.range(3), "id").sorted().frame)
         batches.next()
@@ -145,8 +145,8 @@ class TestCancelling:
 
 
 class TestFailing:
-    def test_a_failure_is_for_ever(self, session):
-        """The partitions behind one that has failed are there already, and would look like all there is."""
+    def test_a_failure_is_permanent(self, session):
+        """Partitions after the failed one have arrived already, and must not look like the rest."""
         frame = session.range(0, 8, 1, 8).selectExpr("if(id = 1, raise_error('no 1'), id) AS id")
         batches = spark.OrderedBatches(frame)
         found = []
@@ -161,8 +161,8 @@ class TestFailing:
 
 
 class TestStatus:
-    def test_what_spark_does_is_told_while_nothing_comes(self, slow):
-        """A sort takes its time before the first row: stages and tasks are what there is to see."""
+    def test_sparks_activity_is_shown_while_no_rows_arrive(self, slow):
+        """A sort takes time before the first row; meanwhile the status shows stages and tasks."""
         batches = spark.OrderedBatches(slow(1_000_000).repartition(2))
         assert batches.doing() == ""
 
@@ -173,7 +173,7 @@ class TestStatus:
         reading = threading.Thread(target=ask)
         reading.start()
         text = ""
-        # How long it takes Spark to begin is the machine's matter; the sort would go on for hours.
+        # Spark may take any time to start; the sort would run for hours.
         while reading.is_alive() and not (text.startswith("Spark: stage ") and text.endswith(" tasks done")):
             text = batches.doing()
         assert reading.is_alive(), text
@@ -183,7 +183,7 @@ class TestStatus:
 
 
 class TestWays:
-    """By Spark's own Arrow, and, where a PySpark does not give it, through Python workers."""
+    """Read Spark's own Arrow data and, as with a PySpark that does not provide it, through Python workers."""
 
     @pytest.fixture(params=["arrow", "workers"])
     def way(self, request, monkeypatch):
@@ -191,8 +191,8 @@ class TestWays:
             monkeypatch.setattr(ordered, "offered", lambda session: False)
         return request.param
 
-    def test_they_give_the_same(self, session, way):
-        """Also behind a shuffle, from partitions of many batches, and from many small ones."""
+    def test_both_ways_give_the_same(self, session, way):
+        """Also after a shuffle, from partitions of many batches, and from many small ones."""
         frame = (
             session.range(0, 60_000, 1, 40).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
         )
@@ -201,8 +201,8 @@ class TestWays:
         many = read(spark.OrderedBatches(session.range(0, 80, 1, 40).selectExpr("id")))
         assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(80))
 
-    def test_nothing_private_is_taken_for_granted(self, session, monkeypatch):
-        """Whatever of PySpark's inside is missing, the rows come."""
+    def test_missing_private_calls_are_replaced(self, session, monkeypatch):
+        """Whichever of PySpark's internals is missing, the rows arrive."""
         monkeypatch.setattr(arrow_rdd, "_offered", {})
         monkeypatch.setattr(arrow_rdd, "import_module", lambda _: SimpleNamespace())
         assert not arrow_rdd.offered(session)

@@ -1,4 +1,4 @@
-"""Sessions that need a program of their own: tasks that are tried again, speculation, lost files, many rows."""
+"""Sessions that need a separate program: retried tasks, speculation, lost files, many rows."""
 
 import json
 import subprocess
@@ -228,15 +228,15 @@ def ran(program, *arguments, timeout=240):
 
 
 @pytest.mark.parametrize("how", ["kill", pytest.param("raise", marks=pytest.mark.slow)])
-def test_tasks_that_are_tried_again_change_nothing(how):
-    """However they fail, and whatever they had made: a partition is handed on when it is whole."""
+def test_retried_tasks_change_nothing(how):
+    """However they fail, and whatever they had sent: a partition is delivered when it is complete."""
     assert ran(RETRIES, how) == {how: True, "jobs": [], "after": 5}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["arrow", "workers"])
-def test_a_shuffle_that_runs_again_is_noticed(way):
-    """Its files are gone, and Spark makes them anew: in one process nothing can be compared, and it is told."""
+def test_a_recomputed_shuffle_is_detected(way):
+    """Spark makes its deleted files again: in one process the rows cannot be compared, so it is an error."""
     found = ran(LOST, way)
     assert len(found) == 2
     for case, error in found.items():
@@ -245,33 +245,33 @@ def test_a_shuffle_that_runs_again_is_noticed(way):
 
 
 @pytest.mark.slow
-def test_a_shuffle_that_runs_again_is_noticed_though_another_job_begins_meanwhile():
-    """Spark's record of the stage begins anew with each job that shares it: what it counts is forgotten by then."""
+def test_a_recomputed_shuffle_is_detected_although_another_job_begins():
+    """Each job that shares the stage resets Spark's record of it, including its count of tasks."""
     assert ran(OVERLAPPING) == {"first": True, "second": True}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("which", "count"), [("some", 3), ("all", 4)])
-def test_a_session_that_is_stopped_in_the_midst_of_a_run_is_named(which, count):
-    """Whatever Spark, or pyspark, stumbles over then: the error says what has happened, and what to do."""
+def test_a_session_that_is_stopped_during_a_run_is_named(which, count):
+    """Whichever error Spark or PySpark raises then, ours says what happened, and what to do."""
     found = ran(STOPPED, which)
     assert len(found) == count
     for route, error in found.items():
         kind = "SparkStreamError" if route.startswith("streaming") else "SparkJobError"
         assert error is not None, route
         assert error.startswith(f"{kind}: "), route
-        assert "its session was stopped: take another, as spark.session(), and make the DataFrame anew" in error, route
+        assert "its session was stopped: use another, for example spark.session(), and make" in error, route
         assert len(error.splitlines()) <= 2, error
 
 
 @pytest.mark.slow
 def test_speculative_copies_change_nothing():
-    """With copies of slow tasks started all the time every row comes once."""
+    """With a copy of every slow task, each row arrives once."""
     assert ran(SPECULATION) == {"exact": True}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [5_000_000])
-def test_many_rows_are_sparks_own(rows):
-    """Count and sums of every column agree with those that Spark makes of the same frame."""
+def test_many_rows_equal_sparks_own(rows):
+    """The count and the sums of all columns equal those that Spark computes."""
     assert ran(MANY, str(rows), timeout=900) == {"sums": True}

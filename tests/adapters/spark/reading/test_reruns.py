@@ -1,4 +1,4 @@
-"""Shuffles that are computed again in the midst of a read: exact, or an error by name; Spark is played here."""
+"""Shuffles that are recomputed during a read: the result is exact or a named error; Spark is simulated."""
 
 import random
 import threading
@@ -20,7 +20,7 @@ ROWS = 400
 
 
 class Played:
-    """A shuffle whose map tasks may run again before any job; where they are `stable`, they place rows as before."""
+    """A shuffle whose map tasks may run again before any job; if `stable`, they place rows as before."""
 
     def __init__(self, monkeypatch, seed, *, stable, master="local-cluster[2,1,1024]", kills=0.2, partitions=12):
         self.chance = random.Random(seed)
@@ -39,7 +39,7 @@ class Played:
             reruns, "map_stages", lambda session, jobs: {run for job in jobs for run in self.known[job]}
         )
 
-    # ---- what stands for the jobs
+    # ---- in place of the jobs
 
     def submit(self, step, *tags):
         self.mine.tag = tags[0] if tags else "open"
@@ -51,7 +51,7 @@ class Played:
     def check(self):
         pass
 
-    # ---- what stands for the RDD
+    # ---- in place of the RDD
 
     def read(self, span):
         with self.turn:
@@ -80,8 +80,8 @@ class Played:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_rows_that_are_placed_elsewhere_are_exact_or_an_error(monkeypatch, seed):
-    """Whenever a shuffle runs again, and however often: no row is lost, and none comes twice, without an error."""
+def test_rows_placed_elsewhere_are_exact_or_an_error(monkeypatch, seed):
+    """Whenever and however often a shuffle is recomputed, no row is lost or delivered twice without an error."""
     try:
         rows = Played(monkeypatch, seed, stable=False, kills=0.02 + 0.005 * seed).rows()
     except spark.ShuffleRerunError:
@@ -90,13 +90,13 @@ def test_rows_that_are_placed_elsewhere_are_exact_or_an_error(monkeypatch, seed)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_rows_that_are_placed_as_before_are_exact(monkeypatch, seed):
-    """Though they come in another order each time, what was handed on is found to be the same, and the read goes on."""
+def test_rows_placed_as_before_are_exact(monkeypatch, seed):
+    """They arrive in another order each time, but the delivered rows compare equal, and the read continues."""
     assert sorted(Played(monkeypatch, seed, stable=True, kills=0.05).rows()) == list(range(ROWS))
 
 
-def test_a_shuffle_that_always_runs_again_is_given_up(monkeypatch):
-    """What is never seen to be the same is not gone on with for ever."""
+def test_a_shuffle_that_is_always_recomputed_fails(monkeypatch):
+    """The number of comparisons is limited."""
     played = Played(monkeypatch, 1, stable=True, kills=0.0)
     whole = Partitions(played.frame, played)
     assert whole.next() is not None
@@ -107,8 +107,8 @@ def test_a_shuffle_that_always_runs_again_is_given_up(monkeypatch):
     whole.close()
 
 
-def test_before_anything_was_handed_on_it_is_harmless(monkeypatch):
-    """Without adaptive execution the first jobs run the map tasks; they begin anew, on what these have made."""
+def test_a_rerun_before_the_first_delivery_has_no_effect(monkeypatch):
+    """Without adaptive execution, the first jobs run the map tasks; they are then repeated with the new files."""
     played = Played(monkeypatch, 1, stable=False, kills=1.0)
 
     def once(session, jobs):
@@ -121,7 +121,7 @@ def test_before_anything_was_handed_on_it_is_harmless(monkeypatch):
 
 
 def test_in_one_process_it_is_an_error_at_once(monkeypatch):
-    """There only deleted files make a shuffle run again: nothing is noted that it could be compared with."""
+    """There only deleted files can cause it, so no digests are kept for a comparison."""
     played = Played(monkeypatch, 3, stable=True, kills=0.0, master="local[2]")
     whole = Partitions(played.frame, played)
     assert whole.next() is not None
@@ -133,8 +133,8 @@ def test_in_one_process_it_is_an_error_at_once(monkeypatch):
     assert not [thread for thread in threading.enumerate() if thread.name == "pullstream reading"]
 
 
-def test_jobs_that_spark_knows_nothing_of_are_not_taken_for_harmless(monkeypatch):
-    """A record of jobs that lags behind says nothing of a shuffle, and not that there was none."""
+def test_jobs_without_a_record_count_as_reruns(monkeypatch):
+    """A record that is late does not prove that no shuffle ran."""
     monkeypatch.setattr(reruns, "PATIENCE", 0.01)
     monkeypatch.setattr(reruns, "job_numbers", lambda session, tag: [])
     watched = reruns.Reruns(None)
@@ -143,7 +143,7 @@ def test_jobs_that_spark_knows_nothing_of_are_not_taken_for_harmless(monkeypatch
 
 
 class Record:
-    """Spark's record of one job, and of its stages: an attempt each, and when it was submitted, or 0."""
+    """Spark's record of one job and its stages: each with an attempt, and its submission time or 0."""
 
     def __init__(self, stages):
         self.stages = stages
@@ -166,12 +166,12 @@ class Record:
         ({3: (0, 0), 4: (0, 17)}, set()),
         ({3: (0, 16), 4: (0, 17)}, {(3, 0)}),
         ({3: (1, 16), 4: (1, 17)}, {(3, 1)}),
-        # Two jobs had missed the same files, one of them when they had been made again for the other.
+        # Two jobs missed the same files; the second one ran when they had been made again for the first.
         ({3: (1, 0), 4: (1, 17)}, {(3, 1)}),
     ],
 )
-def test_a_map_stage_that_ran_is_known_by_its_last_attempt(stages, expected):
-    """Also where that one had nothing to do; the last stage of all is the job's own."""
+def test_a_map_stage_is_identified_by_its_last_attempt(stages, expected):
+    """Even if that had no tasks; the job's last stage is its own."""
     assert map_stages(Record(stages).session, [1]) == expected
 
 
@@ -187,6 +187,6 @@ FOUND = "org.apache.spark.SparkException: Job aborted due to stage failure: "
         ("ResultStage 4 has failed the maximum allowable number of times: 4", False),
     ],
 )
-def test_what_spark_notices_within_a_job_is_known_by_its_words(message, expected):
-    """And a word of the user's own is not taken for it."""
+def test_a_rerun_that_spark_detects_is_recognized_by_its_message(message, expected):
+    """A user's similar message is not mistaken for it."""
     assert reruns.refused(FOUND + message) is expected

@@ -1,4 +1,4 @@
-"""`from_dataframe` in a run: times, rows, endings, and what is refused when composing."""
+"""`from_dataframe` in a run: times, rows, endings, and refusals when composing."""
 
 import datetime as dt
 import pickle
@@ -29,7 +29,7 @@ def days(session):
 
 @ps.sink
 async def batches(upstream, ctx):
-    """What arrives, with its times: {time: the rows' ids}."""
+    """The delivered rows by time: {time: the rows' ids}."""
     found = {}
     async for batch in ctx.batches(upstream):
         found.setdefault(batch.time, []).extend(row.id for row in batch.values)
@@ -57,8 +57,8 @@ class TestTimes:
         assert list(found) == sorted(found)
         assert {type(time) for time in found} == {type(make(0))}
 
-    def test_an_expression_gives_the_time_and_is_no_part_of_the_row(self, days):
-        """A time need not be a column; rows keep the columns they had."""
+    def test_an_expression_gives_the_time_and_is_not_in_the_row(self, days):
+        """A time need not be a column; rows have their original columns."""
         from pyspark.sql import functions as sql
 
         source = spark.from_dataframe(days, time=-sql.col("number"))
@@ -68,14 +68,14 @@ class TestTimes:
 
     @pytest.mark.parametrize("limit", [1, 7, 1024])
     def test_the_limit_changes_nothing(self, days, limit):
-        """Whatever is asked for at a time, the same rows come in the same order, and none is lost or doubled."""
+        """With any limit, the same rows arrive in the same order; none is lost or duplicated."""
         source = spark.from_dataframe(days.filter("id < 100").coalesce(1), time="day")
         rows = ps.run(ps.pipe(source, ps.collect()), limit=limit)
         assert sorted(row.id for row in rows) == list(range(100))
         assert [row.day for row in rows] == sorted(row.day for row in rows)
 
-    def test_a_time_completes_when_the_next_has_begun(self, days):
-        """The progress sidecar hears of every day as it ends, and a blueprint can be opened again."""
+    def test_a_time_completes_when_the_next_begins(self, days):
+        """The progress sidecar is notified of the end of every day, and a blueprint can be opened again."""
         source = spark.from_dataframe(days, time="day")
         day = dt.date(2013, 1, 3)
 
@@ -86,8 +86,8 @@ class TestTimes:
 
         assert [trio.run(main), trio.run(main)] == [False, False]
 
-    def test_a_column_whose_name_holds_a_dot_is_found(self, session):
-        """A name is taken as a name before it is taken as a path into a struct."""
+    def test_a_column_whose_name_contains_a_dot(self, session):
+        """A text is a name before it is a path into a struct."""
         frame = session.range(3).selectExpr("id AS `a.b`", "named_struct('x', -id) AS s")
         assert len(ps.run(ps.pipe(spark.from_dataframe(frame, time="a.b"), ps.collect()))) == 3
         rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="s.x"), ps.collect()))
@@ -104,13 +104,13 @@ class TestRefusals:
         ],
     )
     def test_a_bad_time_is_refused_when_composing(self, days, capfd, time, message):
-        """The mistake is told where it was made, in one line, and nothing else is printed."""
+        """The error has the place of the mistake, in one line, and nothing else is printed."""
         with pytest.raises(ps.CompositionError, match=rf"test_source\.py:\d+ .*{message}"):
             spark.from_dataframe(days, time=time)
         assert capfd.readouterr() == ("", "")
 
-    def test_something_else_than_a_frame_is_refused(self):
-        """A pandas frame, or anything else, is named for what it is."""
+    def test_other_tables_are_refused(self):
+        """A pandas frame, or anything else, is named by its type."""
         with pytest.raises(ps.CompositionError, match=r"needs a Spark DataFrame, and got \[1\] \(list\)"):
             spark.from_dataframe([1], time="day")
         frame = pytest.importorskip("pandas").DataFrame({"day": [1, 2, 3]})
@@ -122,13 +122,13 @@ class TestRefusals:
         with pytest.raises(ps.CompositionError, match="got a streaming one"):
             spark.from_dataframe(session.readStream.format("rate").load(), time="timestamp")
 
-    def test_two_columns_of_one_name_are_refused(self, days):
-        """`row.day` would be either of them."""
+    def test_two_columns_with_one_name_are_refused(self, days):
+        """`row.day` would be ambiguous."""
         with pytest.raises(ps.CompositionError, match="several columns named day"):
             spark.from_dataframe(days.select("id", "day", "day"), time="id")
 
     def test_a_null_time_fails_the_first_ask(self, days, until_idle):
-        """A row without a time is found before any other row is handed on."""
+        """A row without a time is found before any other row is delivered."""
         seen = []
         pipeline = ps.pipe(spark.from_dataframe(days, time="sparse"), ps.map(seen.append), ps.drain())
         with pytest.raises(spark.NullTimeError, match="'sparse' is null"):
@@ -137,14 +137,14 @@ class TestRefusals:
         until_idle()
 
     def test_a_handle_is_not_pickled(self, days):
-        """A DataFrame lives in its driver; the message names it."""
+        """A DataFrame belongs to its driver; the message names it."""
         with pytest.raises(TypeError, match=r"from_dataframe\(DataFrame\[id, day, .*cannot be pickled"):
             pickle.dumps(spark.from_dataframe(days, time="day"))
 
 
 class TestEndings:
     def test_nothing_runs_before_the_first_ask(self, session):
-        """Composing, and aborting what was never asked, costs Spark nothing: not even a broken frame is noticed."""
+        """Composing, and an abort without an ask, start nothing in Spark: even a broken frame is not noticed."""
         broken = session.range(3).selectExpr("raise_error('touched') AS day").selectExpr("cast(day AS int) AS day")
         source = spark.from_dataframe(broken, time="day")
         assert ps.run(ps.pipe(source, ps.take(0), ps.collect())) == []
@@ -152,7 +152,7 @@ class TestEndings:
             ps.run(ps.pipe(source, ps.collect()))
 
     def test_a_frame_whose_session_was_stopped_is_refused(self, session, days, monkeypatch):
-        """When composing, with what to do, by everything that takes one; Spark itself says nothing at all."""
+        """When composing, with advice, by everything that takes a DataFrame; Spark itself gives no reason."""
         made = spark.on_executors(ps.map(str), schema="a string")
         monkeypatch.setattr(session.sparkContext, "_jsc", None)
         for name, compose in (
@@ -160,18 +160,18 @@ class TestEndings:
             ("on_executors", lambda: made(days)),
             ("reduce_by_key", lambda: spark.reduce_by_key(days, ps.agg.count(), key=str, time="day")),
         ):
-            with pytest.raises(ps.CompositionError, match=rf"^{name}\(\) at .* its session was stopped: take another"):
+            with pytest.raises(ps.CompositionError, match=rf"^{name}\(\) at .* its session was stopped: use another"):
                 compose()
 
     def test_taking_a_few_leaves_nothing_running(self, session, days, until_idle):
-        """A stream that has enough ends its job, and the session works on."""
+        """A stream that has enough ends its job, and the session can still be used."""
         rows = ps.run(ps.pipe(spark.from_dataframe(days, time="day"), ps.take(3), ps.collect()))
         assert [row.day for row in rows] == [dt.date(2013, 1, 1)] * 3
         until_idle()
         assert session.range(5).count() == 5
 
     def test_an_abort_cancels_the_job_while_the_first_ask_waits(self, session, until_idle):
-        """Even when Spark has not answered anything yet, an abort is confirmed, and the job gone."""
+        """Even before Spark has answered anything, an abort returns, and the job has ended."""
         from pyspark.sql import functions as sql
 
         @sql.udf("long")
@@ -192,8 +192,8 @@ class TestEndings:
         until_idle()
 
 
-def test_a_journal_goes_with_columns_and_a_time(days, tmp_path):
-    """With another time there are other rows at each, and they would be dropped for those that are done."""
+def test_a_journal_is_bound_to_columns_and_time(days, tmp_path):
+    """With another time, rows at completed times would be others, and would be dropped."""
 
     def run(frame, at):
         return ps.run(

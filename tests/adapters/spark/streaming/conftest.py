@@ -1,4 +1,4 @@
-"""Streams of files that the tests write, and what is there after them."""
+"""Streams of files that the tests write, and their results."""
 
 import json
 import os
@@ -24,17 +24,17 @@ class Landing:
         self._began = int(time.time()) - 3600
 
     def arrive(self, *files):
-        """Files with so many rows each; the numbers go on from one to the next."""
+        """Write files of so many rows each, with consecutive numbers."""
         for rows in files:
             start = sum(1 for _ in self._numbers())
             lines = [json.dumps({"number": n, "key": "abc"[n % 3]}) for n in range(start, start + rows)]
             self.put("\n".join(lines))
 
     def put(self, text):
-        """A file, as it is."""
+        """Write a file with this content."""
         part = self.folder / ".part"
         part.write_text(text)
-        # Spark takes the oldest file first. Kernels stamp files a few milliseconds apart alike, so the stamps are set.
+        # Spark reads the oldest file first. Kernels may give two files the same time stamp, so the stamps are set.
         os.utime(part, (self._began + self.files, self._began + self.files))
         part.rename(self.folder / f"{self.files:04}.json")
         self.files += 1
@@ -44,25 +44,25 @@ class Landing:
             yield from path.read_text().splitlines()
 
     def frame(self, files=1, schema=SCHEMA, **options):
-        """The stream of it, so many files to a micro-batch."""
+        """The stream of the folder, with so many files per micro-batch."""
         reader = self.session.readStream.schema(schema).option("maxFilesPerTrigger", files)
         for name, value in options.items():
             reader = reader.option(name, value)
         return reader.json(str(self.folder))
 
     def source(self, df=None, *, trigger="availableNow", **options):
-        """What is under test."""
+        """The source under test."""
         df = self.frame() if df is None else df
         return spark.from_streaming(df, **{"checkpoint": self.checkpoint, "trigger": trigger, **options})
 
     @property
     def commits(self):
-        """The micro-batches that Spark has committed, as it notes on the disk."""
+        """The micro-batches that Spark has committed, from its files."""
         return self._notes("commits")
 
     @property
     def offsets(self):
-        """Those that it has begun."""
+        """The micro-batches that it has begun."""
         return self._notes("offsets")
 
     def _notes(self, kind):
@@ -77,13 +77,13 @@ def landing(session, tmp_path):
 
 
 JAVAS_OWN = set()
-"""Threads that the bridge to Java keeps from some time on: for its server of callbacks, for what Java has collected,
-and for a query that a test starts by Spark's own means."""
+"""Start the threads that py4j keeps: for its callback server, for objects that Java has collected, and for a query that
+a test starts directly with Spark."""
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(session, until_idle):
-    """After every test there is no query, and no job, and no thread of a query."""
+    """After every test there is no query, no job, and no thread of a query."""
     before = set(threading.enumerate())
     yield
     assert session.streams.active == []

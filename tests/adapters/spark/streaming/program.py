@@ -1,4 +1,4 @@
-"""A program for the tests to kill: counts by key, a file for every micro-batch, which Spark commits a while later."""
+"""A program for the tests to kill: it counts by key, and writes one file per micro-batch, which Spark commits later."""
 
 import sys
 
@@ -11,12 +11,12 @@ SCHEMA = "number long, key string"
 
 
 PAUSE = {"seconds": 0.0}
-"""How long Spark's commit comes after the file."""
+"""The delay of Spark's commit after the file, in seconds."""
 
 
 @ps.sink
 async def lingering(upstream, ctx):
-    """What keeps a micro-batch from being committed after its file has appeared."""
+    """Delay the commit of a micro-batch after its file has appeared."""
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time):
@@ -32,7 +32,7 @@ def counting(source, out):
 
 
 def main(landing, checkpoint, out, seconds, journal=None):
-    """Count what is there, then end."""
+    """Count all available rows, then end."""
     session = spark.session(master="local[2]")
     df = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(landing)
     source = spark.from_streaming(df, checkpoint=checkpoint, trigger="availableNow")

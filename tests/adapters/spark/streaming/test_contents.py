@@ -1,4 +1,4 @@
-"""`from_streaming`: what comes, at which times, and when Spark commits it."""
+"""`from_streaming`: the rows, their times, and Spark's commits."""
 
 import pickle
 
@@ -19,7 +19,7 @@ def by_time(timed):
 
 
 def test_reports_are_read_back_to_the_last_micro_batch():
-    """One on nothing at all does not hide the commit before it; what was known is not told again."""
+    """A report of an idle query does not hide the commit before it; known reports are skipped."""
     batch = {"batchId": 3, "durationMs": {"addBatch": 5}, "numInputRows": 7}
     idle = {"batchId": 4, "durationMs": {"latestOffset": 1}, "numInputRows": 0, "inputRowsPerSecond": 0.0}
     status = spark.StreamStatus()
@@ -34,7 +34,7 @@ def test_reports_are_read_back_to_the_last_micro_batch():
 
 class TestContents:
     def test_a_micro_batch_is_a_time(self, landing):
-        """Every row comes once, at the number of its micro-batch, in Spark's order, and the stream ends."""
+        """Every row arrives once, at the number of its micro-batch, in Spark's order, and the stream ends."""
         landing.arrive(3, 1, 5)
         found = by_time(ps.run(ps.pipe(landing.source(), ps.collect(timed=True))))
         assert {at: [row.number for row in rows] for at, rows in found.items()} == {
@@ -44,8 +44,8 @@ class TestContents:
         }
         assert landing.commits == [0, 1, 2]
 
-    def test_the_same_rows_as_sparks_own(self, session, landing, tmp_path):
-        """What comes at a time is what Spark's own file sink has for that micro-batch, over several files in each."""
+    def test_the_rows_equal_sparks_own(self, session, landing, tmp_path):
+        """The rows at a time are those that Spark's file sink writes for that micro-batch of several files."""
         landing.arrive(*[40] * 7)
         found = by_time(ps.run(ps.pipe(landing.source(landing.frame(files=3), as_="tuples"), ps.collect(timed=True))))
 
@@ -66,13 +66,13 @@ class TestContents:
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("limit", [1, 2, 7])
     def test_the_limit_changes_nothing(self, landing, limit):
-        """Whatever is asked for at a time, the same rows come in the same order."""
+        """With any limit, the same rows arrive in the same order."""
         landing.arrive(5, 8)
         rows = ps.run(ps.pipe(landing.source(), ps.collect(timed=True)), limit=limit)
         assert [(at, row.number) for at, row in rows] == [(int(n >= 5), n) for n in range(13)]
 
     def test_several_arrow_batches_are_one_time(self, session, landing):
-        """A micro-batch larger than an Arrow batch stays one time."""
+        """A micro-batch larger than an Arrow batch is one time."""
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
         try:
             landing.arrive(450, 10)
@@ -85,31 +85,31 @@ class TestContents:
         ("as_", "expected"),
         [("rows", (0, "a")), ("tuples", (0, "a")), ("dicts", {"number": 0, "key": "a"})],
     )
-    def test_the_form_is_chosen(self, landing, as_, expected):
-        """Rows are named tuples, tuples or dicts, as in from_dataframe."""
+    def test_all_forms_of_rows(self, landing, as_, expected):
+        """Named tuples, tuples or dicts, as in from_dataframe."""
         landing.arrive(1)
         (row,) = ps.run(ps.pipe(landing.source(as_=as_), ps.collect()))
         assert row == expected
         assert hasattr(row, "number") == (as_ == "rows")
 
-    def test_a_micro_batch_without_rows_is_complete_at_once(self, landing):
-        """Of a filter that nothing passes there are empty micro-batches, which have times, too, and are committed."""
+    def test_an_empty_micro_batch_is_complete_at_once(self, landing):
+        """If a filter drops all rows, micro-batches are empty; they have times, too, and are committed."""
         landing.arrive(3, 3, 3)
         df = landing.frame().filter("number >= 6")
         rows = ps.run(ps.pipe(landing.source(df), ps.collect(timed=True)))
         assert [at for at, _ in rows] == [2, 2, 2]
         assert landing.commits == [0, 1, 2]
 
-    def test_no_data_is_no_micro_batch(self, landing):
-        """With nothing there, the stream is empty; with something there later, it comes."""
+    def test_without_data_there_is_no_micro_batch(self, landing):
+        """The stream is empty at first, and delivers data that arrives later."""
         landing.arrive(2)
         assert len(ps.run(ps.pipe(landing.source(), ps.collect()))) == 2
         assert ps.run(ps.pipe(landing.source(), ps.collect())) == []
         landing.arrive(3)
         assert [at for at, _ in ps.run(ps.pipe(landing.source(), ps.collect(timed=True)))] == [1, 1, 1]
 
-    def test_an_aggregate_in_spark_comes_as_it_changes(self, landing):
-        """Spark's own state works below: the totals by key, as of every micro-batch."""
+    def test_an_aggregate_in_spark_arrives_as_it_changes(self, landing):
+        """With Spark's own state: the totals by key after every micro-batch."""
         landing.arrive(3, 3)
         df = landing.frame().groupBy("key").count()
         source = landing.source(df, output_mode="complete", as_="tuples")
@@ -126,8 +126,8 @@ class TestContents:
 
 
 class TestCommits:
-    def test_spark_commits_what_is_complete_and_not_before(self, landing):
-        """When a time completes at the sinks its micro-batch is not committed; when the next begins it is."""
+    def test_spark_commits_only_what_is_complete(self, landing):
+        """When a time completes at the sinks, its micro-batch is not committed yet; when the next begins, it is."""
         landing.arrive(2, 2, 2)
         seen = []
 
@@ -150,7 +150,7 @@ class TestCommits:
         assert landing.commits == [0, 1, 2]
 
     def test_every_sink_counts(self, landing):
-        """Of two sinks the slower decides."""
+        """The slower of two sinks determines the commit."""
         landing.arrive(2, 2)
         seen = []
 
@@ -164,8 +164,8 @@ class TestCommits:
         ps.run(ps.pipe(landing.source(), ps.tee(ps.drain(), owes())))
         assert seen == [(0, []), (1, [0])]
 
-    def test_a_consumer_that_takes_its_time_to_ask_again_hinders_no_commit(self, landing):
-        """A sink that has acknowledged, and does not ask for more, has seen the last row: that is complete."""
+    def test_a_slow_next_ask_does_not_delay_a_commit(self, landing):
+        """A sink that has acknowledged the last row but does not ask again has completed the micro-batch."""
         landing.arrive(2, 2)
         committed = []
 
@@ -182,7 +182,7 @@ class TestCommits:
         assert committed == [0, 1]
 
     def test_files_of_micro_batches(self, landing, tmp_path):
-        """With a sink that is idempotent by time, the files are the micro-batches."""
+        """With a sink that is idempotent by time, each micro-batch is one file."""
         landing.arrive(3, 4)
         target = tmp_path / "out"
         counted = ps.pipe(landing.source(), ps.count_by_key(lambda row: row.key))
@@ -192,8 +192,8 @@ class TestCommits:
 
 
 class TestStatus:
-    def test_what_spark_reports_is_there(self, landing):
-        """The status has the micro-batch under way, what is committed, rows, rates and Spark's watermark."""
+    def test_the_status_has_sparks_reports(self, landing):
+        """The current micro-batch, the last committed one, rows, rates and Spark's watermark."""
         landing.arrive(30, 30, 30)
         status = spark.StreamStatus()
         df = landing.frame().selectExpr("*", "timestamp_seconds(number) AS at").withWatermark("at", "5 seconds")
@@ -217,8 +217,8 @@ class TestStatus:
         assert "committed up to 2" in told
         assert "watermark 1970" in told
 
-    def test_a_status_is_no_part_of_the_pipeline(self, landing, tmp_path):
-        """The next run may have the same, or none, and go on with the journal; it begins with what is committed now."""
+    def test_a_status_is_not_part_of_the_pipelines_identity(self, landing, tmp_path):
+        """The next run may have another status, or none, and continue the journal; it shows the current commit."""
         status = spark.StreamStatus()
 
         def rows(status):
@@ -239,13 +239,11 @@ class TestStatus:
         )
         assert status.committed is None
 
-    def test_a_frame_of_a_session_that_was_stopped(self, landing, monkeypatch):
-        """It is refused when composing, and not with Java's words at the first ask."""
+    def test_a_frame_of_a_stopped_session(self, landing, monkeypatch):
+        """It is refused when composing, not with Java's message at the first ask."""
         frame = landing.frame()
         monkeypatch.setattr(landing.session.sparkContext, "_jsc", None)
-        with pytest.raises(
-            ps.CompositionError, match=r"from_streaming\(\) at .* its session was stopped: take another"
-        ):
+        with pytest.raises(ps.CompositionError, match=r"from_streaming\(\) at .* its session was stopped: use another"):
             spark.from_streaming(frame, checkpoint=landing.checkpoint)
 
 
@@ -264,27 +262,27 @@ class TestRefusals:
         ],
     )
     def test_bad_arguments_are_refused_when_composing(self, landing, options, message):
-        """The mistake is told where it was made, and nothing is started."""
+        """The error has the place of the mistake, and nothing is started."""
         with pytest.raises(ps.CompositionError, match=rf"(?s)from_streaming\(\) at .*test_contents\.py:\d+ {message}"):
             spark.from_streaming(landing.frame(), **{"checkpoint": landing.checkpoint, **options})
         assert not landing.checkpoint.exists()
 
-    def test_a_frame_that_ends_is_refused(self, session):
-        """It is for from_dataframe, which is named; and the other way round."""
+    def test_a_batch_frame_is_refused(self, session):
+        """The error names from_dataframe, and vice versa."""
         with pytest.raises(ps.CompositionError, match="is not a stream: use from_dataframe"):
             spark.from_streaming(session.range(3), checkpoint="x")
 
-    def test_something_else_is_refused(self):
-        """Whatever is no DataFrame is named for what it is."""
+    def test_other_values_are_refused(self):
+        """A value that is not a DataFrame is named by its type."""
         with pytest.raises(ps.CompositionError, match=r"needs a streaming Spark DataFrame, and got \[1\] \(list\)"):
             spark.from_streaming([1], checkpoint="x")
 
-    def test_two_columns_of_one_name_are_refused(self, landing):
-        """`row.key` would be either of them."""
+    def test_two_columns_with_one_name_are_refused(self, landing):
+        """`row.key` would be ambiguous."""
         with pytest.raises(ps.CompositionError, match="several columns named key"):
             spark.from_streaming(landing.frame().select("key", "key"), checkpoint="x")
 
     def test_a_handle_is_not_pickled(self, landing):
-        """A DataFrame lives in its driver; the message names it."""
+        """A DataFrame belongs to its driver; the message names it."""
         with pytest.raises(TypeError, match=r"from_streaming\(DataFrame\[number, key\]\) cannot be pickled"):
             pickle.dumps(landing.source())

@@ -1,4 +1,4 @@
-"""`from_streaming`: failures on either side, aborts, stops, and going on after each."""
+"""`from_streaming`: failures on either side, aborts, stops, and continuing after each of them."""
 
 import shutil
 import signal
@@ -25,13 +25,13 @@ def by_time(timed):
 
 @pytest.fixture
 def rest(landing):
-    """What the next run with the same checkpoint has, by time; it takes all files at once, if Spark lets it."""
+    """The rows of the next run with the same checkpoint, by time; it takes all files at once if Spark allows it."""
     return lambda: by_time(ps.run(ps.pipe(landing.source(landing.frame(files=100)), ps.collect(timed=True))))
 
 
 class TestFailures:
     def test_a_failing_consumer_leaves_its_micro_batch_uncommitted(self, landing, rest):
-        """The user's own exception ends the run; the restart begins with the rows of that micro-batch, and no other."""
+        """The user's exception ends the run; the next run starts with the rows of that micro-batch only."""
         landing.arrive(2, 2, 2, 5, 2, 2)
         boom = ValueError("boom")
 
@@ -49,8 +49,8 @@ class TestFailures:
         assert rest() == {3: [6, 7, 8, 9, 10], 4: [11, 12, 13, 14]}
         assert landing.commits == [0, 1, 2, 3, 4]
 
-    def test_a_failing_sink_too(self, landing, rest, capfd):
-        """A sink that fails as its time completes has not had its effect; and nothing is logged of it."""
+    def test_a_failing_sink_leaves_its_micro_batch_uncommitted(self, landing, rest, capfd):
+        """A sink that fails when its time completes has had no effect yet; nothing is logged."""
         landing.arrive(1, 1)
 
         @ps.sink
@@ -69,7 +69,7 @@ class TestFailures:
         assert rest() == {0: [0], 1: [1]}
 
     def test_a_bad_file_fails_the_stream(self, landing):
-        """Spark's error is told in its essence, after what came before has been delivered; nothing is committed."""
+        """The error has the essence of Spark's, and comes after earlier rows; nothing is committed."""
         landing.arrive(2)
         landing.put('{"number": "seven"}')
         seen = []
@@ -80,8 +80,8 @@ class TestFailures:
         assert len(seen) == 2
         assert landing.commits == [0]
 
-    def test_a_failing_function_of_sparks_fails_the_stream(self, landing):
-        """What a user's function in Spark raises is in the message."""
+    def test_a_failing_function_in_spark_fails_the_stream(self, landing):
+        """The message has the exception of the user's function."""
         from pyspark.sql import functions as sql
 
         @sql.udf("long")
@@ -96,23 +96,23 @@ class TestFailures:
             ps.run(ps.pipe(landing.source(df), ps.drain()))
         assert landing.commits == [0]
 
-    def test_a_failure_of_the_stream_can_be_dealt_with(self, landing):
-        """`catch` has it, as it has any other."""
+    def test_a_failure_of_the_stream_can_be_caught(self, landing):
+        """`catch` handles it like any other."""
         landing.arrive(2)
         landing.put("nonsense")
         source = landing.source(landing.frame(mode="FAILFAST"), as_="tuples")
         rows = ps.run(ps.pipe(source, ps.catch(lambda exc: [type(exc).__name__]), ps.collect()))
         assert rows == [(0, "a"), (1, "b"), "SparkStreamError"]
 
-    def test_a_query_that_cannot_begin_says_why(self, landing):
-        """A plan that cannot be run as a stream is refused by Spark, at the first ask."""
+    def test_a_query_that_cannot_start_explains(self, landing):
+        """Spark refuses an invalid streaming plan at the first ask."""
         landing.arrive(1)
         source = landing.source(landing.frame().groupBy("key").count())
         with pytest.raises(spark.SparkStreamError, match="(?i)output mode"):
             ps.run(ps.pipe(source, ps.collect()))
 
-    def test_a_failure_of_the_query_is_told_without_its_plan(self, session, landing):
-        """What Spark adds, the whole plan of it, is in the details."""
+    def test_a_failure_of_the_query_is_reported_without_its_plan(self, session, landing):
+        """The plan that Spark adds is in the details."""
         landing.arrive(1)
         ps.run(ps.pipe(landing.source(), ps.drain()))
         landing.arrive(1)
@@ -123,8 +123,8 @@ class TestFailures:
         assert "=== Streaming Query" not in str(caught.value)
         assert "Logical Plan" not in str(caught.value)
 
-    def test_a_query_that_somebody_else_stops_is_no_end(self, session, landing):
-        """Whoever stops the query leaves the stream unfinished, and that is said."""
+    def test_a_query_that_is_stopped_elsewhere_is_an_error(self, session, landing):
+        """The stream is unfinished, and the error says so."""
         landing.arrive(2, 2)
 
         def stop(row):
@@ -140,8 +140,8 @@ class TestFailures:
             ps.run(ps.pipe(landing.source(), ps.map(stop), ps.map_async(linger, 1), ps.drain()), limit=1)
         assert landing.commits == []
 
-    def test_one_that_is_stopped_just_before_a_commit_is_no_end(self, landing, monkeypatch):
-        """All of the micro-batch was complete here, and Spark has not committed it any more."""
+    def test_a_query_that_is_stopped_just_before_a_commit_is_an_error(self, landing, monkeypatch):
+        """The micro-batch was complete here, but Spark did not commit it."""
         landing.arrive(2)
         hand_over = Query.hand_over
 
@@ -157,8 +157,8 @@ class TestFailures:
             ps.run(ps.pipe(landing.source(), ps.drain()))
         assert landing.commits == []
 
-    def test_a_second_run_on_the_same_checkpoint_ends_the_first(self, landing):
-        """Spark gives a checkpoint to the query that comes last: the one before fails, and says why."""
+    def test_a_second_run_with_the_same_checkpoint_ends_the_first(self, landing):
+        """Spark gives a checkpoint to the last query: the earlier one fails with that reason."""
         landing.arrive(2, 2)
         source = landing.source(trigger=None)
 
@@ -176,7 +176,7 @@ class TestFailures:
 
 class TestStopping:
     def test_nothing_is_started_before_the_first_ask(self, landing):
-        """A stream that nobody reads from has no query, and leaves no checkpoint."""
+        """A stream that is not read has no query, and leaves no checkpoint."""
         landing.arrive(1)
         assert ps.run(ps.pipe(landing.source(), ps.take(0), ps.collect())) == []
         assert not landing.checkpoint.exists()
@@ -184,7 +184,7 @@ class TestStopping:
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("wait", [0.0, 0.02, 0.2])
     def test_an_abort_before_the_first_micro_batch(self, landing, wait):
-        """However early it comes, an abort is confirmed soon, and leaves no query."""
+        """However early it is, an abort returns soon, and leaves no query."""
 
         async def main():
             async with ps.pipe(landing.source(trigger=None), ps.drain()).open() as running:
@@ -195,7 +195,7 @@ class TestStopping:
 
         assert trio.run(main) < 3
 
-    def test_an_abort_while_spark_works_on_the_first(self, landing, until_idle):
+    def test_an_abort_during_the_first_job(self, landing, until_idle):
         """The job of the micro-batch is cancelled."""
         from pyspark.sql import functions as sql
 
@@ -224,7 +224,7 @@ class TestStopping:
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("rows", [2, 20_000])
     def test_an_abort_while_the_body_waits(self, landing, rest, rows, capfd):
-        """Whether the rest of its rows is not wanted, or what they lead to not complete, the body is woken at once."""
+        """Whether it waits for a request or for results to complete, the body is woken at once."""
         landing.arrive(2, rows, 2)
         stuck = trio.Event()
 
@@ -246,7 +246,7 @@ class TestStopping:
         assert capfd.readouterr() == ("", "")
         assert {at: len(numbers) for at, numbers in rest().items()} == {1: rows, 2: 2}
 
-    def test_enough_is_enough(self, landing, rest):
+    def test_take_ends_the_query(self, landing, rest):
         """`take` ends the stream in the middle of a micro-batch, which is not committed."""
         landing.arrive(2, 3, 2)
         assert len(ps.run(ps.pipe(landing.source(trigger=None), ps.take(3), ps.collect()))) == 3
@@ -254,7 +254,7 @@ class TestStopping:
         assert rest() == {1: [2, 3, 4], 2: [5, 6]}
 
     def test_an_interrupt_ends_the_query_uncommitted(self, landing, rest):
-        """Ctrl-C ends the run in order."""
+        """Ctrl-C ends the run properly."""
         landing.arrive(2, 2)
 
         def interrupt(row):
@@ -271,8 +271,8 @@ class TestStopping:
         assert landing.commits == [0]
         assert rest() == {1: [2, 3]}
 
-    def test_a_query_that_is_being_stopped_is_waited_for(self):
-        """It says that it is over while its body still runs, whose connection must not be taken from it."""
+    def test_close_waits_for_a_query_that_is_being_stopped(self):
+        """Spark reports it as ended while its body still runs and needs its connection."""
         over = threading.Event()
 
         class Stopping:
@@ -299,8 +299,8 @@ class TestStopping:
 
 class TestGoingOn:
     @pytest.mark.parametrize("trigger", [None, "100 milliseconds"])
-    def test_what_arrives_later_comes(self, landing, trigger):
-        """Without an end, the stream goes on with every file, and `finish` ends it when all is committed."""
+    def test_later_files_arrive(self, landing, trigger):
+        """Without an end, the stream continues with every file, and `finish` ends it when all is committed."""
         landing.arrive(1)
         seen = []
 
@@ -319,8 +319,8 @@ class TestGoingOn:
         assert by_time(trio.run(main)) == {0: [0], 1: [1], 2: [2]}
         assert landing.commits == [0, 1, 2]
 
-    def test_finish_gives_the_micro_batch_under_way_as_a_whole(self, landing, rest):
-        """It is not cut short, and it is committed; what comes after it is left for the next run."""
+    def test_finish_completes_the_current_micro_batch(self, landing, rest):
+        """All of it is delivered and committed; later rows are for the next run."""
         landing.arrive(2, 20_000, 2)
 
         async def main():
@@ -340,8 +340,8 @@ class TestGoingOn:
         assert landing.commits == [0, 1]
         assert rest() == {2: [20_002, 20_003]}
 
-    def test_finish_before_anything_was_asked(self, landing):
-        """Then there is no query at all."""
+    def test_finish_before_the_first_ask(self, landing):
+        """There is no query at all."""
         landing.arrive(1)
 
         @ps.sink
@@ -359,8 +359,8 @@ class TestGoingOn:
 
 
 class TestJournals:
-    def test_a_state_goes_on(self, landing, tmp_path):
-        """With a journal it goes on in the next run, and after a failure, as if there had been but one."""
+    def test_state_continues(self, landing, tmp_path):
+        """With a journal, it continues in the next run, and after a failure, as if there were only one run."""
         landing.arrive(2, 2)
         wrong = [True]
 
@@ -381,8 +381,8 @@ class TestJournals:
         assert run() == [*first, (2, 10), (2, 15), (3, 21)]
         assert landing.commits == [0, 1, 2, 3]
 
-    def test_what_is_done_is_committed_unread(self, landing, tmp_path):
-        """A micro-batch that is in the journal, and that Spark has not committed, is not read again."""
+    def test_completed_micro_batches_are_committed_unread(self, landing, tmp_path):
+        """A micro-batch that the journal has recorded but Spark has not committed is not read again."""
         landing.arrive(2, 2, 2)
         seen = []
         pipeline = ps.pipe(landing.source(), ps.tap(seen.append), ps.drain())
@@ -395,7 +395,7 @@ class TestJournals:
         assert landing.commits == [0, 1, 2]
 
     def test_a_journal_and_a_checkpoint_belong_together(self, landing, tmp_path):
-        """One without the other, or an old one, is refused and named, and nothing is committed; both go on."""
+        """One without the other, or an old one, is refused, and nothing is committed; together they continue."""
         journal, checkpoint = tmp_path / "journal", landing.checkpoint
         pipeline = ps.pipe(landing.source(), ps.scan(lambda count, _: count + 1, 0), ps.collect())
         for step, rows in (("old", [1]), ("kept", [1, 1])):
@@ -429,16 +429,16 @@ class TestJournals:
         put_back("kept", "kept")
         assert ps.run(pipeline, journal=journal) == [1, 2, 3, 4]
 
-    def test_a_sink_that_has_had_enough_holds_no_commit_up(self, landing, tmp_path):
-        """Its result is in the journal, and the other sinks go on, in this run and in the next."""
+    def test_a_sink_that_has_enough_delays_no_commit(self, landing, tmp_path):
+        """Its result is in the journal, and the other sinks continue, in this run and in the next."""
         pipeline = ps.pipe(landing.source(), ps.map(lambda row: row.number), ps.tee(ps.first(), ps.collect()))
         for files in (2, 3):
             landing.arrive(*[1] * (files - landing.files))
             assert ps.run(pipeline, journal=tmp_path / "journal") == (0, list(range(files)))
             assert landing.commits == list(range(files))
 
-    def test_finishing_leaves_what_is_not_in_the_journal(self, landing, tmp_path):
-        """A run that is finished records nothing more, so nothing more is committed; the next run has it again."""
+    def test_finish_leaves_what_is_not_in_the_journal(self, landing, tmp_path):
+        """A run that is finishing records nothing more, so nothing more is committed; the next run gets it again."""
         landing.arrive(2, 20_000, 2)
         seen = []
 
@@ -462,7 +462,7 @@ class TestJournals:
 
 class TestTimesBelow:
     def test_times_within_a_micro_batch_nest(self, landing):
-        """Nested event times complete with their micro-batch, however late they are."""
+        """Nested event times complete with their micro-batch, even if they are late."""
         landing.arrive(5, 5)
         stamped = ps.stamp(lambda row: row.number // 2, lateness=10, nest=True)
         pipeline = ps.pipe(landing.source(), stamped, ps.count_by_key(lambda row: "n"), ps.collect(timed=True))
@@ -473,14 +473,14 @@ class TestTimesBelow:
         assert landing.commits == [0, 1]
 
     @pytest.mark.parametrize("module", [ps.stamp(lambda row: 1), ps.stamp_epochs(2)])
-    def test_times_of_their_own_are_refused(self, landing, module):
-        """Nothing could say when all of a micro-batch is done with; the module is named, and nothing started."""
+    def test_modules_that_replace_times_are_refused(self, landing, module):
+        """The end of a micro-batch would be unknown; the module is named, and nothing is started."""
         landing.arrive(1)
         with pytest.raises(ps.CompositionError, match=r"(stamp|stamp_epochs), composed .* its own times .*nest=True"):
             ps.run(ps.pipe(landing.source(), module, ps.drain()))
         assert not landing.checkpoint.exists()
 
-    def test_what_can_complete_only_with_the_next_micro_batch_is_refused(self, landing, tmp_path):
+    def test_results_that_need_the_next_micro_batch_are_refused(self, landing, tmp_path):
         """A window over two micro-batches waits for the second, which waits for the first."""
         landing.arrive(1)
         pipeline = ps.pipe(landing.source(), ps.sliding(2, 1), ps.count_by_key(lambda row: "n"), ps.collect())
@@ -488,8 +488,8 @@ class TestTimesBelow:
             ps.run(pipeline, journal=tmp_path / "journal")
         assert not landing.checkpoint.exists()
 
-    def test_what_waits_for_the_next_micro_batch_stalls(self, landing, rest):
-        """Where only running shows it, the stall is explained, and nothing committed."""
+    def test_waiting_for_the_next_micro_batch_stalls(self, landing, rest):
+        """If this shows only during the run, the stall is explained, and nothing is committed."""
         landing.arrive(1, 1, 1)
 
         @ps.transformer
@@ -504,8 +504,8 @@ class TestTimesBelow:
         assert landing.commits == []
         assert rest() == {0: [0], 1: [1, 2]}
 
-    def test_a_state_that_would_be_lost_is_refused(self, landing):
-        """A running total needs a journal, which is said before anything is started."""
+    def test_a_state_without_a_journal_is_refused(self, landing):
+        """A running total needs a journal; the error is raised before anything is started."""
         landing.arrive(1)
         pipeline = ps.pipe(landing.source(), ps.scan(lambda total, row: total + 1, 0), ps.collect())
         with pytest.raises(ps.CompositionError, match=r"scan.* keeps state between micro-batches.*journal="):
@@ -513,14 +513,14 @@ class TestTimesBelow:
         assert not landing.checkpoint.exists()
 
     def test_a_source_inside_a_module_is_refused(self, landing):
-        """There it could not know what its micro-batches lead to."""
+        """There it could not track the results of its micro-batches."""
         landing.arrive(1)
         pipeline = ps.pipe(ps.values([1]), ps.map(lambda _: landing.source()), ps.flatten(), ps.drain())
         with pytest.raises(ps.CompositionError, match="is opened inside another module"):
             ps.run(pipeline)
 
-    def test_merged_streams_commit_each_for_itself(self, session, landing, tmp_path):
-        """Two queries are two clocks; each is committed as its own rows are done with."""
+    def test_merged_streams_commit_independently(self, session, landing, tmp_path):
+        """Two queries have separate times; each commits when its own rows are complete."""
         from tests.adapters.spark.streaming.conftest import Landing
 
         other_root = tmp_path / "other"

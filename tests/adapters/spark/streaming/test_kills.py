@@ -1,4 +1,4 @@
-"""`from_streaming`: killed between processing and commit, over and over, and what is there at the end."""
+"""`from_streaming`: the result is correct even if the program is killed again and again before commits."""
 
 import os
 import random
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[4]
 SECONDS = 1.0
-"""How long Spark's commit comes after the file."""
+"""The delay of Spark's commit after the file, in seconds."""
 
 
 def contents(folder):
@@ -24,7 +24,7 @@ def contents(folder):
 
 
 def killed_before_a_commit(landing, out, journal=None):
-    """Run the program, and kill it when there is a file whose micro-batch is not committed; which one that was."""
+    """Run the program, and kill it when there is a file whose micro-batch is not committed; return its number."""
     options = [str(journal)] if journal else []
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.adapters.spark.streaming.program",
@@ -48,7 +48,7 @@ def killed_before_a_commit(landing, out, journal=None):
 
 
 def check(landing, tmp_path, kills, journal=None):
-    """Kill it so often, let it finish, and compare with a run that nobody disturbs."""
+    """Kill it a number of times, let it finish, and compare with an undisturbed run."""
     out, other = tmp_path / "out", tmp_path / "undisturbed"
     landing.arrive(*[n + 3 for n in range(2 * kills + 2)])
     for _ in range(kills):
@@ -68,16 +68,16 @@ def check(landing, tmp_path, kills, journal=None):
 
 @pytest.mark.slow
 def test_killed_before_the_commit(landing, tmp_path):
-    """What was processed and not committed is processed again, with the same rows: the outcome is the same."""
+    """An uncommitted micro-batch is processed again, with the same rows: the result is the same."""
     check(landing, tmp_path, 1)
 
 
 def test_killed_before_the_commit_with_a_journal(landing, tmp_path):
-    """With a journal, too."""
+    """The same with a journal."""
     check(landing, tmp_path, 1, tmp_path / "journal")
 
 
 @pytest.mark.slow
 def test_killed_twenty_times(landing, tmp_path):
-    """However often it is killed there, nothing is lost, and nothing counted twice."""
+    """However often it is killed there, no row is lost or counted twice."""
     check(landing, tmp_path, 20)

@@ -39,7 +39,7 @@ def program(text, *args):
 
 
 def test_five_million_rows(session, tmp_path):
-    """Every row of ten micro-batches comes once, as it is, in the order of its file, at the time of its file."""
+    """Every row of ten micro-batches arrives once, unchanged, in the order of its file, at the time of its file."""
     for number in range(10):
         columns = ("id AS number", "id / 7 AS real", "cast(id AS string) AS text")
         frame = session.range(number * 500_000, (number + 1) * 500_000, 1, 1).selectExpr(*columns)
@@ -59,8 +59,8 @@ def test_five_million_rows(session, tmp_path):
     assert seen == 5_000_000
 
 
-def test_memory_follows_no_micro_batch(tmp_path):
-    """The driver's Python needs no more for a micro-batch of two million rows than for one of 500,000."""
+def test_memory_does_not_depend_on_the_micro_batch(tmp_path):
+    """The driver's Python needs no more memory for a micro-batch of two million rows than for one of 500,000."""
     small, large = (json.loads(program(MEMORY, rows, tmp_path)) for rows in (500_000, 2_000_000))
     assert small[0] == 500_000 * 499_999 // 2
     assert large[0] == 2_000_000 * 1_999_999 // 2

@@ -1,4 +1,4 @@
-"""Java's memory while a stream goes on: what a micro-batch brought is not kept; measured in a program of its own."""
+"""Java's memory during a stream: the data of a micro-batch is released; measured in a separate program."""
 
 import subprocess
 import sys
@@ -45,10 +45,10 @@ session.stop()
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(("batches", "most"), [(40, 15), pytest.param(2000, 60, marks=pytest.mark.slow)])
-def test_the_heap_stays_as_it_is(batches, most):
-    """A micro-batch brings some 0.9 MB: kept, 30 of them would be 27 MB, and 1,500 more than the heap has.
+def test_the_heap_does_not_grow(batches, most):
+    """A micro-batch has about 0.9 MB: if kept, 30 of them would be 27 MB, and 1,500 would not fit in the heap.
 
-    What Spark itself notes of jobs and queries, of the last thousand, is a few kilobytes each.
+    Spark's own records of the last thousand jobs and queries take a few kilobytes each.
     """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(batches)], capture_output=True, text=True, check=False, timeout=1800

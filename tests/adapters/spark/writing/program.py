@@ -1,4 +1,4 @@
-"""A program for the tests to kill: a source that Spark reads as a stream, and writes to files, with a journal."""
+"""A program for the tests to kill: Spark reads a source with a journal as a stream, and writes it to files."""
 
 import sys
 
@@ -12,7 +12,7 @@ DAYS, ROWS = 16, 25
 
 @ps.source
 async def days(ctx):
-    """So many rows a day; days that are done are not made again."""
+    """So many rows per day; completed days are not computed again."""
     for day in range(DAYS):
         if not ctx.done(day):
             await trio.sleep(0.02)
@@ -20,7 +20,7 @@ async def days(ctx):
 
 
 def into_files(session, folder):
-    """Have Spark read it to its end, in micro-batches of two days."""
+    """Have Spark read all of it, in micro-batches of two days."""
     handle = spark.register_source(
         "days", days(), "day BIGINT, n BIGINT", offsets="times", journal=folder / "journal", session=session
     )

@@ -1,4 +1,4 @@
-"""Readings by Spark that end at any moment, over and over: everything is released, and nothing is left."""
+"""Spark's reads are aborted at any moment, again and again: everything is released, and nothing is left behind."""
 
 import os
 import random
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 
 class Endless:
-    """A source without an end, and how often it was opened and released."""
+    """A source without an end; counts how often it was opened and released."""
 
     def __init__(self, pause):
         self.pause = pause
@@ -43,7 +43,7 @@ class Endless:
 
 
 def cancelled(session, source, moment):
-    """Spark's job is cancelled."""
+    """Cancel Spark's job."""
     tag = f"abort-{moment}"
 
     def act():
@@ -61,7 +61,7 @@ def cancelled(session, source, moment):
 
 
 def withdrawn(session, source, moment):
-    """The source is closed while Spark reads it, or before."""
+    """Close the source before or while Spark reads it."""
     handle = spark.register_source("withdrawn", source, "n BIGINT", session=session)
 
     def act():
@@ -77,13 +77,13 @@ def withdrawn(session, source, moment):
 
 
 def limited(session, source, moment):
-    """Spark has enough."""
+    """Let a limit end Spark's read."""
     rows = spark.to_dataframe(source, "n BIGINT", session=session).limit(1 + int(moment * 5000)).collect()
     assert len(rows) == 1 + int(moment * 5000)
 
 
 def stopped(session, source, moment):
-    """A query is stopped, and its source withdrawn."""
+    """Stop a query, and withdraw its source."""
     with (
         tempfile.TemporaryDirectory() as folder,
         spark.register_source("stopped", source, "n BIGINT", session=session),
@@ -95,7 +95,7 @@ def stopped(session, source, moment):
 
 
 def open_files():
-    """The files that this program has open, also such that have no name any more."""
+    """The files that this program has open, including deleted ones."""
     found = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
@@ -104,7 +104,7 @@ def open_files():
 
 
 def check(session, until_idle, seed, count):
-    """Abort it so often in all the ways there are, and see what is left."""
+    """Abort a number of times in every way, and check what is left."""
     chance = random.Random(seed)
     server = server_for(session)
     listens, files = listened_by([os.getpid()]), open_files()
@@ -119,7 +119,7 @@ def check(session, until_idle, seed, count):
         assert endless.opened <= 1
     until_idle()
     deadline = time.monotonic() + 60
-    # What listens, and what looks whether the session is still there.
+    # The tasks that listen, and that check whether the session was stopped.
     while len(server._nursery.child_tasks) > 2:
         assert time.monotonic() < deadline, server._nursery.child_tasks
         time.sleep(0.05)
@@ -129,11 +129,11 @@ def check(session, until_idle, seed, count):
 
 
 def test_aborts_at_some_moments(session, until_idle):
-    """In every way once."""
+    """Once in each way."""
     check(session, until_idle, 1, 4)
 
 
 @pytest.mark.slow
 def test_a_hundred_aborts(session, until_idle):
-    """At any moment."""
+    """At random moments."""
     check(session, until_idle, 2, 100)

@@ -1,4 +1,4 @@
-"""A registered source that Spark reads as a stream: killed over and over, and what Spark has at the end."""
+"""Spark reads a registered source as a stream, and the program is killed again and again: Spark's result is correct."""
 
 import os
 import random
@@ -21,7 +21,7 @@ def numbered(folder):
 
 
 def killed(folder):
-    """Run the program, and kill it at some moment of a micro-batch: planned, read, written, or committed."""
+    """Run the program, and kill it during a micro-batch: when it is planned, read, written, or committed."""
     checkpoint = folder / "checkpoint"
     log = random.choice(["offsets", "commits"])
     goal = len(numbered(checkpoint / log)) + random.randrange(1, 3)
@@ -45,7 +45,7 @@ def killed(folder):
 
 
 def check(session, folder, kills):
-    """Kill it so often, let it finish, and look at the rows: each once."""
+    """Kill it a number of times, let it finish, and check that each row is there once."""
     for _ in range(kills):
         killed(folder)
     commits = len(numbered(folder / "checkpoint" / "commits"))
@@ -56,8 +56,8 @@ def check(session, folder, kills):
 
 
 @pytest.mark.slow
-def test_killed_and_read_on(session, tmp_path):
-    """Nothing is lost, and nothing comes twice: another program goes on with Spark's checkpoint and the journal."""
+def test_killed_and_continued(session, tmp_path):
+    """No row is lost or written twice: another program continues with Spark's checkpoint and the journal."""
     check(session, tmp_path, 1)
 
 

@@ -1,4 +1,4 @@
-"""The rows of open times: what Arrow makes of them, without Spark."""
+"""The rows of open times as Arrow data, without Spark."""
 
 from collections import defaultdict
 
@@ -15,7 +15,7 @@ FULL = ROWS.append(pa.field("time", pa.int64()))
 
 
 class Counted(Spool):
-    """A spool that counts the batches it is given."""
+    """A spool that counts its batches."""
 
     adds = 0
 
@@ -41,7 +41,7 @@ def taken(opened, time):
 
 @pytest.mark.parametrize("most", [1, 1000, 8 << 20])
 def test_rows_stay_in_order_within_their_time(open_times, monkeypatch, most):
-    """However many rows are sorted together, each time has its own, in the order in which they arrived."""
+    """However many rows are sorted at once, each time gets its own rows, in the order in which they arrived."""
     monkeypatch.setattr(table_partitions, "SORTED_BYTES", most)
     expected, new = defaultdict(list), []
     for begin in range(0, 1000, 100):
@@ -54,8 +54,8 @@ def test_rows_stay_in_order_within_their_time(open_times, monkeypatch, most):
     assert {time: taken(open_times, time) for time in list(expected)} == expected
 
 
-def test_interleaved_times_take_a_batch_each(open_times):
-    """Ten thousand rows at four times that alternate become four Arrow batches."""
+def test_interleaved_times_need_one_batch_each(open_times):
+    """Ten thousand rows at four alternating times become four Arrow batches."""
     for begin in range(0, 10_000, 500):
         numbers = list(range(begin, begin + 500))
         open_times.add(ps.authoring.TimedBatch([n % 4 for n in numbers], [(n, "") for n in numbers]))
@@ -63,15 +63,15 @@ def test_interleaved_times_take_a_batch_each(open_times):
     assert Counted.adds == 4
 
 
-def test_an_error_counts_rows_as_they_arrive(open_times):
-    """The value that does not fit is the fourth that came, at whatever time."""
+def test_an_error_counts_rows_in_order_of_arrival(open_times):
+    """The value that does not fit is the fourth to arrive, regardless of times."""
     open_times.add(ps.Batch(5, [(1, "a"), (2, "b")]))
     with pytest.raises(SchemaError, match="value 4"):
         open_times.add(ps.authoring.TimedBatch([3, 4], [(3, "c"), ("four", "d")]))
 
 
 def test_small_batches_are_joined():
-    """Spark is sent ten thousand rows at once, also where each time has a few."""
+    """Spark gets ten thousand rows at once, even if each time has only a few."""
     small = [pa.record_batch({"n": [n] * 10}) for n in range(2500)]
     joined = list(large(small))
     assert [batch.num_rows for batch in joined] == [10_000, 10_000, 5_000]

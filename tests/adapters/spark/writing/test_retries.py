@@ -1,4 +1,4 @@
-"""Where Spark tries tasks again, which takes a session of its own: what one reads of the first failure."""
+"""Spark retries tasks, which needs a separate session: the error shows the first failure."""
 
 import json
 import subprocess
@@ -102,7 +102,7 @@ def told():
 
 @pytest.mark.parametrize("action", ["count", "from_dataframe"])
 def test_the_users_error_is_the_error(told, action):
-    """Attempts after the first cannot read the source; what they are told is what the first one failed with."""
+    """Later attempts cannot read the source; their error is the failure of the first attempt."""
     _, text, _ = told[action]
     error, note = text.index("ValueError: row 1234 is bad"), text.index("(Spark then retried the task")
     assert error < note < text.index("can be read once") < text.index(".persist()")
@@ -110,22 +110,22 @@ def test_the_users_error_is_the_error(told, action):
 
 
 def test_its_type_is_known(told):
-    """What the driver raises knows what failed on the executor."""
+    """The driver's error has the type of the exception on the executor."""
     assert told["from_dataframe"][::2] == ["SparkJobError", "ValueError"]
 
 
-def test_a_worker_that_died_is_the_error(told):
-    """It is said that it died, and not that the user had read something twice."""
+def test_a_dead_worker_is_the_error(told):
+    """The error says that the worker died, not that the user read something twice."""
     text = told["killed"][1]
     assert text.index("Python worker exited unexpectedly") < text.index("can be read once")
 
 
-def test_what_is_kept_is_read_again(told):
-    """With `replay` a task that is tried again has its rows, each once."""
+def test_kept_rows_are_read_again(told):
+    """With `replay`, a retried task gets its rows, each once."""
     assert told["kept"] == [[50_000, 50_000 * 49_999 // 2]]
 
 
-def test_a_session_stopped_in_the_midst_leaves_nothing(told):
+def test_stopping_the_session_during_a_read_leaves_nothing(told):
     """The action fails, the source is released, and the server's thread ends."""
     assert told["stopped"]
     assert told["released"]

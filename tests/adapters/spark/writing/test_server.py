@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the names are pyspark's
-"""The server, its sources and logs, asked as Spark's processes ask: with their own code, and without Spark."""
+"""The server, its sources and logs, used with the code of Spark's processes, but without Spark."""
 
 import itertools
 import logging
@@ -30,7 +30,7 @@ NUMBERS = StructType([StructField("n", LongType())])
 
 
 class Context:
-    """What the server wants of a Spark context."""
+    """The part of a Spark context that the server uses."""
 
     def __init__(self):
         self._jsc = object()
@@ -77,7 +77,7 @@ def address(server):
 
 @pytest.fixture
 def task(address):
-    """What a task gets, batch by batch."""
+    """A function that reads as a task, batch by batch."""
 
     def batches(name="x"):
         return remote._batches(address, op="read", name=name)
@@ -87,7 +87,7 @@ def task(address):
 
 @pytest.fixture
 def query(address):
-    """The process that leads a query."""
+    """A function that plans a query, as Spark's process does."""
     opened = []
 
     def made(rows=None):
@@ -121,8 +121,8 @@ async def then_waits(ctx, count, released):
 
 
 class TestReading:
-    def test_everything_arrives_in_order(self, served, task):
-        """All values, in the source's order, in batches of at most 10,000."""
+    def test_all_values_arrive_in_order(self, served, task):
+        """In the source's order, in batches of at most 10,000."""
         handle = served(ps.values(range(25_000)))
         batches = list(task())
         assert rows(batches) == list(range(25_000))
@@ -136,8 +136,8 @@ class TestReading:
         time.sleep(0.05)
         assert seen == []
 
-    def test_the_source_is_little_ahead(self, served, task):
-        """While a task does not ask, the source gives at most two batches of 10,000 more."""
+    def test_the_source_is_at_most_two_batches_ahead(self, served, task):
+        """While a task does not ask, the source gives at most two more batches of 10,000."""
         seen = []
         handle = served(ps.pipe(ps.integers(), ps.tap(seen.append)))
         batches = task()
@@ -150,8 +150,8 @@ class TestReading:
         batches.close()
         assert handle.wait(5)
 
-    def test_a_slow_source_is_not_waited_for(self, served, task):
-        """What is there arrives, though the next value never comes."""
+    def test_a_batch_does_not_wait_for_a_slow_source(self, served, task):
+        """Values that are there arrive, even if the next one never comes."""
         released = []
         handle = served(then_waits(3, released))
         batches = task()
@@ -161,14 +161,14 @@ class TestReading:
         assert handle.wait(5)
         assert released == [True]
 
-    def test_a_second_reading_is_refused(self, served, task):
-        """It is told what to do instead, and how the first one went."""
+    def test_a_second_read_is_refused(self, served, task):
+        """The error has advice, and the outcome of the first read."""
         served(ps.values(range(3)))
         list(task())
         with pytest.raises(remote.PullSourceError, match=r"read once, and it has been read already.*\.persist\(\)"):
             list(task())
 
-    def test_a_second_reading_beside_the_first_is_refused(self, served, task):
+    def test_a_second_concurrent_read_is_refused(self, served, task):
         """Two tasks at once would share the values."""
         served(ps.integers())
         batches = task()
@@ -193,16 +193,16 @@ class TestReading:
             ({"stage": 6, "execution": "2"}, r"the rows of the first attempt were lost with its executor"),
         ],
     )
-    def test_a_second_reading_is_told_why_it_is_one(self, served, address, again, message):
-        """Another action, the same one, and work that Spark does again are three mistakes to be mended elsewhere."""
+    def test_a_second_read_is_refused_with_its_reason(self, served, address, again, message):
+        """Another action, the same action, and a retry are three mistakes, each with its own remedy."""
         served(ps.values(range(3)))
         first = {"stage": 6, "partition": 0, "attempt": 0, "execution": "2", "tags": "mine,pullstream-7"}
         list(remote._batches(address, op="read", name="x", **first))
         with pytest.raises(remote.PullSourceError, match=f"x can be read once, and .*{message}"):
             list(remote._batches(address, op="read", name="x", **{**first, **again}))
 
-    def test_a_reader_that_went_away_is_told_to_the_next(self, served, task):
-        """Spark tries a task again that had died, and the error must not look like the user's fault."""
+    def test_a_reader_that_disconnected_is_reported_to_the_next(self, served, task):
+        """If Spark retries a dead task, the error must not look like the user's fault."""
         handle = served(ps.integers())
         batches = task()
         next(batches)
@@ -212,14 +212,14 @@ class TestReading:
             list(task())
 
     @pytest.mark.parametrize("attempt", range(5))
-    def test_a_task_that_dies_while_it_is_sent_to_is_no_failure_of_the_source(self, served, address, attempt):
-        """A connection that breaks is an end like any other, whoever finds it first, sending or listening."""
+    def test_a_task_that_dies_during_a_send_is_no_failure_of_the_source(self, served, address, attempt):
+        """A broken connection is a normal end, whether the send or the receive notices it first."""
         seen = [0]
         handle = served(ps.pipe(ps.integers(), ps.tap(lambda n: seen.__setitem__(0, n))))
         line = remote.DriverLine(address, op="read", name="x", stage=-1)
         for _ in range(1000):
             line.send(b"A")
-        # Until the buffers of a connection that nobody reads from are full.
+        # Until the buffers of the connection, which nobody reads, are full.
         before = -1
         while before != seen[0] or not before:
             before = seen[0]
@@ -228,8 +228,8 @@ class TestReading:
         line.close()
         assert handle.wait(5)
 
-    def test_a_failure_arrives_after_what_came_before(self, served, task):
-        """With its type, its message and the module it came from; and again, for a task that is tried again."""
+    def test_a_failure_arrives_after_earlier_values(self, served, task):
+        """With its type, its message and its module; and again, for a retried task."""
 
         def check(n):
             if n == 77:
@@ -249,8 +249,8 @@ class TestReading:
             handle.wait(5)
 
     @pytest.mark.parametrize("way", ["read", "replay", "stream"])
-    def test_a_source_that_waited_in_vain_has_failed(self, server, served, task, query, way):
-        """`Abandoned` from the source's own code is its failure, as any other is, and the others are served."""
+    def test_a_source_that_raises_abandoned_has_failed(self, server, served, task, query, way):
+        """`Abandoned` from the source's own code is a failure like any other, and other sources are still served."""
 
         @ps.source
         async def reads_what_was_aborted(ctx):
@@ -273,14 +273,14 @@ class TestReading:
         served(ps.values(range(3)), "y")
         assert rows(task("y")) == [0, 1, 2]
 
-    def test_a_value_that_does_not_fit_fails_by_name(self, served, task):
-        """The column and the value are in the message."""
+    def test_a_value_that_does_not_fit_is_named(self, served, task):
+        """The message has the column and the value."""
         served(ps.values([1, "two"]))
         with pytest.raises(remote.PullSourceError, match=r"column 'n'.*'two'"):
             list(task())
 
-    def test_a_stage_that_is_over_ends_a_wait(self, served, task, context):
-        """A worker that waits for a slow source does not notice that a limit was reached; the server does."""
+    def test_a_stage_that_has_ended_ends_a_wait(self, served, task, context):
+        """A worker that waits for a slow source does not notice that a limit was reached, but the server does."""
         released = []
         handle = served(then_waits(1, released))
         got = task()
@@ -290,7 +290,7 @@ class TestReading:
         assert released == [True]
         got.close()
 
-    def test_closing_the_handle_aborts_the_reading(self, served, task):
+    def test_closing_the_handle_aborts_the_read(self, served, task):
         """A withdrawn source is released before `close` returns, and the task fails."""
         released = []
         handle = served(then_waits(1, released))
@@ -303,14 +303,14 @@ class TestReading:
         with pytest.raises(remote.PullSourceError, match="withdrawn"):
             list(task())
 
-    def test_an_unknown_name_is_told_the_known_ones(self, served, address):
-        """A typing mistake is found by looking at the list."""
+    def test_the_error_for_an_unknown_name_lists_the_known_ones(self, served, address):
+        """So that a typing mistake is found quickly."""
         served(ps.values([1]), "sales")
         with pytest.raises(remote.PullSourceError, match="registered as 'sale', only: sales"):
             remote.PullReader(address, "sale").partitions()
 
-    def test_rows_of_many_times_are_asked_for_at_once(self, served, task):
-        """A task's batch has as many times as come, and takes no ask for each."""
+    def test_rows_of_many_times_are_read_at_once(self, served, task):
+        """A task's batch may have many times, and needs no ask for each."""
         asked = []
 
         @ps.source
@@ -335,7 +335,7 @@ class TestReading:
         assert 4 < len(asks) < 20
 
     def test_a_time_completes_when_the_task_has_it(self, served, task):
-        """What waits for completion in the source waits for Spark's task, not for the driver's buffer."""
+        """A wait for completion in the source waits for Spark's task, not for the driver's buffer."""
         done = []
 
         @ps.source
@@ -350,7 +350,7 @@ class TestReading:
 
 
 def _noting(batches, got):
-    """Batches one by one, so that those before a failure are noted."""
+    """Yield batches one by one, so that those before a failure are noted."""
     for batch in batches:
         got.extend(rows([batch]))
         yield batch.slice(0, 0)
@@ -366,8 +366,8 @@ class TestReplay:
 
         return made
 
-    def test_it_is_read_as_often_as_is_wanted(self, kept, task):
-        """One after another and beside each other, by readings that go on and by such that leave."""
+    def test_it_can_be_read_any_number_of_times(self, kept, task):
+        """One after another and concurrently, completely and in part."""
         seen = []
         handle = kept(ps.pipe(ps.values(range(25_000)), ps.tap(seen.append)))
         left, slow = task(), task()
@@ -381,8 +381,8 @@ class TestReplay:
         assert handle.wait(5)
         assert rows(task()) == seen
 
-    def test_nothing_is_made_that_no_reading_asks_for(self, kept, task):
-        """The foremost decides; what is there is not asked for again."""
+    def test_only_requested_rows_are_computed(self, kept, task):
+        """The furthest read determines how far; kept rows are not asked for again."""
         seen = []
         kept(ps.pipe(ps.integers(), ps.tap(seen.append)))
         batches = task()
@@ -397,8 +397,8 @@ class TestReplay:
         batches.close()
         again.close()
 
-    def test_more_than_was_to_be_kept_fails(self, kept, task):
-        """After what could be kept, by name, and with what to do."""
+    def test_more_rows_than_allowed_fail(self, kept, task):
+        """After the rows that fit, with a named error and advice."""
         handle = kept(ps.integers(), most=200_000)
         batches = task()
         assert rows([next(batches)]) == list(range(10_000))
@@ -407,8 +407,8 @@ class TestReplay:
         with pytest.raises(spark.ReplayTooLong):
             handle.wait(5)
 
-    def test_a_failure_is_every_readings(self, kept, task):
-        """With what came before it for those who are reading."""
+    def test_a_failure_fails_every_read(self, kept, task):
+        """Current reads get the rows before it."""
         kept(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
         batches = task()
         assert rows([next(batches)]) == list(range(5))
@@ -417,8 +417,8 @@ class TestReplay:
         with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
             list(task())
 
-    def test_a_wait_for_what_spark_has_forgotten_is_no_end(self, kept, task, context):
-        """Spark's record of stages may be behind, or have lost one: who reads it all the same does not miss rows."""
+    def test_a_wait_for_a_forgotten_stage_is_no_end(self, kept, task, context):
+        """Spark's record of stages may be late or incomplete: a task that still reads must not miss rows."""
         handle = kept(then_waits(3, []))
         batches = task()
         assert rows([next(batches)])
@@ -428,7 +428,7 @@ class TestReplay:
         handle.close()
 
     def test_a_slow_source_is_released_with_its_name(self, kept, task):
-        """It waits for the next action, until it is withdrawn; then nothing is left, and readings are refused."""
+        """It waits for the next action until it is withdrawn; then nothing is left, and reads are refused."""
         released = []
         handle = kept(then_waits(2, released))
         batches = task()
@@ -442,8 +442,8 @@ class TestReplay:
         with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
             list(task())
 
-    def test_a_reading_in_whose_midst_it_is_withdrawn_is_told(self, kept, task):
-        """What it has not read yet is gone with the file."""
+    def test_withdrawal_during_a_read_is_reported(self, kept, task):
+        """The unread rows are deleted with the file."""
         handle = kept(ps.values([(n,) for n in range(60_000)]))
         assert sum(batch.num_rows for batch in task()) == 60_000
         batches = task()
@@ -453,7 +453,7 @@ class TestReplay:
             list(batches)
 
     def test_it_leaves_no_file(self, context, tmp_path, monkeypatch):
-        """Not while it is read, nor after the server has gone, whoever has not said goodbye."""
+        """Neither during a read, nor after the server has ended, even with an open connection."""
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         server = SourceServer(context)
         server.sources["x"] = ServedSource("x", ps.integers(), NUMBERS, replay=1 << 20, shown="x")
@@ -465,8 +465,8 @@ class TestReplay:
         with pytest.raises(remote.PullSourceError):
             list(batches)
 
-    def test_where_there_is_no_place_to_keep_it_nothing_has_begun(self, kept, task, tmp_path):
-        """Each reading says so, until there is one."""
+    def test_without_a_folder_for_the_file_nothing_has_started(self, kept, task, tmp_path):
+        """Each read fails until there is one."""
         kept(ps.values(range(3)))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tempfile.tempdir", str(tmp_path / "none"))
@@ -476,28 +476,28 @@ class TestReplay:
         assert rows(task()) == [0, 1, 2]
 
     @pytest.mark.parametrize("replay", [0, -1, True, "1 GB"])
-    def test_a_bound_is_a_number(self, replay, context):
-        """There is no other."""
+    def test_replay_must_be_a_number(self, replay, context):
+        """Of bytes, at least 1."""
         with pytest.raises(ps.CompositionError, match="needs replay= to be a number of bytes, at least 1"):
             spark.to_dataframe(ps.values([1]), NUMBERS, replay=replay, session=context)
 
-    def test_it_does_not_go_with_pruning(self, context):
-        """What one action does not look for another may."""
+    def test_replay_excludes_prune(self, context):
+        """Another action may need the rows that one action's filters omit."""
         with pytest.raises(ps.CompositionError, match="use only one"):
             spark.to_dataframe(ps.values([1]), NUMBERS, replay=1, prune=lambda s, _: s, session=context)
 
 
 class TestAccess:
     def test_a_wrong_token_is_refused_and_logged(self, server, served, caplog):
-        """Who does not know the token hears nothing, and the log says who it was."""
+        """A client without the token gets no answer, and the log has its address."""
         served(ps.values([1]))
         with caplog.at_level(logging.WARNING, "pullstream.spark"), pytest.raises(remote.PullSourceError):
             list(remote._batches(("127.0.0.1", server._port, "guess"), op="read", name="x"))
         assert "refused a connection from ('127.0.0.1', " in caplog.text
         assert "a wrong token" in caplog.text
 
-    def test_nonsense_does_not_close_it(self, server, served, caplog):
-        """Whoever connects may say what he likes: the others are served as before."""
+    def test_invalid_messages_do_not_close_it(self, server, served, caplog):
+        """Clients may send anything: the others are still served."""
         served(ps.values(range(3)))
         for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
             with socket.create_connection(("127.0.0.1", server._port)) as connection:
@@ -507,7 +507,7 @@ class TestAccess:
         assert rows(remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")) == [0, 1, 2]
 
     def test_it_listens_on_the_loopback(self, server):
-        """Unless the session's settings say otherwise."""
+        """Unless the session's settings have another address."""
         from tests.adapters.spark.listening import listening
 
         assert listening(server._port) == {"127.0.0.1"}
@@ -516,8 +516,8 @@ class TestAccess:
         ("port", "message"),
         [("http", "must be a port number.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*to a free port")],
     )
-    def test_a_port_that_cannot_be_had_is_said(self, context, server, port, message):
-        """By the name of the setting, which is all that the user knows of it."""
+    def test_an_unavailable_port_is_reported(self, context, server, port, message):
+        """With the name of the setting."""
         port = str(server._port) if port == "taken" else port
         context.getConf = lambda: {"spark.pullstream.port": port}
         with pytest.raises(spark.CannotListen, match=message) as caught:
@@ -525,7 +525,7 @@ class TestAccess:
         assert "spark.pullstream.port" in str(caught.value)
 
     def test_closing_leaves_nothing(self, context):
-        """No thread, no socket; and a context that is stopped closes it, too."""
+        """Neither a thread nor a socket; stopping the context also closes it."""
         from tests.adapters.spark.listening import listening
 
         before = set(threading.enumerate())
@@ -536,8 +536,8 @@ class TestAccess:
         assert listening(port) == set()
         assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
 
-    def test_what_is_offered_to_a_server_that_has_ended_is_over(self, context):
-        """The session may be stopped between the look whether it is there, and the offer: nobody waits for ever."""
+    def test_an_offer_to_a_server_that_has_ended_is_over(self, context):
+        """The session may be stopped between the check and the offer: no wait may last forever."""
         server = SourceServer(context)
         replaced = ServedSource("x", ps.values([1]), NUMBERS, shown="x")
         given = ServedSource("x", ps.values([2]), NUMBERS, shown="x")
@@ -554,8 +554,8 @@ class TestAccess:
         assert not waiting.is_alive()
         server.close()
 
-    def test_nobody_there_is_told_clearly(self, context):
-        """After the session was stopped, an executor says so."""
+    def test_an_unreachable_driver_is_reported(self, context):
+        """By an executor, after the session was stopped."""
         server = SourceServer(context)
         address = ("127.0.0.1", server._port, server._secret)
         server.close()
@@ -564,8 +564,8 @@ class TestAccess:
 
 
 class TestLog:
-    def test_micro_batches_hold_what_is_there(self, served, query):
-        """Never more than was allowed, all of it in the end, each value once."""
+    def test_micro_batches_have_the_available_values(self, served, query):
+        """Never more than allowed; in the end all of them, each once."""
         served(ps.values(range(25)))
         reader = query(rows=10)
         reader.prepareForTriggerAvailableNow()
@@ -579,8 +579,8 @@ class TestLog:
         assert got == list(range(25))
         assert reader.partitions(at, at) == []
 
-    def test_the_source_is_asked_for_what_spark_plans(self, served, query):
-        """For a micro-batch at a time, and for nothing else before the next is planned, however long that takes."""
+    def test_the_source_is_asked_for_planned_micro_batches(self, served, query):
+        """For one micro-batch at a time, and for nothing more before the next is planned, however late that is."""
         seen = []
         served(ps.pipe(ps.integers(), ps.tap(seen.append)))
         reader = query(rows=10)
@@ -593,8 +593,8 @@ class TestLog:
         time.sleep(0.1)
         assert len(seen) == 23
 
-    def test_a_part_of_a_micro_batch_does_not_keep_spark_waiting(self, served, query):
-        """What a slow source has given is planned; with `availableNow` the first values are waited for."""
+    def test_a_partial_micro_batch_does_not_wait(self, served, query):
+        """The values of a slow source so far are planned; with `availableNow`, the first values are waited for."""
         go = threading.Event()
 
         @ps.source
@@ -613,7 +613,7 @@ class TestLog:
 
     @pytest.mark.parametrize(("offsets", "committed"), [("values", (1,)), ("times", (2,))])
     def test_a_time_completes_when_spark_has_committed_it(self, server, served, query, offsets, committed):
-        """Not when it was planned, nor when it was read; the source ends when all is committed."""
+        """Not when it is planned or read; the source ends when all is committed."""
         seen = []
 
         def complete(running):
@@ -642,17 +642,17 @@ class TestLog:
             list(reader.read(reader.partitions(start, end)[0]))
             assert complete(running) == (0,)
             reader.commit(end)
-            # A source that is at 1 may give more of it.
+            # Another value at time 1 may still arrive.
             assert complete(running) == committed
             last = reader.latest(end)
             assert (last["values"], complete(running)) == (4, (2,))
             assert not handle.wait(0.1)
-            # Spark plans the next one when this is in its log of commits: that says so, too.
+            # Spark plans the next micro-batch when this one is in its commit log, so this is also a commit.
             assert reader.latest(last) == last
             assert handle.wait(5)
 
-    def test_what_is_not_committed_is_read_again(self, served, query):
-        """A query that is started anew gets the same values under the same numbers."""
+    def test_uncommitted_values_are_read_again(self, served, query):
+        """A restarted query gets the same values with the same numbers."""
         served(ps.values(range(30)))
         first = query(rows=10)
         first.prepareForTriggerAvailableNow()
@@ -664,8 +664,8 @@ class TestLog:
         assert rows(second.read(part)) == before
         assert second.latest(end)["values"] == 20
 
-    def test_what_was_committed_is_gone_and_said_so(self, served, query):
-        """Neither a new query nor an old checkpoint gets silence in place of values."""
+    def test_committed_values_are_gone_with_an_error(self, served, query):
+        """A new query and an old checkpoint are refused, instead of getting no values."""
         served(ps.values(range(30)))
         reader = query(rows=10)
         reader.prepareForTriggerAvailableNow()
@@ -681,8 +681,8 @@ class TestLog:
         with pytest.raises(remote.PullSourceError, match="being read by another query"):
             query().initialOffset()
 
-    def test_how_large_micro_batches_are_each_query_says_for_itself(self, served, query):
-        """Not one that is refused, and not one that was before it."""
+    def test_each_query_has_its_own_limit(self, served, query):
+        """Not that of a refused query, or of an earlier one."""
         served(ps.integers())
         first = query(rows=10)
         end = first.latest(first.initialOffset())
@@ -700,8 +700,8 @@ class TestLog:
 
         within(5, begins)
 
-    def test_a_query_that_goes_while_it_waits_makes_room_for_another(self, served, query):
-        """One that is stopped while a slow source has nothing yet is not taken for one that goes on reading."""
+    def test_a_query_that_disconnects_while_it_waits_is_over(self, served, query):
+        """A query that is stopped while a slow source has no values must not block another one."""
         served(then_waits(5, []))
         reader = query()
         start = reader.initialOffset()
@@ -720,8 +720,8 @@ class TestLog:
 
         within(5, begins)
 
-    def test_a_number_that_is_not_there_is_refused(self, served, query):
-        """A copy of a checkpoint knows nothing of what came after it."""
+    def test_an_unknown_number_is_refused(self, served, query):
+        """A copy of a checkpoint lacks later commits."""
         served(ps.values(range(3)))
         reader = query()
         with pytest.raises(remote.PullSourceError, match="checkpoint is an old copy"):
@@ -730,7 +730,7 @@ class TestLog:
     @pytest.mark.parametrize("nameless", [False, True])
     @pytest.mark.parametrize("asked", ["latest", "commit", "partitions"])
     def test_a_checkpoint_from_elsewhere_is_refused(self, served, query, asked, nameless):
-        """The numbers of an earlier registration say nothing about the values of this one, in range as they may be."""
+        """The numbers of an earlier registration do not apply to this one, even if they are in range."""
         served(ps.values(range(30)))
         earlier = query(rows=10)
         earlier.prepareForTriggerAvailableNow()
@@ -741,15 +741,15 @@ class TestLog:
         reader = query(rows=10)
         reader.prepareForTriggerAvailableNow()
         new = reader.latest(reader.initialOffset())
-        with pytest.raises(remote.PullSourceError, match="another source, of an earlier registration"):
+        with pytest.raises(remote.PullSourceError, match="another source, to an earlier registration"):
             if asked == "partitions":
-                # Until 4.2 Spark does not say where to start: what it plans begins in the checkpoint, and ends here.
+                # Before 4.2, Spark does not pass the start: what it plans begins in the checkpoint, and ends here.
                 [list(reader.read(part)) for part in reader.partitions(old, new)]
             else:
                 getattr(reader, asked)(old)
 
-    def test_a_failure_comes_after_what_was_before(self, served, query):
-        """The micro-batches before the failure are read; then the query fails with the source's words."""
+    def test_a_failure_comes_after_earlier_values(self, served, query):
+        """The micro-batches before the failure are read; then the query fails with the source's message."""
         served(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
         reader = query()
         reader.prepareForTriggerAvailableNow()
@@ -760,7 +760,7 @@ class TestLog:
             reader.latest(end)
 
     def test_whole_times(self, served, query):
-        """With offsets by times no micro-batch ends inside one, also if a time is larger than a micro-batch."""
+        """With offsets by times, no micro-batch ends within a time, even if a time is larger than a micro-batch."""
         served(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
         reader = query(rows=8)
         reader.prepareForTriggerAvailableNow()
@@ -777,7 +777,7 @@ class TestLog:
 class TestJournal:
     @pytest.fixture
     def program(self, tmp_path):
-        """Another program each time, which reads the same source with the same journal; gives a query, and an end."""
+        """Start another program with the same source and journal; returns a query and a function that ends it."""
         opened = []
 
         def served(path, seen=(), source=None):
@@ -786,7 +786,7 @@ class TestJournal:
             return ServedSource("x", ps.pipe(given, ps.tap(noted.append)), NUMBERS, "times", path, shown="x")
 
         def recorded():
-            """How many values are done for whoever would go on now; the journal is written a moment after."""
+            """The number of values that a next program would skip; the journal is written a moment later."""
             copy = shutil.copy(tmp_path / "journal", tmp_path / "copy")
 
             async def look():
@@ -817,8 +817,8 @@ class TestJournal:
         for end in opened:
             end()
 
-    def test_another_program_goes_on_where_spark_is(self, program):
-        """Under the same offsets, with the same values; what Spark has committed is not read again."""
+    def test_another_program_continues_sparks_checkpoint(self, program):
+        """With the same offsets and the same values; committed values are not read again."""
         reader, end = program()
         start = reader.initialOffset()
         first = reader.latest(start)
@@ -829,15 +829,15 @@ class TestJournal:
 
         seen = []
         reader, end = program(seen)
-        # What was planned and not committed Spark reads again before it plans anything.
+        # Before it plans anything, Spark reads again what was planned but not committed.
         assert rows(reader.read(part)) == planned == [2, 2, 2, 3, 3, 3]
         third = reader.latest(second)
         assert third["values"] == 18
         assert rows(reader.read(reader.partitions(second, third)[0])) == [4, 4, 4, 5, 5, 5]
         assert seen[0] == 2
 
-    def test_what_spark_committed_and_the_journal_did_not_hear_is_not_given_again(self, program):
-        """Spark's log of commits may be ahead of the journal; the numbers say by how much."""
+    def test_values_committed_after_the_last_journal_record_are_not_repeated(self, program):
+        """Spark's commit log may be ahead of the journal; the numbers show by how much."""
         reader, end = program()
         start = reader.initialOffset()
         first = reader.latest(start)
@@ -847,8 +847,8 @@ class TestJournal:
         assert (first["values"], second["values"]) == (6, 12)
         assert rows(reader.read(reader.partitions(first, second)[0])) == [2, 2, 2, 3, 3, 3]
 
-    def test_a_source_that_was_read_to_its_end_has_nothing_more(self, program):
-        """All is committed: the next program plans nothing, and says where the end was."""
+    def test_a_source_that_was_read_to_its_end_has_no_more_values(self, program):
+        """All is committed: the next program plans nothing, and its offset is the end."""
         reader, end = program()
         at = reader.initialOffset()
         while (to := reader.latest(at)) != at:
@@ -861,16 +861,16 @@ class TestJournal:
         assert (at["values"], seen) == (30, [])
 
     def test_a_query_without_its_checkpoint_is_refused(self, program):
-        """It would miss what an earlier one has committed."""
+        """It would miss the values that an earlier query has committed."""
         reader, end = program()
         reader.latest(reader.latest(reader.initialOffset()))
         end(done=6)
         reader, end = program()
-        with pytest.raises(remote.PullSourceError, match="first 6 values .* checkpointLocation, or .* another journal"):
+        with pytest.raises(remote.PullSourceError, match="first 6 values .* checkpointLocation of .* another journal"):
             reader.initialOffset()
 
     def test_another_source_is_refused(self, program):
-        """A journal goes with one program."""
+        """A journal belongs to one program."""
         reader, end = program()
         reader.latest(reader.latest(reader.initialOffset()))
         end(done=6)
@@ -879,8 +879,8 @@ class TestJournal:
 
 
 class TestRefusals:
-    def test_a_journal_goes_with_times(self, context):
-        """It knows times, and no numbers."""
+    def test_a_journal_needs_offsets_by_times(self, context):
+        """It records times, not numbers."""
         with pytest.raises(ps.CompositionError, match="add offsets='times'"):
             spark.register_source("x", ps.values([1]), NUMBERS, journal="x.journal", session=context)
 
@@ -892,8 +892,8 @@ class TestRefusals:
             ((ps.values([1]), ""), r"needs its columns as a schema .* and got ''"),
         ],
     )
-    def test_what_cannot_be_is_refused_when_composing(self, context, arguments, message):
-        """The mistake is told where it was made, before anything listens."""
+    def test_invalid_arguments_are_refused_when_composing(self, context, arguments, message):
+        """The error has the place of the mistake, and no server is started."""
         with pytest.raises(ps.CompositionError, match=message):
             spark.to_dataframe(*arguments, session=context)
 
@@ -902,18 +902,18 @@ class TestRefusals:
         [("a/b", "values", "a name without a slash"), ("a", "rows", "got offsets='rows': use 'values' or 'times'")],
     )
     def test_names_and_offsets(self, context, name, offsets, message):
-        """What `load` cannot find, and what no log counts by."""
+        """Names that `load` cannot find, and unknown kinds of offsets."""
         with pytest.raises(ps.CompositionError, match=message):
             spark.register_source(name, ps.values([1]), NUMBERS, offsets=offsets, session=context)
 
     @pytest.mark.parametrize("rows", ["0", "-1", "many"])
-    def test_a_micro_batch_of_no_rows(self, rows):
-        """It would be waited for for ever."""
-        with pytest.raises(remote.PullSourceError, match=f"maxRowsPerBatch is .* 1 or more, not '{rows}'"):
+    def test_an_invalid_size_of_micro_batches(self, rows):
+        """With no rows, the query would wait forever."""
+        with pytest.raises(remote.PullSourceError, match=f"maxRowsPerBatch is .* at least 1, not '{rows}'"):
             remote.PullSource({"path": "x", "maxRowsPerBatch": rows})
 
-    def test_a_session_that_is_none_or_over(self, context):
-        """It is refused by the module that was given it."""
+    def test_a_missing_or_stopped_session(self, context):
+        """It is refused in the name of the called function."""
         with pytest.raises(ps.CompositionError, match=r"to_dataframe\(\) at .* needs a Spark session, .*and got 3"):
             spark.to_dataframe(ps.values([1]), NUMBERS, session=3)
         context._jsc = None
@@ -921,13 +921,13 @@ class TestRefusals:
             spark.register_source("x", ps.values([1]), NUMBERS, session=context)
 
     def test_connect_is_refused(self):
-        """Where the executors are another program's, the message says what to do instead."""
+        """The executors belong to another program; the message has an alternative."""
         remote_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "is_stopped": False})()
         with pytest.raises(ps.CompositionError, match="needs a classic session.* use write_table to write"):
             spark.register_source("x", ps.values([1]), NUMBERS, session=remote_session)
 
     def test_a_name_in_use_is_not_replaced(self, server, served, task, monkeypatch, context):
-        """While Spark reads it; afterwards it is."""
+        """While Spark reads it; afterwards it can be replaced."""
         from adapters.spark.writing import frame
 
         monkeypatch.setattr(frame, "server_for", lambda session: server)
@@ -941,8 +941,8 @@ class TestRefusals:
         spark.register_source("x", ps.values([7]), NUMBERS, session=context)
         assert rows(task()) == [7]
 
-    def test_what_was_replaced_is_waited_for_no_more(self, server, served, monkeypatch, context):
-        """Nobody can read it any more: its handle is at its end, also when the server is not there any more."""
+    def test_a_wait_for_a_replaced_source_ends(self, server, served, monkeypatch, context):
+        """It can no longer be read: its handle is over, even if the server has ended."""
         from adapters.spark.writing import frame
 
         monkeypatch.setattr(frame, "server_for", lambda session: server)

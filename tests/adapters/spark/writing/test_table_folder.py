@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the names are Hadoop's
-"""Folders that take their places, on a file system that may refuse: Hadoop's calls, without its Java."""
+"""Folders that are moved into place in a file system that may refuse: Hadoop's calls, without Java."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ from adapters.spark.writing.table_folder import TableFolder, TableTargetError
 
 
 class HadoopPath:
-    """A path as Hadoop has it."""
+    """A path like Hadoop's."""
 
     files = None
 
@@ -31,7 +31,7 @@ class HadoopPath:
 
 
 class Files:
-    """A file system that refuses to rename to some names, from some folders."""
+    """A file system that refuses to rename some folders to some names."""
 
     def __init__(self):
         self.refused = set()
@@ -51,7 +51,7 @@ class Files:
     def rename(self, source, target):
         if (source.path.parent.name[:4], target.getName()) in self.refused:
             if source.path.parent.name.startswith("new-"):
-                # As where a rename copies.
+                # As if a rename copied.
                 target.path.mkdir()
                 (target.path / "part").write_text("a part")
             return False
@@ -83,25 +83,25 @@ def folder(files, tmp_path):
 
 
 def write(folder, content):
-    """Write three times of a table, and have them take their places."""
-    beside = Path(folder.beside())
+    """Write three times of a table, and publish them."""
+    new = Path(folder.new_folder())
     for time in (1, 2, 3):
-        place = beside / f"time={time}"
+        place = new / f"time={time}"
         place.mkdir(parents=True)
         (place / "part").write_text(content)
     try:
-        folder.publish(str(beside))
+        folder.publish(str(new))
     finally:
-        folder.discard(str(beside))
+        folder.discard(str(new))
 
 
 def found(tmp_path):
-    """What there is, hidden or not."""
+    """All files, including hidden ones."""
     return {str(part.relative_to(tmp_path)): part.read_text() for part in tmp_path.rglob("*") if part.is_file()}
 
 
-def test_folders_take_their_places(folder, tmp_path):
-    """Instead of those that were there; nothing else is left."""
+def test_folders_are_moved_into_place(folder, tmp_path):
+    """They replace existing ones; nothing else is left."""
     write(folder, "old")
     write(folder, "new")
     assert found(tmp_path) == {f"time={time}/part": "new" for time in (1, 2, 3)}
@@ -109,8 +109,8 @@ def test_folders_take_their_places(folder, tmp_path):
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_one_that_cannot_take_its_place_leaves_what_was_there(folder, files, tmp_path, before):
-    """Whole, and at once, and not when somebody writes again; those before it are in their places."""
+def test_a_folder_that_cannot_be_moved_leaves_the_existing_one(folder, files, tmp_path, before):
+    """It is restored completely and at once; folders before it are in place."""
     if before:
         write(folder, "old")
     files.refused = {("new-", "time=2")}
@@ -121,8 +121,8 @@ def test_one_that_cannot_take_its_place_leaves_what_was_there(folder, files, tmp
     assert not (tmp_path / ".pullstream").exists()
 
 
-def test_what_cannot_come_back_is_kept_for_the_next_run(folder, files, tmp_path):
-    """It is in the hidden folder, from where `mend` brings it."""
+def test_a_folder_that_cannot_be_restored_is_kept_for_the_next_run(folder, files, tmp_path):
+    """It is in the hidden folder, from which `mend` restores it."""
     write(folder, "old")
     files.refused = {("new-", "time=2"), ("old-", "time=2")}
     with pytest.raises(TableTargetError, match="old-.* could not be renamed to .*time=2"):

@@ -1,4 +1,4 @@
-"""`to_dataframe`, and reading a registered source, in Spark itself."""
+"""`to_dataframe`, and reads of a registered source, in Spark itself."""
 
 import datetime as dt
 import itertools
@@ -28,7 +28,7 @@ async def endless(ctx, released, pause=0.0):
 
 class TestContents:
     def test_rows_of_every_form_arrive(self, session):
-        """Tuples, dicts, times as microseconds, nulls; what Spark has is what the source gave, in its order."""
+        """Tuples, dicts, times as microseconds, nulls; Spark gets the source's values, in order."""
         rows = [(1, "tea", dt.date(2013, 1, 1), 0), {"n": 2, "item": None, "day": None, "at": 1_000_000}]
         frame = spark.to_dataframe(
             ps.values(rows), "n BIGINT, item STRING, day DATE, at TIMESTAMP", session=session
@@ -39,13 +39,13 @@ class TestContents:
         ]
 
     def test_an_empty_source_is_an_empty_frame(self, session):
-        """No rows, and the columns."""
+        """It has no rows, but its columns."""
         frame = spark.to_dataframe(ps.empty(), "n BIGINT", session=session)
         assert frame.columns == ["n"]
         assert frame.collect() == []
 
-    def test_variants_arrive_wherever_they_are(self, session):
-        """In a column, a list, a map and a struct; as pyspark has them, and as the dicts that Arrow has."""
+    def test_variants_arrive_at_any_depth(self, session):
+        """In a column, a list, a map and a struct; as pyspark's objects, and as the dicts that Arrow uses."""
         from pyspark.sql.types import VariantVal
 
         one, two = VariantVal.parseJson('{"a": [1, null]}'), VariantVal.parseJson('"x"')
@@ -64,14 +64,14 @@ class TestContents:
             (None, '["x"]', None, None),
         ]
 
-    def test_what_is_no_variant_is_refused_by_name(self, session):
-        """The column and the value."""
+    def test_an_invalid_variant_is_refused_by_name(self, session):
+        """With the column and the value."""
         with pytest.raises(Exception, match=r"the column 'v' is .*, and cannot hold 5 \(int\), value 1"):
             spark.to_dataframe(ps.values([(1, 5)]), "n BIGINT, v VARIANT", session=session).count()
 
     @pytest.mark.parametrize("shape", ["rows", "dicts", "batches"])
-    def test_rows_without_columns_are_rows(self, session, shape):
-        """An empty schema goes into Spark as it comes out of it; more than an Arrow batch holds, too."""
+    def test_rows_without_columns_are_counted(self, session, shape):
+        """With an empty schema, rows go into Spark as they come out, even more than an Arrow batch holds."""
         from pyspark.sql.types import StructType
 
         read = {
@@ -85,7 +85,7 @@ class TestContents:
 
     @pytest.mark.slow
     def test_five_million_rows_are_the_same(self, session):
-        """Spark's sums of what it got are those of what was given, and not a row came twice."""
+        """Spark's sums equal those of the source, and no row arrives twice."""
         count = 5_000_000
         rows = ps.pipe(ps.values(range(count)), ps.map(lambda n: (n, n / 2, f"name {n % 1000}", n * 1_000_000)))
         frame = spark.to_dataframe(rows, "id BIGINT, half DOUBLE, name STRING, at TIMESTAMP", session=session)
@@ -100,8 +100,8 @@ class TestContents:
 
 
 class TestFilters:
-    def test_the_source_is_told_what_spark_looks_for(self, session):
-        """What it leaves out is not made; what it does not understand, or gives all the same, Spark filters itself."""
+    def test_the_source_gets_sparks_filters(self, session):
+        """Rows that the source omits are not computed; Spark applies its filters to all others."""
         told, made = [], []
 
         def prune(source, filters):
@@ -123,8 +123,8 @@ class TestFilters:
             ("d", "in", False): [Decimal("63.00"), Decimal("73.00"), Decimal("83.00")],
         }
 
-    def test_what_the_function_gives_must_be_a_source(self, session):
-        """The mistake is named; so is what the function itself raises."""
+    def test_prune_must_return_a_source(self, session):
+        """Otherwise it is named, and so is an exception that it raises."""
         for prune, message in [
             (lambda *_: [1], r"prune\(\).* reads a source"),
             (lambda *_: 1 // 0, "ZeroDivisionError"),
@@ -135,8 +135,8 @@ class TestFilters:
 
 
 class TestEndings:
-    def test_a_second_action_is_refused_and_persisting_helps(self, session):
-        """The message says what to do, and doing it works."""
+    def test_a_second_action_is_refused_and_persist_helps(self, session):
+        """The message has advice, which works."""
         frame = spark.to_dataframe(ps.values(range(100)), "n BIGINT", session=session)
         assert frame.count() == 100
         with pytest.raises(Exception, match=r"can be read once, and it has been read already.*\.persist\(\)") as caught:
@@ -146,8 +146,8 @@ class TestEndings:
         assert (kept.count(), kept.selectExpr("sum(n)").first()[0]) == (100, 4950)
         kept.unpersist()
 
-    def test_an_action_that_samples_is_told_that_it_reads_twice(self, session, tmp_path):
-        """What sorts or partitions by range is one action, and two readings: it says so, and what helps."""
+    def test_an_action_that_samples_is_refused_with_its_reason(self, session, tmp_path):
+        """A sort or a range partition is one action with two reads: the message says so, with advice."""
 
         def frame():
             return spark.to_dataframe(ps.values([(n, n % 7) for n in range(1000)]), "n BIGINT, k INT", session=session)
@@ -167,14 +167,14 @@ class TestEndings:
         assert [row.n for row in taped.orderBy("n").collect()] == list(range(1000))
         assert taped.alias("left").join(taped.alias("right"), "n").count() == 1000
 
-    def test_the_sources_failure_is_the_actions(self, session):
-        """Its type, its message and the module it came from are in Spark's exception."""
+    def test_a_failure_of_the_source_fails_the_action(self, session):
+        """Spark's exception has its type, its message and its module."""
         source = ps.pipe(ps.integers(), ps.map(lambda n: 1 // (77 - n)))
         with pytest.raises(Exception, match=r"ZeroDivisionError: .*\nraised in map\(<lambda>\)"):
             spark.to_dataframe(source, "n BIGINT", session=session).count()
 
     def test_a_limit_releases_the_source(self, session):
-        """Spark takes its five rows, and the source, which had no end, is aborted.
+        """Spark takes its five rows, and the source, which has no end, is aborted.
 
         Spark's worker reads on until its task ends, or until the buffers between it and Spark are full: a few MB.
         """
@@ -188,7 +188,7 @@ class TestEndings:
         assert len(given) < 2_000_000
 
     def test_a_cancelled_action_releases_the_source(self, session, until_idle):
-        """Cancelling Spark's job is an abort, also while the source makes it wait."""
+        """Cancelling Spark's job is an abort, even while the source is slow."""
         released = []
         context = session.sparkContext
         handle = spark.register_source("slow", endless(released, pause=0.2), "n BIGINT", session=session)
@@ -211,8 +211,8 @@ class TestEndings:
 
 
 class TestStreams:
-    def test_spark_asks_for_what_its_micro_batches_take(self, session, tmp_path):
-        """While one is processed nothing more is made than it holds; all of it is counted."""
+    def test_the_source_is_asked_for_sparks_micro_batches(self, session, tmp_path):
+        """While one is processed, no more than it holds is computed; all values are counted."""
         made, seen = [], []
 
         def body(frame, number):
@@ -229,8 +229,8 @@ class TestStreams:
                 query.awaitTermination(120)
         assert seen == [(100, 100), (100, 200), (100, 300), (100, 400)]
 
-    def test_a_query_goes_on_where_it_was_stopped(self, session, tmp_path):
-        """Two queries, one checkpoint: every value once, in micro-batches, though the first was stopped in between."""
+    def test_a_query_continues_where_it_was_stopped(self, session, tmp_path):
+        """Two queries with one checkpoint: every value arrives once, although the first query was stopped."""
         source = ps.pipe(ps.values(range(50)), ps.map(lambda n: (n, n * n)))
         seen = []
 
@@ -255,7 +255,7 @@ class TestStreams:
         assert [len(part) for part in got] == [10] * 5
 
     def test_a_checkpoint_of_an_earlier_registration_is_refused(self, session, tmp_path):
-        """The new source's first rows are not those that the checkpoint calls done: none is dropped in silence."""
+        """Values of a new source must not be dropped as committed by the checkpoint."""
         folder = tmp_path / "rows"
 
         def query():
@@ -266,6 +266,6 @@ class TestStreams:
         with spark.register_source("numbers", ps.values(range(3)), "n BIGINT", session=session):
             query()
         again = spark.register_source("numbers", ps.values(range(10, 16)), "n BIGINT", session=session)
-        with again, pytest.raises(Exception, match=r"of an earlier registration of this one.*a new checkpointLocation"):
+        with again, pytest.raises(Exception, match=r"to an earlier registration of this one.*a new checkpointLocation"):
             query()
         assert sorted(row.n for row in session.read.parquet(str(folder)).collect()) == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""`write_table`: whole partitions, whatever happens; by Spark."""
+"""`write_table` with Spark: partitions are always complete."""
 
 import datetime as dt
 import os
@@ -43,8 +43,8 @@ SCHEMA = "item STRING, n BIGINT"
 
 
 class TestContents:
-    def test_a_partition_for_every_time(self, session, tmp_path):
-        """Spark finds the rows, their times as a column, and nothing but the partitions is in the folder."""
+    def test_one_partition_per_time(self, session, tmp_path):
+        """Spark finds the rows, with their times as a column, and the folder has only the partitions."""
         folder = tmp_path / "sales"
         times = ps.run(ps.pipe(sales(), spark.write_table(folder, SCHEMA, session=session)))
         assert times == [0, 1, 2, 3]
@@ -52,13 +52,13 @@ class TestContents:
         assert sorted(names(folder)) == ["time=0", "time=1", "time=2", "time=3"]
 
     def test_writing_again_replaces(self, session, tmp_path):
-        """The same times written twice are there once, and others stay."""
+        """If the same times are written twice, they are there once, and others stay."""
         for count in (40, 20):
             ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=session)))
         assert found(session, tmp_path) == expected()
 
     def test_rows_of_many_times_in_any_order(self, session, tmp_path):
-        """Each row is in the partition of its time, also where rows stand beside Arrow tables."""
+        """Each row is in the partition of its time, even if rows and Arrow tables are mixed."""
         rows = [(f"item {n}", n) if n % 50 else pa.table({"item": ["a", "b"], "n": [n, n]}) for n in range(3000)]
         mixed = ps.pipe(
             ps.values(list(enumerate(rows))),
@@ -72,7 +72,7 @@ class TestContents:
         assert found(session, tmp_path) == expected
 
     def test_dates_and_other_formats(self, session, tmp_path):
-        """A date names its partition as Spark has it, and the options reach the writer."""
+        """A date names its partition as in Spark, and the options reach the writer."""
         rows = ps.values([(n,) for n in range(3)], time=lambda row: dt.date(2013, 1, 1 + row[0]))
         sink = spark.write_table(
             tmp_path, "n BIGINT", format="orc", time="day", options={"compression": "zlib"}, session=session
@@ -84,8 +84,8 @@ class TestContents:
             (n, dt.date(2013, 1, 1 + n)) for n in range(3)
         ]
 
-    def test_a_word_is_a_folder(self, session):
-        """As for the writers of files, but seen from where Java was started; Spark's catalog knows nothing of it."""
+    def test_a_relative_path_is_a_folder(self, session):
+        """As for the writers of files, but relative to Java's start folder; it is not in Spark's catalog."""
         folder = Path(session._jvm.System.getProperty("user.dir")) / "sales_in_a_folder"
         try:
             ps.run(ps.pipe(sales(20), spark.write_table("sales_in_a_folder", SCHEMA, session=session)))
@@ -95,7 +95,7 @@ class TestContents:
             shutil.rmtree(folder, ignore_errors=True)
 
     def test_a_table_by_name(self, session):
-        """It is made if it is not there, and its new partitions are found by its name."""
+        """It is created if it does not exist, and its new partitions are found by its name."""
         session.sql("DROP TABLE IF EXISTS some_sales")
         try:
             for count in (20, 40):
@@ -105,8 +105,8 @@ class TestContents:
         finally:
             session.sql("DROP TABLE IF EXISTS some_sales")
 
-    def test_a_time_is_complete_when_it_is_in_its_place(self, session, tmp_path):
-        """What waits for the completion of a day may read the day."""
+    def test_a_time_is_complete_when_it_is_in_place(self, session, tmp_path):
+        """Code that waits for the completion of a day can read the day."""
 
         async def main():
             async with ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)).open() as running:
@@ -115,8 +115,8 @@ class TestContents:
 
         assert trio.run(main)
 
-    def test_a_journal_remembers_what_is_written(self, session, tmp_path):
-        """A run that goes on from a journal writes the times that are not done, and leaves the others alone."""
+    def test_a_journal_records_written_times(self, session, tmp_path):
+        """A run that continues a journal writes the times that are not done, and does not touch the others."""
 
         broken = True
 
@@ -158,29 +158,29 @@ class TestRefusals:
             ("x/", {"session": 3}, "needs a Spark session, .* and got 3"),
         ],
     )
-    def test_what_cannot_be_is_refused_when_composing(self, target, options, message):
-        """The mistake is told where it was made."""
+    def test_invalid_arguments_are_refused_when_composing(self, target, options, message):
+        """The error has the place of the mistake."""
         with pytest.raises(ps.CompositionError, match=message):
             spark.write_table(target, SCHEMA, **options)
 
-    def test_a_column_cannot_be_the_time_as_well(self, session, tmp_path):
-        """The time has a column of its own; DDL is read when there is a session."""
+    def test_the_times_column_must_not_be_in_the_schema(self, session, tmp_path):
+        """The time has its own column; DDL is parsed when there is a session."""
         table = spark.write_table(tmp_path, SCHEMA, time="n", session=session)
-        with pytest.raises(ps.CompositionError, match=rf"at {re.escape(__file__)}:\d+ .* a column 'n' already"):
+        with pytest.raises(ps.CompositionError, match=rf"at {re.escape(__file__)}:\d+ .* already has a column 'n'"):
             ps.run(ps.pipe(sales(), table))
 
     @pytest.mark.parametrize("arrow", [False, True])
-    def test_a_schema_that_has_been_read_is_looked_at_when_composing(self, arrow):
-        """Whether Spark's or Arrow's, its columns are known then."""
+    def test_a_parsed_schema_is_checked_when_composing(self, arrow):
+        """The columns of a Spark or Arrow schema are known then."""
         import pyarrow as pa
         from pyspark.sql.types import LongType, StructType
 
         schema = pa.schema([("n", pa.int64())]) if arrow else StructType().add("n", LongType())
-        with pytest.raises(ps.CompositionError, match=rf"at {re.escape(__file__)}:\d+ .* a column 'n' already"):
+        with pytest.raises(ps.CompositionError, match=rf"at {re.escape(__file__)}:\d+ .* already has a column 'n'"):
             spark.write_table("x/", schema, time="n")
 
-    def test_a_schema_that_cannot_be_read_is_where_it_was_written(self, session, tmp_path):
-        """DDL is read when there is a session; the error names the line of the program all the same."""
+    def test_an_invalid_schema_is_reported_with_its_line(self, session, tmp_path):
+        """DDL is parsed when there is a session, but the error names the line in the program."""
         table = spark.write_table(tmp_path, "item STRUNG", session=session)
         with pytest.raises(
             ps.CompositionError, match=r"write_table\(\) at .*test_write_table.py:\d+ cannot read the schema"
@@ -188,13 +188,13 @@ class TestRefusals:
             ps.run(ps.pipe(sales(), table))
 
     def test_a_time_that_cannot_name_a_partition(self, session, tmp_path):
-        """A tuple is no column's value."""
+        """A tuple cannot be the value of a column."""
         rows = ps.values([("a", 1)], time=lambda row: (1, 2))
         with pytest.raises(spark.TableTargetError, match=r"\(1, 2\) \(tuple\) cannot name a partition"):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
 
-    def test_a_folder_that_is_being_written_to(self, session, tmp_path):
-        """Two at once would clear each other's work away; when the first has ended, the folder is free again."""
+    def test_a_folder_with_two_writers_is_refused(self, session, tmp_path):
+        """They would delete each other's work; when the first has ended, the folder is free again."""
         pushed = ps.pushable(1000)
 
         def table():
@@ -217,22 +217,22 @@ class TestRefusals:
 
 
 class TestEndings:
-    def test_a_failure_leaves_whole_partitions(self, session, tmp_path, until_idle):
-        """What was complete before may be there; what was not is not, and nothing else is left."""
+    def test_a_failure_leaves_complete_partitions(self, session, tmp_path, until_idle):
+        """Times that were complete before may be there; others are not, and nothing else is left."""
         rows = ps.pipe(sales(1000), ps.map(lambda row: (row[0], row[1] * (1 // (25 - row[1]) + 1) and row[1])))
         with pytest.raises(ZeroDivisionError):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)), limit=5)
         assert set(names(tmp_path)) <= {"time=0", "time=1"}
         until_idle()
 
-    def test_spark_that_cannot_write_fails_the_run(self, session, tmp_path):
-        """A file in the folder's place is Spark's to refuse, and the run's failure."""
+    def test_a_failed_write_fails_the_run(self, session, tmp_path):
+        """Spark refuses a file in the folder's place."""
         (tmp_path / "file").write_text("")
         with pytest.raises(Exception, match="file"):
             ps.run(ps.pipe(sales(), spark.write_table(tmp_path / "file", SCHEMA, session=session)))
 
-    def test_an_abort_leaves_whole_partitions(self, session, tmp_path, until_idle):
-        """An abort while Spark writes cancels the job, and leaves nothing beside."""
+    def test_an_abort_leaves_complete_partitions(self, session, tmp_path, until_idle):
+        """An abort while Spark writes cancels the job, and leaves nothing else behind."""
         pushed = ps.pushable(1000)
 
         async def main():
@@ -250,8 +250,8 @@ class TestEndings:
         assert all(name.startswith("time=") for name in left)
         until_idle()
 
-    def test_an_abort_before_spark_is_asked_to_write(self):
-        """What has not been begun is not waited for."""
+    def test_an_abort_before_spark_writes(self):
+        """A write that has not started is not waited for."""
         done = []
 
         async def main():
@@ -267,8 +267,8 @@ class TestEndings:
         assert ended == [True]
         assert done == []
 
-    def test_what_a_killed_run_left_is_put_right(self, session, tmp_path):
-        """A partition that was taken out of its place comes back, and what was half-written goes."""
+    def test_leftovers_of_a_killed_run_are_repaired(self, session, tmp_path):
+        """A partition that was moved away is restored, and partial files are removed."""
         ps.run(ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)))
         old = tmp_path / ".pullstream" / "old-1"
         old.mkdir(parents=True)
@@ -282,8 +282,8 @@ class TestEndings:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
-    def test_a_kill_leaves_whole_partitions(self, session, tmp_path, seconds):
-        """Whenever the program is killed, each partition is whole or not there; and the next run makes all whole."""
+    def test_a_kill_leaves_complete_partitions(self, session, tmp_path, seconds):
+        """Whenever the program is killed, each partition is complete or missing; the next run completes all."""
         program = f"""
 import sys
 sys.path.insert(0, {str(Path.cwd())!r})
