@@ -42,7 +42,7 @@ AFTERMATH_SECONDS = 10.0
 """Seconds in which Java's jobs are still cancelled after their call was abandoned."""
 
 _FAILED = "x"
-"""What py4j's client returns when it received no answer."""
+"""The return value of py4j's client if it received no answer."""
 
 _JOINS = "getResult"
 """The method with which PySpark waits for the end of rows that it reads over a separate connection."""

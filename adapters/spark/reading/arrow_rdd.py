@@ -30,7 +30,7 @@ class ArrowRdd:
     """The partitions of a DataFrame. Calls block; any thread may read."""
 
     def __init__(self, frame: "DataFrame") -> None:
-        """Have Spark plan the DataFrame. With adaptive execution, all its shuffles run now, as jobs of this thread."""
+        """Let Spark plan the DataFrame. With adaptive execution, all its shuffles run now, as jobs of this thread."""
         session: Any = frame.sparkSession
         context: Any = session.sparkContext
         # Looked up once, because each attribute takes one or two calls to Java.
@@ -75,7 +75,7 @@ class ArrowRdd:
         return [batch for batch in batches if batch.num_rows]
 
     def _release(self, *served: Any) -> None:
-        """Have Java drop the objects now.
+        """Make Java drop the objects now.
 
         Some versions of py4j do so up to a second late: Java would hold all rows of that second. Others do so at once,
         and need no call.

@@ -10,13 +10,13 @@ import attrs
 T = TypeVar("T")
 
 SHORT: Final = 0.25
-"""If a job takes fewer seconds, the cost of its start (about 20 ms) matters: the next job reads more partitions."""
+"""Seconds below which the cost of a job's start (about 20 ms) matters, so that the next job reads more partitions."""
 
 GROWTH: Final = 4
 """The factor by which the number of partitions grows if the last ones were too small to predict the next ones."""
 
 PREDICTIVE: Final = 64_000
-"""If partitions have this many bytes, they predict the next ones: as many are read as are expected to fit."""
+"""The bytes of a partition that predict the next ones: then as many are read as are expected to fit."""
 
 MOST: Final = 16
 """The most partitions of a job: the size of its result is known only afterwards."""

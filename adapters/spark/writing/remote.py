@@ -207,7 +207,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _whereabouts() -> dict[str, Any]:
-    """This task, by Spark's numbers."""
+    """The identity of this task, by Spark's numbers."""
     task = TaskContext.get()
     if task is None:
         return {}

@@ -126,8 +126,8 @@ def test_a_target_among_the_inputs(how, follow, inbox, tmp_path):
     os.link(inbox / "a.txt", tmp_path / "hard")
     read, target = (f"{tmp_path}/{path}" for path in CROSSED[how])
     before = content(tmp_path)
-    told = r"write_text\(\) at .*: .* is among what is read .*Write to another folder, or read a pattern"
-    with pytest.raises(ps.CompositionError, match=told):
+    message = r"write_text\(\) at .*: .* is among what is read .*Write to another folder, or read a pattern"
+    with pytest.raises(ps.CompositionError, match=message):
         ps.run(ps.pipe(files.read_text(read, follow=follow), files.write_text(target)))
     assert content(tmp_path) == before
 

@@ -19,7 +19,7 @@ def rows():
     return table
 
 
-def is_told(cause, name, message):
+def check_row(cause, name, message):
     """Fail unless the page has this error and message for a cause; … stands for any text."""
     error, text = rows()[cause]
     assert name == error.rpartition(".")[2]

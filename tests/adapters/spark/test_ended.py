@@ -7,7 +7,7 @@ import pytest
 
 from adapters import spark
 from adapters.spark.ended import _error
-from tests.adapters.spark.page import is_told
+from tests.adapters.spark.page import check_row
 
 pytestmark = pytest.mark.spark
 
@@ -82,10 +82,10 @@ def said(program):
     return done.stdout.splitlines(), beside
 
 
-def is_told_of(*lines):
+def check_lines(*lines):
     for line in lines:
         _, name, message = line.split(" ", 2)
-        is_told("Java was killed", name, message)
+        check_row("Java was killed", name, message)
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_java_that_is_killed():
     """Everything that needs Java raises the error; the session can be stopped, and another one starts."""
     lines, _ = said(KILL + KILLED)
     run, composing, action, stop, anew = lines
-    is_told_of(run, composing, action)
+    check_lines(run, composing, action)
     assert [stop, anew] == ["stop None", "anew 7"]
 
 
@@ -102,7 +102,7 @@ def test_two_kills_in_a_row():
     """Also during a stream, and during a Spark action; the broken session need not be stopped."""
     lines, _ = said(KILL + KILLED_AGAIN)
     stream, anew, struck, again = lines
-    is_told_of(stream, struck)
+    check_lines(stream, struck)
     assert anew == "anew 7"
     assert again.startswith("anew [")
 
@@ -112,7 +112,7 @@ def test_a_java_without_memory():
     """Spark has its own exit code for that, and the error names the setting to change."""
     lines, _ = said(FULL)
     _, name, message = lines[0].split(" ", 2)
-    is_told("Java ran out of memory", name, message)
+    check_row("Java ran out of memory", name, message)
     assert lines[1] == "anew 7"
 
 

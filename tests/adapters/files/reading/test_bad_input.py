@@ -1,4 +1,4 @@
-"""Bad input: an error names the file, the line where there is one, and what to do; or the policy deals with it."""
+"""Bad input: an error names the file, the line if there is one, and what to do; or the policy handles it."""
 
 import gzip
 import json
@@ -17,12 +17,12 @@ from adapters.files.reading import parsing
 
 
 def parts(values):
-    """What was read, with what could not be as (value, line)."""
+    """The values that were read, and bad ones as (value, line)."""
     return [(value.value, value.error.line) if isinstance(value, ps.Failed) else value for value in values]
 
 
-def test_a_row_of_too_many_fields(put, failing):
-    """The rows before it come, then the failure, which names the line and says what may be wrong."""
+def test_a_row_with_too_many_fields(put, failing):
+    """The rows before it arrive, then the failure, which has the line and the likely mistake."""
     path = put("a.csv", "x,y\n1,2\n3,4\n5,6,7\n8,9\n")
 
     got, error = failing(files.read_csv(path, as_="tuples"), files.FileReadError)
@@ -39,7 +39,7 @@ BAD_CSV = b"x,y\r\n1,a\r\n\r\n2,b,c\r\nq,d\r\n3\r\n4,\xff\r\n5,e\r\n"
 
 @pytest.mark.parametrize("size", [1, 10, 4 << 20])
 def test_every_kind_of_bad_row_is_found_with_its_line(size, put, read):
-    """Too many fields, too few, no number, no UTF-8: whatever the blocks; the good ones between them come."""
+    """Too many fields, too few, no number, no UTF-8: with any blocks; the good rows between them arrive."""
     path = put("a.csv", BAD_CSV)
     source = files.read_csv(path, as_="tuples", schema={"x": "int64"}, block_size=size, on_error="result")
 
@@ -47,7 +47,7 @@ def test_every_kind_of_bad_row_is_found_with_its_line(size, put, read):
 
 
 def test_bad_rows_are_skipped_and_counted(put):
-    """With on_error="skip" they are left out, and the counters say how many they were."""
+    """With on_error="skip" they are skipped, and the counters have their number."""
     path = put("a.csv", BAD_CSV)
     pipeline = ps.pipe(files.read_csv(path, as_="tuples", schema={"x": "int64"}, on_error="skip"), ps.collect())
 
@@ -63,7 +63,7 @@ def test_bad_rows_are_skipped_and_counted(put):
 
 
 def test_bad_lines_go_to_a_sink(put, read):
-    """With a sink as on_error they are diverted, with their errors."""
+    """With a sink as on_error, they are diverted to it, with their errors."""
     bad = []
     source = files.read_jsonl(put("a.jsonl", '{"a": 1}\nnothing\n{"a": 2}\n'), on_error=ps.drain(bad.append))
 
@@ -72,8 +72,8 @@ def test_bad_lines_go_to_a_sink(put, read):
     assert "is not valid JSON: Expecting value, at column 1" in str(bad[0].error)
 
 
-def test_an_open_quote_swallows_nothing(put, read):
-    """A quote that is left open makes its own line bad, and takes no others along, wherever blocks end."""
+def test_an_unclosed_quote_affects_only_its_line(put, read):
+    """Only its own line is bad, wherever blocks end."""
     path = put("a.csv", 'x,y\n1,"a\n2,b\n3,c\n4,"d\n')
     for size in (1, 8, 4 << 20):
         source = files.read_csv(path, as_="tuples", schema={"x": "int64"}, block_size=size, on_error="result")
@@ -81,7 +81,7 @@ def test_an_open_quote_swallows_nothing(put, read):
 
 
 def test_a_value_that_does_not_fit_later(put, failing):
-    """The first block says which types there are; what does not fit later is an error that says so."""
+    """The first block decides the types; a later value that does not fit is an error."""
     path = put("a.csv", "x\n1\n2\n3\n4.5\n")
 
     got, error = failing(files.read_csv(path, as_="tuples", block_size=4), files.FileReadError)
@@ -93,16 +93,16 @@ def test_a_value_that_does_not_fit_later(put, failing):
 
 
 @pytest.mark.parametrize("line", ["4,5,6", "no,5", "\xff,5"])
-def test_who_has_a_policy_is_not_told_to_have_one(line, put, read):
-    """Advice is of use to the one who reads it."""
+def test_with_a_policy_the_error_does_not_advise_one(line, put, read):
+    """Advice must be useful to its reader."""
     path = put("a.csv", f"x,y\n1,2\n{line}\n".encode("latin-1"))
     _, failed = read(files.read_csv(path, schema={"x": "int64"}, on_error="result"))
     assert "on_error" not in str(failed.error)
 
 
 @pytest.mark.parametrize("size", [4, 4 << 20])
-def test_what_is_wrong_with_a_value_names_its_line_and_column_once(size, put, failing):
-    """The line is the file's, and the column goes by its name; pyarrow's own numbers of both are not shown."""
+def test_an_error_about_a_value_has_its_line_and_column_once(size, put, failing):
+    """The line is the file's, and the column is named; pyarrow's own numbers are omitted."""
     path = put("a.csv", "x,y,z\n" + "1,2,3\n" * 500 + "4,In CSV column #1: Row #7: 5,6\n")
     source = files.read_csv(path, columns=["z", "y"], schema={"z": "int64", "y": "int64"}, block_size=size)
 
@@ -113,8 +113,8 @@ def test_what_is_wrong_with_a_value_names_its_line_and_column_once(size, put, fa
     assert error.__cause__ is None
 
 
-def test_what_is_wrong_with_an_object_names_its_line_once(put, failing):
-    """Also where lines of JSON become a table."""
+def test_an_error_about_an_object_has_its_line_once(put, failing):
+    """Also if lines of JSON become a table."""
     path = put("a.jsonl", '{"x": 1}\n' * 500 + '{"x": "1"}\n')
 
     _, error = failing(files.read_jsonl(path, as_="rows", schema={"x": "int64"}), files.FileReadError)
@@ -126,8 +126,8 @@ def test_what_is_wrong_with_an_object_names_its_line_once(put, failing):
     assert "types do not match: JSON parse error: Column(/x) changed from number to string; give schema=" in str(error)
 
 
-def test_a_long_value_is_told_in_part(put, failing):
-    """Nobody reads a megabyte in a message."""
+def test_a_long_value_is_shortened(put, failing):
+    """A message must not have a megabyte."""
     _, error = failing(
         files.read_csv(put("a.csv", f"x\n1\n{'9a' * 100_000}\n"), schema={"x": "int64"}), files.FileReadError
     )
@@ -137,16 +137,16 @@ def test_a_long_value_is_told_in_part(put, failing):
 
 
 @pytest.mark.parametrize("size", [1, 12, 4 << 20])
-def test_an_open_quote_in_front_of_empty_lines(size, put, read):
-    """Is bad, wherever the file is cut into blocks; the lines behind it would be part of its value."""
+def test_an_unclosed_quote_before_empty_lines(size, put, read):
+    """It is bad, with any blocks; the lines after it might be part of its value."""
     path = put("a.csv", 'x,y\n1,"a""\n\n\n2,b\n')
     found = read(files.read_csv(path, as_="tuples", block_size=size, on_error="result"))
     assert parts(found) == [(b'1,"a""', 2), (2, "b")]
 
 
 @pytest.mark.parametrize("size", [40, 4 << 20])
-def test_a_function_for_bad_rows_sees_them_in_order_and_once(size, put, read):
-    """Though blocks are parsed side by side; it gets no number, which would be one in a block."""
+def test_a_function_for_bad_rows_gets_them_once_in_order(size, put, read):
+    """Although blocks are parsed in parallel; it gets no line number, which would count within a block."""
     seen = []
 
     def handle(row):
@@ -160,15 +160,15 @@ def test_a_function_for_bad_rows_sees_them_in_order_and_once(size, put, read):
 
 
 @pytest.mark.parametrize("front", ["\n" * 20, "nonsense\n[1]\n\n7\n"])
-def test_columns_are_said_by_the_first_objects(front, put, read):
-    """A block in which there are none says nothing, and what comes behind it is not lost."""
+def test_the_first_objects_decide_the_columns(front, put, read):
+    """A block without objects decides nothing, and later values are not lost."""
     path = put("a.jsonl", front + '{"x": 1}\n{"x": 2}\n')
     for size in (4, 4 << 20):
         assert read(files.read_jsonl(path, as_="tuples", block_size=size, on_error="skip")) == [(1,), (2,)]
 
 
 def test_a_table_of_objects_gets_no_advice_for_csv(put, failing):
-    """Two objects in a line are wrong, and no option of CSV's helps."""
+    """Two objects in a line are an error, for which CSV options are no help."""
     _, error = failing(files.read_jsonl(put("a.jsonl", '{"x": 1}{"x": 2}\n'), as_="rows"), files.FileReadError)
 
     assert "the row does not end at the end of its line" in str(error)
@@ -177,7 +177,7 @@ def test_a_table_of_objects_gets_no_advice_for_csv(put, failing):
 
 @pytest.mark.parametrize("reader", [files.read_text, files.read_jsonl])
 def test_invalid_utf8(reader, put, failing):
-    """The byte, the line and what to say are named; what comes before is delivered."""
+    """The error has the byte, the line and advice; earlier values are delivered."""
     path = put("a.txt", b'"one"\n"tw\xe9o"\n"three"\n')
 
     got, error = failing(reader(path), files.FileReadError)
@@ -188,8 +188,8 @@ def test_invalid_utf8(reader, put, failing):
 
 
 @pytest.mark.parametrize("end", [-1, -8, -300, 5])
-def test_a_gzip_file_that_is_cut_off(end, put, failing, read):
-    """What could be decompressed comes, then an error; with a policy the other files are read."""
+def test_a_truncated_gzip_file(end, put, failing, read):
+    """The data that can be decompressed arrives, then an error; with a policy, the other files are read."""
     lines = [json.dumps({"n": n * 7919 % 1000}) for n in range(20_000)]
     path = put("a.jsonl.gz", gzip.compress("\n".join(lines).encode())[:end])
     other = put("b.jsonl", '{"n": 0}\n')
@@ -204,8 +204,8 @@ def test_a_gzip_file_that_is_cut_off(end, put, failing, read):
 
 
 @pytest.mark.parametrize("count", [0, 1, 5_000, 60_000])
-def test_what_stands_in_front_of_a_bad_place_of_gzip(count, put, failing):
-    """Every line is handed on, however much zlib decodes at once."""
+def test_data_before_a_bad_position_in_gzip(count, put, failing):
+    """Every line is delivered, however much zlib decodes at once."""
     lines = [str(n * 7919) for n in range(count)]
     press = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     good = press.compress("".join(f"{line}\n" for line in lines).encode()) + press.flush(zlib.Z_FULL_FLUSH)
@@ -217,15 +217,15 @@ def test_what_stands_in_front_of_a_bad_place_of_gzip(count, put, failing):
     assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
 
 
-def test_what_is_no_gzip(put, failing):
-    """A file that is not what its name says."""
+def test_a_file_that_is_not_gzip(put, failing):
+    """Its name has the suffix."""
     _, error = failing(files.read_text(put("a.gz", "plain text, and enough of it\n")), files.FileReadError)
     assert "a.gz: cannot be decompressed as gzip: " in str(error)
 
 
 @pytest.mark.parametrize("size", [0, 3, 100, -1, -20])
-def test_a_parquet_file_that_is_cut_off(size, folder, put, failing, read):
-    """Without its footer nothing of it can be read, and that is said."""
+def test_a_truncated_parquet_file(size, folder, put, failing, read):
+    """Without its footer, none of it can be read, and the error says so."""
     good = folder / "good.parquet"
     pq.write_table(pa.table({"x": list(range(1000))}), good)
     path = put("bad.parquet", good.read_bytes()[:size])
@@ -239,8 +239,8 @@ def test_a_parquet_file_that_is_cut_off(size, folder, put, failing, read):
     assert rest == [(n,) for n in range(1000)]
 
 
-def test_a_parquet_file_whose_middle_is_broken(folder, put, failing):
-    """The row groups before come, and the one that cannot be read is named."""
+def test_a_parquet_file_with_a_broken_middle(folder, put, failing):
+    """The row groups before it arrive, and the error names the broken one."""
     good = folder / "good.parquet"
     table = pa.table({"x": list(range(300))})
     pq.write_table(table, good, row_group_size=100, compression="none", use_dictionary=False)
@@ -255,8 +255,8 @@ def test_a_parquet_file_whose_middle_is_broken(folder, put, failing):
 
 
 @pytest.mark.parametrize("kind", ["file", "stream"])
-def test_an_arrow_file_that_is_cut_off(kind, folder, put, failing):
-    """Files without a footer, and streams that stop in the middle."""
+def test_a_truncated_arrow_file(kind, folder, put, failing):
+    """Files without a footer, and streams that end in the middle."""
     batch = pa.record_batch({"x": list(range(1000))})
     good = folder / "good"
     with pa.OSFile(str(good), "wb") as sink, getattr(pa.ipc, f"new_{kind}")(sink, batch.schema) as writer:
@@ -270,8 +270,8 @@ def test_an_arrow_file_that_is_cut_off(kind, folder, put, failing):
     assert str(error).startswith(f"{path}: is not readable Arrow IPC")
 
 
-def test_files_of_other_columns(put, failing, read):
-    """Which are missing and which are more is said; columns= chooses what all have."""
+def test_files_with_different_columns(put, failing, read):
+    """The error lists missing and additional ones; columns= selects those that all files have."""
     paths = [put("a.csv", "x,y\n1,2\n"), put("b.csv", "z,x\n3,4\n")]
 
     got, error = failing(files.read_csv(paths, as_="tuples"), files.FileReadError)
@@ -285,8 +285,8 @@ def test_files_of_other_columns(put, failing, read):
     assert read(files.read_csv([paths[0], put("c.csv", "y,x\n5,6\n")], as_="tuples")) == [(1, 2), (6, 5)]
 
 
-def test_parquet_files_of_other_types(folder, failing, read):
-    """Both types are named, and schema= makes them one."""
+def test_parquet_files_with_different_types(folder, failing, read):
+    """The error has both types, and schema= makes them equal."""
     pq.write_table(pa.table({"x": [1]}), folder / "a.parquet")
     pq.write_table(pa.table({"x": [1.5]}), folder / "b.parquet")
 
@@ -299,8 +299,8 @@ def test_parquet_files_of_other_types(folder, failing, read):
     assert "does not match schema=" in str(error)
 
 
-def test_json_of_other_types_and_members(put, read):
-    """A member that nobody has named, and a value of another type, are bad lines of a table."""
+def test_json_with_different_types_and_members(put, read):
+    """An unknown member, and a value of another type, are bad lines of a table."""
     path = put("a.jsonl", '{"x": 1}\n{"x": "2"}\n{"x": 3, "y": 4}\n[5]\n{"x": 6}\n')
 
     for size, third in ((1, (b'{"x": 3, "y": 4}', 3)), (4 << 20, (3, 4))):
@@ -311,8 +311,8 @@ def test_json_of_other_types_and_members(put, read):
 
 @pytest.mark.parametrize("on_error", ["fail", "skip"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
-def test_columns_that_are_not_there(kind, on_error, put, folder, failing):
-    """What there is, is said, whatever the policy: with a wrong name nothing at all would be read."""
+def test_missing_columns(kind, on_error, put, folder, failing):
+    """The error lists the existing ones, with any policy: with a wrong name, nothing would be read."""
     path = put("a.csv", "x,y\n1,2\n")
     if kind != "csv":
         path = folder / f"a.{kind}"
@@ -333,8 +333,8 @@ def test_columns_that_are_not_there(kind, on_error, put, folder, failing):
         ("[1]", "it is not an object, but time= names a member, 'day'"),
     ],
 )
-def test_a_value_whose_time_is_not_there(line, told, put, failing, read):
-    """A line of JSON may lack a member: the message says what it has, and a policy leaves it out."""
+def test_a_value_without_its_time(line, told, put, failing, read):
+    """A line of JSON may lack a member: the message lists its members, and a policy skips it."""
     path = put("a.jsonl", f'{{"day": 1}}\n{line}\n')
     got, error = failing(files.read_jsonl(path, time="day"), files.FileReadError)
     assert got == [{"day": 1}]
@@ -343,8 +343,8 @@ def test_a_value_whose_time_is_not_there(line, told, put, failing, read):
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "batches"])
-def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
-    """By its number, also behind rows that have no time; and what is advised works."""
+def test_a_line_with_a_decreasing_time_is_named(as_, put, failing, read):
+    """By its number, also after rows without a time; and the advice works."""
     rows = [1, 2, None, 2, 1, 3]
     text = "".join(json.dumps({"day": day}) + "\n" for day in rows)
     path = put("a.jsonl", text)
@@ -356,22 +356,22 @@ def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
 
 
 @pytest.mark.parametrize("path", ["x.jsonl", "in/*.ndjson", "x.jsonl.gz", ["a.csv", "b.jsonl"]])
-def test_json_lines_are_no_csv(path):
-    """They would be read, without an error, as rows of nonsense."""
+def test_json_lines_are_not_csv(path):
+    """They would be read as meaningless rows, without an error."""
     with pytest.raises(ps.CompositionError, match=r"which is JSON Lines: use read_jsonl"):
         files.read_csv(path)
     for fine in ("x.jsonl.csv", "jsonl", "x.jsonl/*", "x.jsonl.csv.gz"):
         files.read_csv(fine)
 
 
-def test_columns_of_one_name(put, failing):
-    """No row could tell them apart."""
+def test_two_columns_with_one_name(put, failing):
+    """Rows would be ambiguous."""
     _, error = failing(files.read_csv(put("a.csv", "x,x\n1,2\n")), files.FileReadError)
     assert "has several columns with the same name: 'x'" in str(error)
 
 
-def test_a_relative_path_is_told_with_where_it_was_looked_for(folder, monkeypatch, failing):
-    """Who starts a program in another folder sees that it is another; a whole path is not told twice."""
+def test_a_missing_relative_path_is_shown_with_its_folder(folder, monkeypatch, failing):
+    """So that a start in the wrong folder is visible; an absolute path is shown once."""
     monkeypatch.chdir(folder)
     for given, told in (
         ("in/tills.csv", f"in/tills.csv: does not exist, looked for as {folder}/in/tills.csv"),
@@ -383,14 +383,14 @@ def test_a_relative_path_is_told_with_where_it_was_looked_for(folder, monkeypatc
         assert str(error).count(str(folder)) <= 1
 
 
-def test_a_line_without_end(put, failing, monkeypatch):
-    """A line longer than is bearable is refused, before it fills the memory."""
+def test_an_endless_line(put, failing, monkeypatch):
+    """A line that is too long is refused before it fills the memory."""
     _, error = failing(files.read_text(put("a.txt", "x" * 1000), block_size=10), files.FileReadError)
     assert "a line is longer than 640 bytes: raise block_size=" in str(error)
 
 
-def test_there_is_no_such_file(folder, put, failing):
-    """A path, a glob, a folder without files, a glob of folders: each says what is the matter."""
+def test_missing_files(folder, put, failing):
+    """A path, a glob, a folder without files, a glob of folders: each has its own message."""
     put("sub/.hidden", "x")
     put("sub/deep/_part", "x")
     for path, told in (
@@ -405,8 +405,8 @@ def test_there_is_no_such_file(folder, put, failing):
         assert told in str(error)
 
 
-def test_a_folder_is_read_whole(put, folder, read):
-    """A folder where a file might be meant is all the files in it, at any depth, in order of their names."""
+def test_a_folder_is_read_recursively(put, folder, read):
+    """Where a file is expected, a folder means all files in it, at any depth, in order of their names."""
     for name in ("b/2", "a", "b/1", "b/.x", "_SUCCESS", "c.part", "d.tmp", "_day=1/x"):
         put(f"in/{name}", f"{name}\n")
     assert read(files.read_text(folder / "in")) == ["_day=1/x", "a", "b/1", "b/2"]
@@ -414,8 +414,8 @@ def test_a_folder_is_read_whole(put, folder, read):
     assert read(files.read_text([folder / "in/c.part", folder / "in/b", folder / "in/b/*"])) == ["c.part", "b/1", "b/2"]
 
 
-def test_a_file_that_vanishes_before_it_is_read(put, failing):
-    """It was there when the run began; other files that were read are delivered."""
+def test_a_file_that_is_deleted_before_it_is_read(put, failing):
+    """It existed when the run began; other files are delivered."""
     paths = [put("a", "one\n"), put("b", "two\n")]
     source = ps.pipe(files.read_text(paths, on_error="skip"), ps.tap(lambda _: paths[1].unlink()))
 
@@ -425,8 +425,8 @@ def test_a_file_that_vanishes_before_it_is_read(put, failing):
     assert str(error) == f"{paths[1]}: no longer exists: keep files until they have been read"
 
 
-def test_what_is_in_front_of_the_end_of_a_shortened_table_comes(put, failing):
-    """Whole rows arrive before the failure, those of blocks that are read ahead, too."""
+def test_data_before_the_end_of_a_truncated_table(put, failing):
+    """Complete rows arrive before the failure, including those of blocks that are read ahead."""
     path = put("a.csv", "n\n" + "1\n" * 100_000)
     cut = iter([lambda: path.write_text("n\n" + "1\n" * 50_000)])
     source = files.read_csv(path, as_="tuples", block_size=1000)
@@ -436,8 +436,8 @@ def test_what_is_in_front_of_the_end_of_a_shortened_table_comes(put, failing):
     assert len(got) == 50_000
 
 
-def test_a_file_that_is_shortened_while_it_is_read(put, failing):
-    """What is missing is noticed at the end, whatever the policy."""
+def test_a_file_that_is_truncated_while_it_is_read(put, failing):
+    """This is detected at the end, with any policy."""
     path = put("a", "line\n" * 100_000)
     cut = iter([lambda: path.write_text("line\n" * 50_000)])
     source = files.read_text(path, on_error="skip", block_size=1000)
@@ -448,8 +448,8 @@ def test_a_file_that_is_shortened_while_it_is_read(put, failing):
     assert "had 500,000 bytes, but ended after 250,000: it was truncated while it was read" in str(error)
 
 
-def test_what_the_file_system_refuses_is_no_matter_of_policy(put, failing):
-    """An OSError arrives as itself, with the path."""
+def test_errors_of_the_file_system_ignore_the_policy(put, failing):
+    """An OSError is raised unchanged, with the path."""
     import fsspec
 
     class Broken:
@@ -499,8 +499,8 @@ def test_what_the_file_system_refuses_is_no_matter_of_policy(put, failing):
             assert f"reading {path}" in error.__notes__
 
 
-def test_an_archive_that_is_in_this_folder(folder, read, monkeypatch):
-    """In a chain, what has a point in it is a path, though it has no folders."""
+def test_an_archive_in_this_folder(folder, read, monkeypatch):
+    """In a chained URL, a part with a dot is a path, even without folders."""
     monkeypatch.chdir(folder)
     with zipfile.ZipFile("good.zip", "w") as archive:
         archive.writestr("a.txt", "one\n")
@@ -509,8 +509,8 @@ def test_an_archive_that_is_in_this_folder(folder, read, monkeypatch):
         files.read_text("zip://*.txt::nosuch")
 
 
-def test_archives_that_are_none(folder, put, failing, read):
-    """A zip file that is not there, or is none; and one that is."""
+def test_invalid_archives(folder, put, failing, read):
+    """A zip file that is missing or invalid; and a valid one."""
     _, error = failing(files.read_text(f"zip://*.txt::{folder}/no.zip"), files.NoFilesError)
     assert "no.zip: does not exist" in str(error)
     put("bad.zip", "no archive")
@@ -525,7 +525,7 @@ def test_archives_that_are_none(folder, put, failing, read):
 
 
 def test_urls(read):
-    """Any file system of fsspec's, by URL or as an object."""
+    """Any fsspec file system, by URL or as an object."""
     import fsspec
 
     memory = fsspec.filesystem("memory")
@@ -573,15 +573,15 @@ def test_urls(read):
         (lambda: files.path_time("x"), "needs a callable as its function"),
     ],
 )
-def test_arguments_that_mean_nothing(make, told):
-    """They are refused when composing, by name, with what to do."""
+def test_invalid_arguments(make, told):
+    """They are refused when composing, by name, with advice."""
     with pytest.raises(ps.CompositionError) as caught:
         make()
     assert told in str(caught.value)
 
 
 def test_a_protocol_whose_package_is_missing(monkeypatch):
-    """What has to be installed is said when composing."""
+    """When composing, the error names the package to install."""
     import fsspec
 
     def missing(protocol):
@@ -595,7 +595,7 @@ def test_a_protocol_whose_package_is_missing(monkeypatch):
 @pytest.mark.parametrize("kind", ["a number that is none", "too many", "a quote"])
 @pytest.mark.parametrize("every", [2, 7, 100, 1])
 def test_bad_rows_are_found_with_few_parses(kind, every, put, read, monkeypatch):
-    """In place, with their lines; it takes two or three parses a bad row, however many there are."""
+    """With their lines, and in order; two or three parses per bad row, however many there are."""
     row = {"a number that is none": "%d,x%d\n", "too many": "%d,%d,7\n", "a quote": '%d,"%d\n'}[kind]
     rows = [row % (n, n) if n % every == 0 else f"{n},2.5\n" for n in range(1000)]
     path = put("a.csv", "a,b\n" + "".join(rows))

@@ -1,4 +1,4 @@
-"""Every ending lets go of the files: at the end, on an abort, a failure, a cancellation, while a thread is reading."""
+"""Every ending closes the files: the end, an abort, a failure, a cancellation, also while a thread is reading."""
 
 import gc
 import gzip
@@ -17,12 +17,12 @@ from adapters import files
 
 
 class Enough(Exception):
-    """What a test raises."""
+    """The exception of a test."""
 
 
 @pytest.fixture
 def large(folder):
-    """Files of each kind that take many blocks; what reads them."""
+    """Files of each kind with many blocks, and the functions that read them."""
     lines = "x,y\n" + "".join(f"{n},{n}\n" for n in range(20_000))
     (folder / "a.csv").write_text(lines)
     (folder / "a.csv.gz").write_bytes(gzip.compress(lines.encode()))
@@ -46,8 +46,8 @@ KINDS = ["text", "bytes", "csv", "gzip", "jsonl", "parquet", "arrow"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_has_enough(kind, large, opened, folder):
-    """take ends the source in the middle, and no descriptor is left, without any help of the collector's."""
+def test_take(kind, large, opened, folder):
+    """It ends the source in the middle, and no descriptor is left, without the garbage collector."""
     gc.disable()
     try:
         got = ps.run(ps.pipe(large[kind], ps.take(3), ps.collect()), check="strict", limit=2)
@@ -58,8 +58,8 @@ def test_what_has_enough(kind, large, opened, folder):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_failure_below(kind, large, opened, folder):
-    """A sink that fails is the end of the source, too."""
+def test_a_failure_downstream(kind, large, opened, folder):
+    """A sink that fails ends the source as well."""
 
     def fail(value):
         raise Enough
@@ -75,7 +75,7 @@ def test_a_failure_below(kind, large, opened, folder):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["abort", "cancel", "finish"])
-async def test_ended_from_outside(kind, way, large, opened, folder):
+async def test_endings_from_outside(kind, way, large, opened, folder):
     """An abort, a cancellation and finish() in the middle of a run."""
     some = trio.Event()
     pipeline = ps.pipe(large[kind], ps.drain(lambda _: some.set()))
@@ -95,8 +95,8 @@ async def test_ended_from_outside(kind, way, large, opened, folder):
 
 
 @pytest.mark.parametrize("way", ["abort", "cancel"])
-async def test_an_abort_waits_for_the_read_under_way_alone(way, put, held, until, opened):
-    """A thread that reads is left as soon as its read returns, and only then are its files closed."""
+async def test_an_abort_waits_only_for_the_current_read(way, put, held, until, opened):
+    """A thread ends as soon as its read returns, and only then are its files closed."""
     path = put("a.txt", "x\n" * 1000)
     fs = held(fsspec.filesystem("file"), free=1)
     pipeline = ps.pipe(files.read_text(path, filesystem=fs, block_size=100), ps.drain())
@@ -116,8 +116,8 @@ async def later(function):
     function()
 
 
-async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder):
-    """After the grace the abort fails by name; when the read returns after all, its thread closes the file itself."""
+async def test_a_read_that_hangs_is_abandoned(put, held, until, opened, folder):
+    """After a grace period, the abort fails with a named error; when the read returns, its thread closes the file."""
     path = put("a.txt", "x\n" * 1000)
     fs = held(fsspec.filesystem("file"))
     pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())
@@ -131,11 +131,11 @@ async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-async def test_what_has_been_read_does_not_wait_for_a_read_that_hangs(kind, put, held, until):
-    """Of tables, too, whose blocks are parsed side by side, all comes that is in what was read."""
+async def test_earlier_values_do_not_wait_for_a_read_that_hangs(kind, put, held, until):
+    """All values of the blocks that were read arrive, also of tables, which are parsed in parallel."""
     row = {"csv": "1\n", "jsonl": '{"x":1}\n'}[kind]
     path = put("a", "x\n" * (kind == "csv") + row * 1000)
-    # The file's mark, and three blocks.
+    # The file's magic bytes, and three blocks.
     fs = held(fsspec.filesystem("file"), free=4)
     make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
     got = []
@@ -171,8 +171,8 @@ begun.wait()
     (3, 12) <= sys.version_info < (3, 12, 3),
     reason="a fault of these Pythons (python/cpython#113964): no thread begins when the main one has ended",
 )
-def test_a_thread_may_read_when_the_program_has_come_to_its_end(put):
-    """The interpreter waits for it, and it goes on reading."""
+def test_a_thread_may_read_while_the_program_ends(put):
+    """The interpreter waits for it, and it continues to read."""
     path = put("a.csv", "x\n" + "1\n" * 100)
     done = subprocess.run(
         [sys.executable, "-c", AT_EXIT.format(path=str(path))], capture_output=True, text=True, timeout=300, check=False
@@ -180,8 +180,8 @@ def test_a_thread_may_read_when_the_program_has_come_to_its_end(put):
     assert (done.stdout, done.stderr) == ("40\n", "")
 
 
-async def test_other_work_goes_on_while_a_thread_reads(put, held, until):
-    """Reading keeps no other task waiting."""
+async def test_other_tasks_continue_while_a_thread_reads(put, held, until):
+    """A read blocks no other task."""
     fs = held(fsspec.filesystem("file"))
     pipeline = ps.pipe(files.read_text(put("a", "x\n"), filesystem=fs), ps.collect())
     async with pipeline.open() as running:
@@ -204,16 +204,16 @@ def test_one_file_is_open_at_a_time(put, opened, folder):
     assert max(most) == 1
 
 
-def test_no_thread_is_left_reading(large):
-    """Threads that trio keeps for later are idle."""
+def test_no_reading_thread_is_left(large):
+    """Threads that trio keeps for reuse are idle."""
     for kind in KINDS:
         ps.run(ps.pipe(large[kind], ps.take(1), ps.collect()))
     assert "pullstream files" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ends_at_any_moment(kind, large, opened, folder):
-    """take of every length up to some, at several limits: values are those of the whole, and files are closed."""
+def test_an_end_at_any_moment(kind, large, opened, folder):
+    """`take` with many lengths and limits: values are a prefix of the whole, and files are closed."""
     whole = ps.run(ps.pipe(large[kind], ps.take(40), ps.collect()))
     for count in (1, 2, 39, 40):
         for limit in (1, 3, 4096):

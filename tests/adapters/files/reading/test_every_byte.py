@@ -1,4 +1,4 @@
-"""Every byte of every file is handed on, or is in an error, or in what was left out: random bytes, cut anywhere."""
+"""Every byte of every file is delivered, in an error, or skipped with notice: random bytes, cut anywhere."""
 
 import bz2
 import csv
@@ -45,7 +45,7 @@ def got(source):
 
 
 def outcome(make):
-    """What is read, with what is left out in its place; and the same with nothing left out, as far as it goes."""
+    """The values, with skipped ones in their places; and the values without a policy, up to the failure."""
     everything = got(make(on_error="result"))
     some = []
     try:
@@ -67,16 +67,16 @@ SEEDS = [range(25), *(pytest.param(range(at, at + 250), marks=pytest.mark.slow) 
 @pytest.mark.parametrize("size", [7, 1 << 20])
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 class TestRandomBytes:
-    """A file of pieces that have made readers stumble."""
+    """A file made of pieces that have caused faults in readers."""
 
     def test_bytes(self, seeds, size, put):
-        """As they are."""
+        """They are unchanged."""
         for data in map(odd_bytes, seeds):
             path = put("a", data)
             assert b"".join(outcome(partial(files.read_bytes, path, block_size=size))) == data
 
     def test_text(self, seeds, size, put):
-        """Each line is text, or left out as bytes."""
+        """Each line is text, or skipped as bytes."""
         for data in map(odd_bytes, seeds):
             found = outcome(partial(files.read_text, put("a.txt", data), block_size=size))
             told = [each.value if isinstance(each, ps.Failed) else each.encode() for each in found]
@@ -84,7 +84,7 @@ class TestRandomBytes:
                 assert told == lines_of(data)
 
     def test_json_lines(self, seeds, size, put):
-        """Each line that is not empty is a value, or left out as bytes."""
+        """Each line that is not empty is a value, or skipped as bytes."""
         for data in map(odd_bytes, seeds):
             found = outcome(partial(files.read_jsonl, put("a.jsonl", data), block_size=size))
             lines = [line for line in lines_of(data) if line.strip()]
@@ -98,7 +98,7 @@ class TestRandomBytes:
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("quoted", [False, True])
     def test_csv(self, seeds, size, quoted, put):
-        """Each line, or each row whose quotes are closed, that is not empty is a row, or left out as bytes."""
+        """Each line that is not empty, or each row whose quotes are closed, is a row, or skipped as bytes."""
         from pyarrow.csv import ConvertOptions, ParseOptions
 
         options = {
@@ -117,23 +117,23 @@ class TestRandomBytes:
 
 
 def check_row(found, rest, *, quoted):
-    """That what was found is made of the next of the lines, which are taken away."""
+    """Check that a value consists of the next lines, and remove these."""
     while not rest[0].strip():
         rest.pop(0)
     lines = [rest.pop(0)]
     told = found.value if isinstance(found, ps.Failed) else None
-    # A quote that nothing closes is told of with its line alone.
+    # For a quote that is never closed, only its line is reported.
     while quoted and told != lines[0] and b"\n".join(lines).count(b'"') % 2:
         lines.append(rest.pop(0))
     if told is not None:
         assert told.replace(b"\r\n", b"\n").rstrip(b"\r") == b"\n".join(lines).rstrip(b"\r")
     else:
-        # To pyarrow a carriage return in front is an empty row, which is none.
+        # To pyarrow, a carriage return at the start is an empty row, which does not count.
         text = "\n".join(line.decode() for line in lines).lstrip("\r")
         source = io.StringIO(text, newline="")
         row = next(csv.reader(source))
         if further := source.read().strip("\r\n"):
-            # Where values may have line breaks, a carriage return outside of quotes ends a row.
+            # If values may have line breaks, a carriage return outside of quotes ends a row.
             assert quoted
             rest.insert(0, further.encode())
         assert tuple(row) == found
@@ -162,8 +162,8 @@ COMPRESSORS = {
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
 @pytest.mark.parametrize("tries", [15, pytest.param(2000, marks=pytest.mark.slow)])
-def test_what_is_compressed(suffix, tries, put):
-    """Streams one after another are read; what is cut, what is empty and what has something behind it is an error."""
+def test_compressed_files(suffix, tries, put):
+    """Concatenated streams are read; a truncated or empty one, or one with data after it, is an error."""
     chance = random.Random(suffix)
     compress = COMPRESSORS[suffix]
     for number in range(tries):
@@ -210,8 +210,8 @@ def tables():
 
 @pytest.mark.parametrize("kind", ["arrows", "arrow", "parquet"])
 @pytest.mark.parametrize("tries", [20, pytest.param(2000, marks=pytest.mark.slow)])
-def test_tables_that_are_cut(kind, tries, put):
-    """An error, after whole batches; only a stream may be cut between two of them, and is one then."""
+def test_truncated_tables(kind, tries, put):
+    """Complete batches, then an error; only a stream may end between two batches, where it is valid."""
     data = tables()[kind]
     read = files.read_parquet if kind == "parquet" else files.read_arrow
     chance = random.Random(kind)
@@ -222,7 +222,7 @@ def test_tables_that_are_cut(kind, tries, put):
         rows = found[:-1] if isinstance(found[-1], ps.Failed) else found
         assert [row[0] for row in rows] == list(range(len(rows)))
         if rows is found:
-            # Where a message of a stream begins, it may end.
+            # A stream may end where a message begins.
             assert kind == "arrows"
             assert data[cut : cut + 4] == b"\xff\xff\xff\xff"
     for behind in (b"x", b"\0" * 64, data):
@@ -234,8 +234,8 @@ MACS = [b"a,b\r1,2\r3,4\r", b"a,b\r1,2\n3,4\n", b"skipped\ra,b\n1,2\n", b"\r\ra,
 
 
 @pytest.mark.parametrize("data", MACS)
-def test_carriage_returns_alone(data, put, failing):
-    """In front of the rows they would swallow some of these; the error says what to do."""
+def test_single_carriage_returns(data, put, failing):
+    """Before the rows, they would hide some of these; the error has advice."""
     from pyarrow.csv import ReadOptions
 
     options = {"read_options": ReadOptions(skip_rows=1)} if data.startswith(b"skip") else {}
@@ -250,7 +250,7 @@ def test_carriage_returns_alone(data, put, failing):
     "read", [files.read_text, files.read_jsonl, partial(files.read_jsonl, as_="tuples"), files.read_csv]
 )
 def test_a_line_that_is_too_long(read, lines, put):
-    """It alone is left out, and counted; what stands before it and behind it is read, in files behind it too."""
+    """Only this line is skipped, and counted; the lines before and after it are read, and so are later files."""
     row = b'{"n": %d}\n' if getattr(read, "func", read) is files.read_jsonl else b"%d\n"
     head = b"n\n" if read is files.read_csv else b""
     rows = [row % number for number in range(lines)]
@@ -265,8 +265,8 @@ def test_a_line_that_is_too_long(read, lines, put):
 
 
 @pytest.mark.parametrize("opens", [0, 1, 500, 999])
-def test_a_quote_that_nothing_closes(opens, put):
-    """Could be of a value that is all the rest; its line is left out, and what follows is rows again."""
+def test_a_quote_that_is_never_closed(opens, put):
+    """Its value might be all the rest; its line is skipped, and the following lines are rows again."""
     from pyarrow.csv import ParseOptions
 
     for size in (100, 1 << 20):

@@ -1,4 +1,4 @@
-"""follow=True: new files become new times, whole ones only, in a deterministic order. Real files, so real time."""
+"""follow=True: new files become new times, only complete ones, in a deterministic order. Real files, so real time."""
 
 import os
 
@@ -12,7 +12,7 @@ QUICK = {"follow": True, "every": 0.01}
 
 
 class Followed:
-    """A run that follows, and what it has given so far."""
+    """A following run, and its values so far."""
 
     def __init__(self, source, **options):
         self.got = []
@@ -41,7 +41,7 @@ def rename_into(following, name, text):
 
 
 async def test_new_files_become_new_times(following, until):
-    """Files there are times 0, 1, ... in the order of their names; those that come are the next, each complete."""
+    """Existing files are times 0, 1, ... in the order of their names; new ones follow, and each time completes."""
     rename_into(following, "b", "2\n3\n")
     rename_into(following, "a", "1\n")
     run = Followed(files.read_text(following, **QUICK))
@@ -58,8 +58,8 @@ async def test_new_files_become_new_times(following, until):
     assert len(run.got) == 4
 
 
-async def test_a_file_counts_when_it_stays_as_it_is(following, until):
-    """While it grows between two looks, and under a name that says so, a file is not read."""
+async def test_a_file_counts_when_it_no_longer_changes(following, until):
+    """It is not read while it grows between two checks, or while its name marks it as temporary."""
     run = Followed(files.read_text(following, follow=True, every=0.05))
     async with run.open() as running:
         with (following / "slow").open("w") as file:
@@ -79,8 +79,8 @@ async def test_a_file_counts_when_it_stays_as_it_is(following, until):
         await running.abort()
 
 
-async def test_times_of_names(following):
-    """A day is complete when a later one is there."""
+async def test_times_from_names(following):
+    """A day is complete when there is a file of a later one."""
     rename_into(following, "2026-03-02.log", "b\n")
     rename_into(following, "2026-03-01.log", "a\n")
     run = Followed(files.read_text(following, time=files.name_time(r"\d+-\d+-\d+"), **QUICK))
@@ -94,8 +94,8 @@ async def test_times_of_names(following):
     assert run.got in (days, days[:3])
 
 
-async def test_a_file_of_an_earlier_time(following):
-    """Is too late, which is said with its name."""
+async def test_a_file_with_an_earlier_time(following):
+    """It is too late, and the error has its name."""
     rename_into(following, "2.log", "b\n")
     run = Followed(files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK))
     with pytest.raises(ps.errors.CapabilityError, match=r"1\.log: goes back in time, to 1 after 2.*map_time"):
@@ -106,8 +106,8 @@ async def test_a_file_of_an_earlier_time(following):
     assert run.got == [(2, "b")]
 
 
-async def test_times_of_rows_go_on_from_file_to_file(following, until):
-    """A column gives times; a file may begin where the last ended."""
+async def test_times_of_rows_continue_from_file_to_file(following, until):
+    """A column gives the times; a file may begin at the last time of the one before."""
     rename_into(following, "a.csv", "t\n1\n2\n")
     run = Followed(files.read_csv(following, as_="tuples", time="t", **QUICK))
     async with run.open() as running:
@@ -126,8 +126,8 @@ async def test_times_of_rows_go_on_from_file_to_file(following, until):
         (lambda path: os.utime(path, (1, 1)), r"was written again after it was found complete"),
     ],
 )
-async def test_a_file_that_shrinks_or_changes_while_followed(change, told, following, until):
-    """A file that has been read must stay as it is, or go."""
+async def test_a_followed_file_that_shrinks_or_changes(change, told, following, until):
+    """A file that was read must stay as it is, or be deleted."""
     rename_into(following, "a", "x\nx\n")
     run = Followed(files.read_text(following, **QUICK))
     with pytest.raises(files.FileChangedError, match=told):
@@ -138,8 +138,8 @@ async def test_a_file_that_shrinks_or_changes_while_followed(change, told, follo
     assert run.got == [(0, "x")] * 2
 
 
-async def test_files_that_were_read_may_go(following):
-    """Whoever takes files away when they are complete does no harm; the name may come again, as a new file."""
+async def test_files_that_were_read_may_be_deleted(following):
+    """When they are complete; the name may be used again for a new file."""
     run = Followed(files.read_text(following, **QUICK))
     async with run.open() as running:
         for number in range(3):
@@ -152,7 +152,7 @@ async def test_files_that_were_read_may_go(following):
 
 
 async def test_a_glob_and_a_list_are_followed(following):
-    """Where nothing is yet, something may come."""
+    """Both may be empty at first."""
     run = Followed(files.read_text([str(following / "*.log"), following / "*.txt"], **QUICK))
     async with run.open() as running:
         rename_into(following, "a.txt", "1\n")
@@ -164,8 +164,8 @@ async def test_a_glob_and_a_list_are_followed(following):
     assert run.got == [(0, "1"), (1, "2")]
 
 
-async def test_values_of_files_that_come_late(following):
-    """What the message advises works: times of the values in place of the files', with some lateness."""
+async def test_values_of_late_files(following):
+    """The advice in the message works: times from the values instead of the files, with some lateness."""
     rename_into(following, "2.jsonl", '{"day": 2}\n')
     below = ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda row: row["day"], lateness=1))
     run = Followed(ps.pipe(files.read_jsonl(following, **QUICK), below))
@@ -178,8 +178,8 @@ async def test_values_of_files_that_come_late(following):
     assert run.got == [(2, {"day": 2}), (1, {"day": 1}), (4, {"day": 4})]
 
 
-async def test_the_last_day_is_complete_when_the_run_is_finished(following):
-    """No file says that its day is over, but one of a later day, or whoever finishes the run, from beside it."""
+async def test_finish_completes_the_last_day(following):
+    """Only a file of a later day completes a day, or `finish()`, which another task calls."""
     rename_into(following, "1.log", "a\n")
     rename_into(following, "2.log", "b\n")
     source = files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK)
@@ -198,8 +198,8 @@ async def test_the_last_day_is_complete_when_the_run_is_finished(following):
 
 
 @pytest.mark.parametrize("path", ["later", "later/*.log", "later/a.log"])
-async def test_what_is_not_there_yet_is_waited_for(path, folder, until):
-    """A folder, a pattern in it, a file: all may come, and meanwhile the run says that it waits."""
+async def test_missing_paths_are_waited_for(path, folder, until):
+    """A folder, a pattern in it, a file: each may appear, and meanwhile the status shows the wait."""
     run = Followed(files.read_text(folder / path, **QUICK))
     async with run.open() as running:
         told = "waiting for new ones" if "*" in path else f"waiting for {folder / path}, which does not exist"

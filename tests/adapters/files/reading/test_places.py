@@ -20,7 +20,7 @@ import pullstream as ps
 from adapters import files
 
 ps.run(ps.pipe(files.read_text(sys.argv[1]), ps.collect()))
-if os.geteuid() == 0:  # who may read anything
+if os.geteuid() == 0:  # root may read anything
     os.setuid(65534)
 for path in sys.argv[2:]:
     try:

@@ -1,4 +1,4 @@
-"""What the tests of writing share."""
+"""Functions for all tests of writing."""
 
 import os
 import threading
@@ -8,12 +8,12 @@ import pullstream as ps
 
 
 def content(folder):
-    """Every file below a folder, hidden ones too, and what is in it."""
+    """All files below a folder, including hidden ones, with their content."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
 def visible(folder):
-    """Every file that a reader would look at. Hidden ones are not opened: they may go while one looks."""
+    """All files that a reader would find. Hidden ones are not opened, because they may disappear meanwhile."""
     seen = {}
     for inside, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -23,19 +23,19 @@ def visible(folder):
 
 
 def left_behind():
-    """Descriptors and threads of this process, to be compared with those of before.
+    """Descriptors and threads of this process, for a comparison.
 
-    Sockets are left out: writing files opens none, and those of a Spark session that other tests keep come and go; so
-    are pools of threads, of which the same is true.
+    Sockets are omitted, because writing files opens none, and a Spark session of other tests opens and closes some. So
+    are thread pools, for the same reason.
     """
     names_of_others = ("Trio thread", "ThreadPoolExecutor-")
     threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith(names_of_others)}
     names = list(Path("/proc/self/fd").iterdir())
-    # The one by which they are listed is gone.
+    # The descriptor that was used for listing is closed.
     opened = [os.readlink(name) for name in names if os.path.lexists(name)]  # noqa: PTH115 - pipes, too
     return sorted(name for name in opened if not name.startswith("socket:")), threads
 
 
 def written(values, write, limit=4096, time=None):
-    """The result of writing."""
+    """Write values, and return the result."""
     return ps.run(ps.pipe(ps.values(values, time=time), write), limit=limit)

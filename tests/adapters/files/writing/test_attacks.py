@@ -1,4 +1,4 @@
-"""Another user of the machine plants links, folders and files under the names that a run uses: nothing is touched."""
+"""Another user of the machine plants links, folders and files under names that a run uses: nothing is touched."""
 
 import errno
 import hashlib
@@ -27,7 +27,7 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files
 
 @pytest.fixture
 def precious(tmp_path):
-    """A folder of the user's own, which a run has nothing to do with, and that it stays as it is."""
+    """A folder of the user's that has nothing to do with a run, and must stay unchanged."""
     folder = tmp_path / "precious"
     folder.mkdir(mode=0o700)
     for name in ("thesis.txt", "1.part", "2.part", "manifest"):
@@ -38,7 +38,7 @@ def precious(tmp_path):
 
 
 def workshop_of(rest):
-    """What all workshops of a target are called."""
+    """The common beginning of the names of a target's workshops."""
     return f".pullstream-{hashlib.sha256(rest.encode()).hexdigest()[:12]}"
 
 
@@ -59,7 +59,7 @@ def pipe(place, _):
 
 
 def open_folder(place, _):
-    """One that others may have written to."""
+    """A workshop that others may write to."""
     place.mkdir()
     place.chmod(0o777)
     (place / "1.part").write_text("somebody's")
@@ -67,7 +67,7 @@ def open_folder(place, _):
 
 
 def renamed(place, precious):
-    """One of the user's own, closed to others, which somebody has given this name."""
+    """A private folder of the user that was given this name."""
     place.mkdir(mode=0o700)
     for name, data in content(precious).items():
         (place / name).write_bytes(data)
@@ -81,7 +81,7 @@ def renamed_with_links(place, precious):
 
 
 def foreign(place, _):
-    """Another user's, as a run would make it."""
+    """Another user's workshop, made as by a run."""
     place.mkdir(mode=0o700)
     (place / "1.part").write_text("somebody's")
     (place / "pullstream.lock").touch()
@@ -94,7 +94,7 @@ PLANTED.append(pytest.param(foreign, marks=NEEDS_ROOT))
 
 
 def state(folder):
-    """Everything in a folder, whatever it is."""
+    """Everything in a folder, of any kind."""
     return {
         str(path.relative_to(folder)): (path.lstat().st_mode, path.lstat().st_ino, path.lstat().st_size)
         for path in folder.rglob("*")
@@ -103,8 +103,8 @@ def state(folder):
 
 @pytest.mark.parametrize("plant", PLANTED)
 @pytest.mark.parametrize("tail", ["", f"-{TAIL}"])
-def test_under_the_name_of_a_workshop(plant, tail, precious, tmp_path):
-    """The run has one of its own, and what was planted stays as it was."""
+def test_planted_workshops(plant, tail, precious, tmp_path):
+    """The run makes its own, and the planted one stays unchanged."""
     out = tmp_path / "out"
     out.mkdir()
     plant(out / (workshop_of("/{time}.txt") + tail), precious)
@@ -118,8 +118,8 @@ def test_under_the_name_of_a_workshop(plant, tail, precious, tmp_path):
 
 @pytest.mark.parametrize("plant", PLANTED)
 @pytest.mark.parametrize("tail", ["", f"-{TAIL}"])
-def test_in_the_folder_for_temporaries(plant, tail, precious, tmp_path, monkeypatch):
-    """Where what goes to a URL is made; anybody may write to it."""
+def test_planted_workshops_in_the_temporary_folder(plant, tail, precious, tmp_path, monkeypatch):
+    """Files for a URL are made there, and anybody may write to it."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     target = "memory://attacked/{time}.txt"
@@ -129,8 +129,8 @@ def test_in_the_folder_for_temporaries(plant, tail, precious, tmp_path, monkeypa
     assert state(tmp_path / "tmp") == before
 
 
-def test_the_very_name_of_the_workshop(precious, tmp_path, monkeypatch):
-    """Even who knew it would gain nothing: another is taken."""
+def test_the_exact_name_of_the_workshop(precious, tmp_path, monkeypatch):
+    """Knowing it does not help: another one is made."""
     names = iter([TAIL, TAIL, "f" * 16])
     monkeypatch.setattr(staging.secrets, "token_hex", lambda _: next(names))
     out = tmp_path / "out"
@@ -142,7 +142,7 @@ def test_the_very_name_of_the_workshop(precious, tmp_path, monkeypatch):
 
 
 def test_a_workshop_is_closed_to_others(tmp_path):
-    """Nobody else may look into it; the files that come out of it are as any other file is."""
+    """Others cannot read it; the files that are moved out of it have normal permissions."""
     mask = os.umask(0)
     os.umask(mask)
     modes = []
@@ -152,8 +152,8 @@ def test_a_workshop_is_closed_to_others(tmp_path):
     assert (tmp_path / "0.txt").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-def test_a_workshop_that_is_taken_away_while_it_is_used(precious, tmp_path):
-    """What is in it is reached by its descriptor, so the link that is in its place now leads nowhere."""
+def test_a_workshop_that_is_replaced_during_use(precious, tmp_path):
+    """Its files are accessed through its descriptor, so a link in its place has no effect."""
     before = left_behind()
 
     def swap(_):
@@ -169,22 +169,22 @@ def test_a_workshop_that_is_taken_away_while_it_is_used(precious, tmp_path):
 
 @pytest.mark.parametrize("target", ["{time}/{key}.txt", "{key}/x.txt"])
 @pytest.mark.parametrize("late", [False, True])
-def test_a_link_under_the_name_of_a_folder(target, late, precious, tmp_path, monkeypatch):
-    """It leads out of the folder that the target says: refused, also if it appears in the last moment."""
+def test_a_link_in_place_of_a_folder(target, late, precious, tmp_path, monkeypatch):
+    """It leads out of the target's folder: refused, even if it appears at the last moment."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "0").symlink_to(precious)
-    told = "0 is a link, so .* would be in another folder than the target says"
+    message = "0 is a link, so .* would be in another folder than the target says"
     if late:
         monkeypatch.setattr(Local, "_check_above", lambda *_: None)
-        told = "Not a directory, so write_text cannot write to .*; write to another target"
-    with pytest.raises((files.FileTargetError, NotADirectoryError), match=told):
+        message = "Not a directory, so write_text cannot write to .*; write to another target"
+    with pytest.raises((files.FileTargetError, NotADirectoryError), match=message):
         written("a", files.write_text(out / target, key=lambda _: "0"))
     assert [path.name for path in out.iterdir()] == ["0"]
 
 
-def test_a_link_in_the_place_of_a_file_that_grows(precious, tmp_path):
-    """It is not followed, when a run appends nor when one is resumed."""
+def test_a_link_in_place_of_a_growing_file(precious, tmp_path):
+    """It is not followed, neither when a run appends, nor when one resumes."""
     out = tmp_path / "all.txt"
 
     async def swap(value):
@@ -203,8 +203,8 @@ def test_a_link_in_the_place_of_a_file_that_grows(precious, tmp_path):
 
 @pytest.mark.parametrize("size", [4, 5_000])
 @pytest.mark.parametrize("longer", [0, 7])
-def test_another_file_in_the_place_of_one_that_grows(size, longer, tmp_path):
-    """Be it a new one or another name of one that is somewhere else: it is not cut and not lengthened."""
+def test_another_file_in_place_of_a_growing_one(size, longer, tmp_path):
+    """A new file, or another name of a file elsewhere, is neither truncated nor extended."""
     thesis = tmp_path / "thesis.txt"
 
     def fail(value):
@@ -228,7 +228,7 @@ def test_another_file_in_the_place_of_one_that_grows(size, longer, tmp_path):
 
 
 def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
-    """Another's, say, in a folder that all may write to: nothing is left beside it."""
+    """It belongs to another user, in a folder that all may write to: nothing else is left there."""
     (tmp_path / "m").touch()
 
     def rename(_, old, new):
@@ -241,8 +241,8 @@ def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("given", [b'{"time": "is money"}\n', b'{"time": 1, "key": 2}\n{"time', b"{}", b'{"time": 1\n'])
-def test_values_with_times_are_no_manifest(given, tmp_path):
-    """They are not replaced, though they begin like one."""
+def test_values_with_times_are_not_a_manifest(given, tmp_path):
+    """They are not replaced, although they begin like one."""
     (tmp_path / "m").write_bytes(given)
     with pytest.raises(files.FileTargetError, match="m is not a manifest, and the manifest would replace it"):
         written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))
@@ -251,8 +251,8 @@ def test_values_with_times_are_no_manifest(given, tmp_path):
 
 @pytest.mark.parametrize("plant", [link, broken_link, file, pipe, renamed])
 @pytest.mark.parametrize("name", ["manifest", ".manifest.part"])
-def test_under_the_names_of_a_manifest(plant, name, precious, tmp_path):
-    """What no run has left there is not replaced, and no link is followed; the error says what is in the way."""
+def test_planted_files_under_a_manifests_names(plant, name, precious, tmp_path):
+    """Only a run's own leftovers are replaced, and no link is followed; the error names the obstacle."""
     out = tmp_path / "out"
     out.mkdir()
     plant(out / name, precious)
@@ -265,8 +265,8 @@ def test_under_the_names_of_a_manifest(plant, name, precious, tmp_path):
         assert {each: how for each, how in state(out).items() if each != "manifest"} == before
 
 
-def test_what_a_killed_run_left_of_a_manifest(tmp_path):
-    """Is replaced; whole or not, it begins as manifests do."""
+def test_the_manifest_of_a_killed_run(tmp_path):
+    """It is replaced; complete or not, it begins like a manifest."""
     (tmp_path / ".m.part").write_text('{"time": 1, "ke')
     written("a", files.write_text(tmp_path / "{time}.txt", manifest=tmp_path / "m"))
     (entry,) = map(json.loads, (tmp_path / "m").read_text().splitlines())
@@ -274,8 +274,8 @@ def test_what_a_killed_run_left_of_a_manifest(tmp_path):
     assert sorted(content(tmp_path)) == ["0.txt", "m"]
 
 
-def test_what_is_put_beside_in_a_store():
-    """Files of other names stay, in a folder of that name too."""
+def test_temporary_names_in_a_store():
+    """Files with other names stay, also in a folder with that name."""
     fs = fsspec.filesystem("memory")
     fs.store.clear()
     beside = f"/attacked/{workshop_of('memory://attacked/{time}.txt')}"

@@ -1,4 +1,4 @@
-"""The writing sinks in every ending, under every demand, by the conformance kit."""
+"""The writing sinks in every ending, with every demand, in the conformance kit."""
 
 import pytest
 import trio
@@ -23,13 +23,13 @@ from .kit import content, left_behind
     ids=["jsonl", "grown", "parquet"],
 )
 def test_conformance(write, tmp_path, monkeypatch):
-    """No rule is broken, and nothing that was under way stays."""
+    """No rule is broken, and no temporary file is left."""
 
     async def in_no_time(function, *args):
         await trio.lowlevel.checkpoint()
         return function(*args)
 
-    # The kit's time is virtual, and passes by in no time while threads work.
+    # The kit's time is virtual, and passes immediately while threads work.
     monkeypatch.setattr(trio.to_thread, "run_sync", in_no_time)
     before = left_behind()
     conformance(write(tmp_path), cells=amount(50, 150)).check()

@@ -1,4 +1,4 @@
-"""What could not be read goes beside, as lines to look at."""
+"""Bad rows can be written to a file, as lines to inspect."""
 
 import json
 
@@ -7,11 +7,11 @@ from adapters import files
 
 
 def test_bad_rows_as_json_lines(tmp_path):
-    """A value that failed is written with its text and its error."""
+    """A bad value is written with its text and its error."""
     (tmp_path / "in.csv").write_text("item,n\ntea,1\nrice,2,3\n")
     bad = files.write_jsonl(tmp_path / "bad-{time}.jsonl")
     ps.run(ps.pipe(files.read_csv(tmp_path / "in.csv", on_error=bad), ps.drain()))
     (line,) = (tmp_path / "bad-0.jsonl").read_text().splitlines()
-    told = json.loads(line)
-    assert told["value"].startswith("rice,2,3")
-    assert "in.csv:3" in told["error"]
+    message = json.loads(line)
+    assert message["value"].startswith("rice,2,3")
+    assert "in.csv:3" in message["error"]

@@ -1,4 +1,4 @@
-"""What goes aside into a file is on the disk as it happens, where each failure is a time of its own."""
+"""Diverted failures are on disk immediately if each failure has its own time."""
 
 import pytest
 import trio
@@ -10,7 +10,7 @@ STOP = [None]
 
 
 class Stop(Exception):
-    """What ends a run in the middle."""
+    """Ends a run in the middle."""
 
 
 def even(n):
@@ -31,8 +31,8 @@ def aside(path):
     return ps.pipe(ps.map(lambda failed: str(failed.error)), ps.stamp_epochs(1), files.write_text(path))
 
 
-def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
-    """And stay there when it is aborted, though its one time is never complete."""
+def test_failures_are_on_disk_during_the_run(tmp_path):
+    """They stay when it is aborted, although the run's only time is never complete."""
     path = tmp_path / "bad.txt"
 
     async def main():
@@ -43,7 +43,7 @@ def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
                 await source.push(0)
                 await source.push(0)
                 written = f"{n} is odd\n"
-                while not path.exists() or not path.read_text().endswith(written):  # noqa: ASYNC110 - a file tells nobody
+                while not path.exists() or not path.read_text().endswith(written):  # noqa: ASYNC110 - no event for it
                     await trio.sleep(0.001)
             await running.abort()
 
@@ -53,8 +53,8 @@ def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize("stop", [3, 6, 7, 9])
-def test_failures_of_a_run_that_was_stopped_are_there_once(stop, tmp_path):
-    """In a run with a journal they go on where they were."""
+def test_failures_of_a_stopped_run_are_there_once(stop, tmp_path):
+    """In a run with a journal, they continue where they were."""
 
     def pipeline():
         source = ps.pipe(ps.values(range(10)), ps.map(stopping))

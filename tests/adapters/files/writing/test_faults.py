@@ -1,4 +1,4 @@
-"""A file system that fails at every single operation in turn: whole files only, and the next run finishes."""
+"""A file system fails at each operation in turn: visible files are complete, and the next run finishes."""
 
 import errno
 import gc
@@ -24,7 +24,7 @@ OPERATIONS = [name for name in vars(Disk) if name not in COMPOSED and name[0] !=
 
 
 class Faults:
-    """Counts the operations, and lets some of them fail."""
+    """Counts the operations, and makes some of them fail."""
 
     def __init__(self, monkeypatch):
         self.count = 0
@@ -41,7 +41,7 @@ class Faults:
             if number not in self.fails:
                 return None if name == "sync" else real(local, *args)
             if name == "close":
-                real(local, *args)  # a descriptor is gone even if its closing failed
+                real(local, *args)  # A descriptor is closed even if `close` fails.
             if name == "write":
                 real(local, args[0], args[1][: len(args[1]) // 2 + 1])
             raise OSError(errno.EIO, f"the disk failed at operation {number}, {name}")
@@ -69,7 +69,7 @@ WRITERS = {
 
 
 def ends_of(expected):
-    """Where a time ends in each file that grows, as the manifest has it."""
+    """The end of each time in each growing file, from the manifest."""
     ends = {}
     for line in map(json.loads, expected["list/manifest"].splitlines()):
         ends.setdefault(line["path"].lstrip("/"), set()).add(line["offset"] + line["bytes"])
@@ -79,7 +79,7 @@ def ends_of(expected):
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("for_good", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_every_operation_fails_in_turn(name, for_good, tmp_path, monkeypatch):
-    """After each: the error arrives as itself, what is visible is whole; another run leaves just what it should."""
+    """After each: the error is raised unchanged, visible files are complete, and another run has the right result."""
     for module, constant, value in ((sink, "MEMORY", 1000), (sink, "LOOSE", 5), (raw, "LOOSE", 3)):
         monkeypatch.setattr(module, constant, value)
     faults = Faults(monkeypatch)
@@ -104,7 +104,7 @@ def test_every_operation_fails_in_turn(name, for_good, tmp_path, monkeypatch):
         except OSError as exc:
             caught = exc
         else:
-            # How many operations there are depends a little on the pace, by which the sizes of batches follow.
+            # The number of operations depends slightly on timing, which determines the sizes of batches.
             assert faults.count <= number
             assert number > 0.9 * total
             break
@@ -117,7 +117,7 @@ def test_every_operation_fails_in_turn(name, for_good, tmp_path, monkeypatch):
                 assert expected[file].startswith(data.replace(str(out).encode(), b"")) or for_good
                 assert data.endswith(b"\n") or not data or for_good
             elif name == "grown":
-                # A disk that is gone cannot be asked to cut off what it took last.
+                # A failed disk cannot truncate its last write.
                 assert expected[file].startswith(data), (number, file)
                 assert len(data) in ends[file] or for_good, (number, file)
             else:
@@ -128,7 +128,7 @@ def test_every_operation_fails_in_turn(name, for_good, tmp_path, monkeypatch):
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
-    """No space is an OSError that says where; nothing stays, of pyarrow's writers neither."""
+    """No space is an OSError with the place; nothing is left, including pyarrow's writers."""
     before = left_behind()
 
     def full(local, file, data):
@@ -146,8 +146,8 @@ def test_a_full_disk(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounts a tiny disk")
-def test_a_disk_that_is_really_full(tmp_path):
-    """The days that fit are there, whole; after some room was made, another run writes all."""
+def test_a_really_full_disk(tmp_path):
+    """The days that fit are there, complete; after space was freed, another run writes all."""
     import subprocess
 
     disk = tmp_path / "disk"
@@ -171,8 +171,8 @@ def test_a_disk_that_is_really_full(tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_what_is_thrown_away_writes_nothing_more(tmp_path, monkeypatch):
-    """pyarrow's streams end their files when they are forgotten; by then others may work in the folder."""
+def test_dropped_writers_write_nothing_more(tmp_path, monkeypatch):
+    """pyarrow's streams finish their files when they are collected, when others may be writing in the folder."""
     monkeypatch.setattr(disk, "BLOCK", 10)
     real, failed, later = Disk.write, [], []
 
@@ -194,14 +194,14 @@ def test_what_is_thrown_away_writes_nothing_more(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_display_is_told(tmp_path):
-    """How many files there are is the sink's status."""
-    told = []
+def test_the_status_for_the_display(tmp_path):
+    """The sink's status is its number of files."""
+    message = []
 
     async def main():
         async with ps.pipe(ps.values("ab", time=ord), files.write_text(tmp_path / "{time}")).open() as running:
             await running.result()
-            told.append(running.counters())
+            message.append(running.counters())
 
     trio.run(main)
-    assert "2 files written, 0 under way" in str(told)
+    assert "2 files written, 0 under way" in str(message)

@@ -1,4 +1,4 @@
-"""What is in the files: every format can be read back, and is the same bytes whatever came together."""
+"""The content of files: every format can be read back, and its bytes do not depend on batching."""
 
 import bz2
 import datetime as dt
@@ -58,7 +58,7 @@ WRITERS = {
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
-    """However values are batched, however little memory there is, and however few files may be under way."""
+    """With any batching, any memory limit, and any limit of open files."""
 
     def outcome(number, limit, **opts):
         result = written(ROWS, WRITERS[name](tmp_path / str(number), **opts), limit, lambda row: row.day)
@@ -78,16 +78,16 @@ def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("suffix", "opened"), [("gz", gzip), ("bz2", bz2), ("xz", lzma), ("zst", zstandard), ("", None)]
 )
-def test_the_suffix_says_the_compression(suffix, opened, tmp_path):
-    """What is written is what is read; more than a block of it, too."""
+def test_the_suffix_decides_the_compression(suffix, opened, tmp_path):
+    """The file can be read back, also with more than one block."""
     lines = [f"line {number} " + "x" * 100 for number in range(20_000)]
     (path,) = written(lines, files.write_text(tmp_path / f"{{time}}.txt.{suffix}"))
     with (opened or gzip).open(path, "rb") if opened else path.open("rb") as file:
         assert file.read().decode().splitlines() == lines
 
 
-def test_a_compression_that_is_said_comes_before_the_suffix(tmp_path):
-    """None is none, and gzip is gzip, whatever the name."""
+def test_a_given_compression_overrides_the_suffix(tmp_path):
+    """None is none, and gzip is gzip, with any name."""
     assert written(["a"], files.write_text(tmp_path / "{time}.gz", compression=None))[0].read_bytes() == b"a\n"
     (path,) = written(["a"], files.write_text(tmp_path / "{time}.txt", compression="gzip"))
     assert gzip.decompress(path.read_bytes()) == b"a\n"
@@ -95,8 +95,8 @@ def test_a_compression_that_is_said_comes_before_the_suffix(tmp_path):
         files.write_text(tmp_path / "{time}", compression="lzo")
 
 
-def test_bytes_and_text_as_they_are(tmp_path):
-    """Bytes with nothing between, text with the end that was said, in UTF-8."""
+def test_bytes_and_text(tmp_path):
+    """Bytes without separators, text with the given line end, in UTF-8."""
     assert written([b"a", bytearray(b"b")], files.write_bytes(tmp_path / "{time}.a"))[0].read_bytes() == b"ab"
     assert written(["ü", ""], files.write_text(tmp_path / "{time}.b", end="|"))[0].read_bytes() == "ü||".encode()
 
@@ -105,8 +105,8 @@ def test_bytes_and_text_as_they_are(tmp_path):
     ("write", "value"),
     [(files.write_text, 7), (files.write_text, "\ud800"), (files.write_text, b"x"), (files.write_bytes, "x")],
 )
-def test_what_is_no_text_or_no_bytes(write, value, tmp_path):
-    """The error is Python's own, and a note names the module."""
+def test_values_that_are_not_text_or_bytes(write, value, tmp_path):
+    """The error is Python's, with a note that names the module."""
     with pytest.raises((TypeError, UnicodeEncodeError)) as caught:
         written([value], write(tmp_path / "{time}"))
     assert any(write.__name__ in note for note in caught.value.__notes__)
@@ -131,7 +131,7 @@ def read(path):
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_arrow_batches_keep_their_types(suffix, parts, tmp_path):
-    """Types stay; dictionaries become plain; the bytes do not depend on how the rows were cut."""
+    """Types stay; dictionaries are decoded; the bytes do not depend on how the rows were divided."""
     write = {"parquet": files.write_parquet, "arrow": files.write_arrow}[suffix]
     batches = [TABLE.slice(start, parts).combine_chunks().to_batches()[0] for start in range(0, 3, parts)]
     (path,) = written(batches, write(tmp_path / f"{{time}}.{suffix}"))
@@ -141,8 +141,8 @@ def test_arrow_batches_keep_their_types(suffix, parts, tmp_path):
     assert whole.read_bytes() == path.read_bytes()
 
 
-def test_parquet_in_row_groups(tmp_path):
-    """Of just so many rows, in the order of the values, whether they come as rows or as batches."""
+def test_parquet_row_groups(tmp_path):
+    """They have exactly the given number of rows, in order, from rows and from batches."""
     numbers = [{"n": n} for n in range(25)]
     (path,) = written(numbers, files.write_parquet(tmp_path / "{time}.parquet", row_group=10))
     meta = pa.parquet.ParquetFile(path).metadata
@@ -153,8 +153,8 @@ def test_parquet_in_row_groups(tmp_path):
     assert other.read_bytes() == path.read_bytes()
 
 
-def test_columns_are_found_by_what_comes(tmp_path):
-    """A null fits everywhere, an int among floats, and a key that is missing is null."""
+def test_columns_are_inferred(tmp_path):
+    """A null fits any type, an int fits among floats, and a missing key is null."""
     values = [{"a": None}, {"a": 1, "b": "x"}, {"a": 2.5, "b": None}, {"c": [1]}]
     for limit in (1, 2, 100):
         (path,) = written(values, files.write_parquet(tmp_path / "{time}.parquet"), limit)
@@ -165,7 +165,7 @@ def test_columns_are_found_by_what_comes(tmp_path):
 
 
 def test_columns_are_fixed_by_the_first_row_group(tmp_path):
-    """What does not fit later is an error that names file, column and value, at every limit; no file stays."""
+    """A later value that does not fit is an error with file, column and value, at every limit; no file is left."""
     values = [{"n": n} for n in range(10)] + [{"n": "tea"}]
     for limit in (1, 3, 4096):
         with pytest.raises(
@@ -193,7 +193,7 @@ SCHEMA = pa.schema([pa.field("n", pa.int8()), pa.field("s", pa.string(), nullabl
     ],
 )
 def test_a_value_that_does_not_fit_its_schema(write, value, message, tmp_path):
-    """The error names the column, the value and what to do; nothing half-written is visible."""
+    """The error has the column, the value and advice; no unfinished file is visible."""
     with pytest.raises(files.SchemaError) as caught:
         written([{"n": 1, "s": "a"}, value], write(tmp_path / "{time}.x", schema=SCHEMA))
     assert message in str(caught.value)
@@ -202,7 +202,7 @@ def test_a_value_that_does_not_fit_its_schema(write, value, message, tmp_path):
 
 @pytest.mark.parametrize("write", [files.write_csv, files.write_parquet, files.write_arrow])
 def test_a_schema_may_be_a_mapping(write, tmp_path):
-    """Of names to types or their names: the file, and what a journal compares, are those of pyarrow's schema."""
+    """Of names to types or names of types: the file and the journal are as with pyarrow's schema."""
 
     def pipeline(schema):
         sold = ps.reduce_by_key(ps.agg.sum(lambda sale: sale[1]), key=lambda sale: sale[0])
@@ -218,8 +218,8 @@ def test_a_schema_may_be_a_mapping(write, tmp_path):
     assert b"sold" in content
 
 
-def test_a_schema_that_is_none_is_refused_with_the_known_way():
-    """The error says what pyarrow has to say, and shows a mapping."""
+def test_an_invalid_schema_is_refused():
+    """The error has pyarrow's message, and shows a valid mapping."""
     with pytest.raises(ps.CompositionError) as caught:
         files.write_csv("{time}", schema={"n": "integer"})
     assert str(caught.value).startswith("write_csv() at ")
@@ -237,8 +237,8 @@ NESTED = {
 
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize("kind", NESTED)
-def test_what_csv_does_not_have(kind, header, tmp_path):
-    """The error names the column and its type, and says what to do, though a schema could not help."""
+def test_types_that_csv_lacks(kind, header, tmp_path):
+    """The error has the column and its type, and advice other than a schema, which could not help."""
     with pytest.raises(files.SchemaError) as caught:
         written(NESTED[kind], files.write_csv(tmp_path / "{time}.csv", header=header))
     assert f"0.csv: the column 'f1' is {kind}" in str(caught.value)
@@ -247,8 +247,8 @@ def test_what_csv_does_not_have(kind, header, tmp_path):
     assert content(tmp_path) == {}
 
 
-def test_what_parquet_does_not_have(tmp_path):
-    """A struct of nothing."""
+def test_types_that_parquet_lacks(tmp_path):
+    """A struct without fields."""
     with pytest.raises(files.SchemaError, match=r"the column 'n' is struct<>, which write_parquet cannot write"):
         written([{"n": {}}], files.write_parquet(tmp_path / "{time}"))
 
@@ -259,8 +259,8 @@ MISFITS = [{"n": "tea"}, {"n": 1, "x": 2}, (1, 2), [1, 2, 3], {"n": 2**70}, pa.t
 @pytest.mark.parametrize("row_group", [1, 10])
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("value", MISFITS, ids=str)
-def test_advice_is_of_use(value, given, row_group, tmp_path):
-    """Nobody who gave a schema is told to give one; and pyarrow's error is in the message, and not shown again."""
+def test_advice_is_useful(value, given, row_group, tmp_path):
+    """With a schema, the error does not advise one; pyarrow's error is in the message, and not shown again."""
     schema = {"n": "int64"} if given else None
     values = [{"n": 1}, value]
     if not given and row_group > 1 and isinstance(value, dict) and "x" in value:
@@ -296,22 +296,22 @@ def test_advice_is_of_use(value, given, row_group, tmp_path):
         ([{"n": 1.5}, {"n": True}], "the column 'n' cannot hold True (bool), value 2: a bool is not a number"),
     ],
 )
-def test_what_does_not_go_together(values, message, tmp_path):
-    """Without a schema the error names the first value that does not go with those before it."""
+def test_values_of_incompatible_types(values, message, tmp_path):
+    """Without a schema, the error names the first value that does not fit the earlier ones."""
     with pytest.raises(files.SchemaError) as caught:
         written(values, files.write_parquet(tmp_path / "{time}"))
     assert message in str(caught.value)
 
 
-def test_an_only_column_is_filled_by_anything(tmp_path):
-    """Once it is known which."""
+def test_a_single_column_takes_any_value(tmp_path):
+    """Once the column is known."""
     (path,) = written([1, (2,), {"n": 3}], files.write_csv(tmp_path / "{time}", schema={"n": "int8"}))
     assert path.read_text() == '"n"\n1\n2\n3\n'
 
 
 @pytest.mark.parametrize("schema", [None, {"unit price": "int64", "class": "string", "_1": "int64"}])
-def test_names_that_python_does_not_take_are_copied(schema, tmp_path):
-    """From file to file columns keep their names, whatever a row calls them; a key is found by them, too."""
+def test_invalid_python_names_are_copied(schema, tmp_path):
+    """From file to file, columns keep their names, whatever a row's attributes are; a key is found by them, too."""
     (tmp_path / "in.csv").write_text("unit price,class,_1\n1,a,2\n")
     rows = files.read_csv(tmp_path / "in.csv")
     expected = [{"unit price": 1, "class": "a", "_1": 2}]
@@ -325,14 +325,14 @@ def test_names_that_python_does_not_take_are_copied(schema, tmp_path):
 
 
 def test_named_tuples_of_several_kinds(tmp_path):
-    """Each goes by its own names."""
+    """Each uses its own names."""
     one, other = NamedTuple("One", [("a", int), ("b", int)]), NamedTuple("Other", [("b", int), ("a", int)])
     (path,) = written([one(1, 2), other(3, 4), one(5, 6)], files.write_csv(tmp_path / "{time}"))
     assert path.read_text() == '"a","b"\n1,2\n4,3\n5,6\n'
 
 
 def test_a_schema_orders_and_casts(tmp_path):
-    """Dicts in any order, tuples by place, what is missing null, batches cast."""
+    """Dicts in any order, tuples by position; missing values are null, and batches are cast."""
     schema = pa.schema([("a", pa.float32()), ("b", pa.date32())])
     day = dt.date(2020, 1, 2)
     values = [{"b": day, "a": 1}, (2, day), {"a": 3}, pa.table({"b": [day], "a": pa.array([4], pa.int64())})]
@@ -341,7 +341,7 @@ def test_a_schema_orders_and_casts(tmp_path):
 
 
 def test_csv(tmp_path):
-    """A header of the names, text quoted, nulls empty; as pyarrow writes it."""
+    """A header with the names, quoted text, empty nulls: as pyarrow writes it."""
     values = [Row(1, "a", 1, 2.5, 'say "tea"'), Row(1, None, 2, None, "")]
     (path,) = written(values, files.write_csv(tmp_path / "{time}.csv"))
     assert path.read_text() == '"day","key","number","value","text"\n1,"a",1,2.5,"say ""tea"""\n1,,2,,""\n'
@@ -360,8 +360,8 @@ def test_csv(tmp_path):
         (pa.dictionary(pa.int8(), pa.string()), [None, "\n\n", None], '""\n"\n\n"\n""\n'),
     ],
 )
-def test_csv_of_one_column(kind, values, text, tmp_path):
-    """A null is no empty line, which would be no row."""
+def test_csv_with_one_column(kind, values, text, tmp_path):
+    """A null is not an empty line, which would not be a row."""
     batch = pa.table({"a": pa.array(values, kind)})
     (path,) = written([batch], files.write_csv(tmp_path / "{time}.csv"))
     assert path.read_text() == f'"a"\n{text}'
@@ -371,7 +371,7 @@ def test_csv_of_one_column(kind, values, text, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "arrow"])
-def test_a_batch_without_rows_is_a_file_without_rows(name, tmp_path):
+def test_a_batch_without_rows_makes_a_file_without_rows(name, tmp_path):
     """It has its columns, and no rows."""
     write = {"csv": files.write_csv, "parquet": files.write_parquet, "arrow": files.write_arrow}[name]
     (path,) = written([pa.table({"n": pa.array([], pa.int8())})], write(tmp_path / f"{{time}}.{name}"))

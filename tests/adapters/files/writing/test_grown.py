@@ -1,4 +1,4 @@
-"""Files that grow, and the manifest."""
+"""Growing files, and the manifest."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ def of_day(value):
 
 
 async def test_complete_times_are_appended(tmp_path, autojump_clock):
-    """A time is in the file when it is complete, and only as a whole; what came in between waits."""
+    """A time is in the file when it is complete, and not before; values that arrive in between wait."""
     seen = []
 
     @ps.source
@@ -37,8 +37,8 @@ async def test_complete_times_are_appended(tmp_path, autojump_clock):
         assert lines in whole[day:]
 
 
-def test_a_file_that_grows_is_begun_anew(tmp_path):
-    """A run without a journal replaces what another one left, when its first time is complete."""
+def test_a_growing_file_is_started_again(tmp_path):
+    """A run without a journal replaces an earlier run's file when its first time is complete."""
     write = files.write_text(tmp_path / "{key}.txt", key=len)
     written(["a", "bb", "c"], write)
     assert content(tmp_path) == {"1.txt": b"a\nc\n", "2.txt": b"bb\n"}
@@ -47,30 +47,30 @@ def test_a_file_that_grows_is_begun_anew(tmp_path):
 
 
 def test_csv_has_one_header(tmp_path):
-    """However many times there are; also where it is compressed, a member a time."""
+    """With any number of times; also if compressed, with one member per time."""
     rows = [{"day": n // 10, "n": n} for n in (1, 2, 11, 21)]
     for name, read in (("a.csv", bytes), ("a.csv.gz", gzip.decompress)):
         (path,) = written(rows, files.write_csv(tmp_path / name), time=lambda row: row["day"])
         assert read(path.read_bytes()) == b'"day","n"\n0,1\n0,2\n1,11\n2,21\n'
 
 
-def test_other_columns_do_not_fit(tmp_path):
-    """A later time with other columns is an error; the times before stay."""
+def test_different_columns_do_not_fit(tmp_path):
+    """A later time with other columns is an error; earlier times stay."""
     rows = [{"n": 1}, {"n": 11, "m": 1}]
     with pytest.raises(files.SchemaError, match=r'columns are "n", but those of its next time are "n","m"'):
         written(rows, files.write_csv(tmp_path / "all.csv"), time=lambda row: of_day(row["n"]))
     assert content(tmp_path) == {"all.csv": b'"n"\n1\n'}
 
 
-async def test_somebody_else_writes_to_the_file(tmp_path, autojump_clock):
-    """A file that has another length than what was written is not written to."""
+async def test_another_program_writes_to_the_file(tmp_path, autojump_clock):
+    """A file with an unexpected length is not written to."""
     out = tmp_path / "all.txt"
 
     @ps.source
     async def source(ctx):
         yield ps.Batch(0, ["a"])
         ctx.advance(1)
-        while not out.exists():  # noqa: ASYNC110 - nobody sets an event
+        while not out.exists():  # noqa: ASYNC110 - no event for it
             await trio.sleep(1)
         out.write_text("gone")
         yield ps.Batch(1, ["b"])
@@ -81,13 +81,13 @@ async def test_somebody_else_writes_to_the_file(tmp_path, autojump_clock):
 
 
 def test_a_url_cannot_grow():
-    """There is nothing to append to."""
+    """A store cannot append."""
     with pytest.raises(ps.CompositionError, match="cannot grow"):
         files.write_text("memory://all.txt")
 
 
 def test_manifest(tmp_path):
-    """A line a file, in the order in which they appeared, with what is in it."""
+    """One line per file, in the order in which they appeared: its time, key, rows and bytes."""
     values = [{"k": "ab"[n % 2], "n": n} for n in (1, 2, 3, 11)]
     write = files.write_jsonl(tmp_path / "{time}{key}.jsonl", key="k", manifest=tmp_path / "lists" / "manifest.jsonl")
     paths = written(values, write, time=lambda row: of_day(row["n"]))
@@ -101,8 +101,8 @@ def test_manifest(tmp_path):
     assert [entry["bytes"] for entry in entries] == [path.stat().st_size for path in paths]
 
 
-def test_manifest_of_a_file_that_grows(tmp_path):
-    """Each time's lines are delimited by where they begin, and how many bytes they are."""
+def test_the_manifest_of_a_growing_file(tmp_path):
+    """It has each time's start and number of bytes."""
     written([1, 2, 11], ps.pipe(ps.map(str), files.write_text(tmp_path / "a", manifest=tmp_path / "m")), time=of_day)
     entries = [json.loads(line) for line in (tmp_path / "m").read_text().splitlines()]
     assert [(entry["time"], entry["offset"], entry["bytes"], entry["rows"]) for entry in entries] == [
@@ -111,8 +111,8 @@ def test_manifest_of_a_file_that_grows(tmp_path):
     ]
 
 
-def test_a_manifest_is_a_run_s(tmp_path):
-    """Another run begins it anew, and a run without values leaves an empty one."""
+def test_a_manifest_belongs_to_one_run(tmp_path):
+    """Another run starts it again, and a run without values leaves an empty one."""
     write = files.write_text(tmp_path / "{time}", manifest=tmp_path / "m")
     for _ in range(2):
         written(["a"], write)
@@ -123,6 +123,6 @@ def test_a_manifest_is_a_run_s(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["", 7, "s3://bucket/m"])
 def test_a_manifest_is_a_local_file(wrong):
-    """Refused when composing."""
+    """A URL is refused when composing."""
     with pytest.raises(ps.CompositionError, match="path of a local file"):
         files.write_text("{time}", manifest=wrong)

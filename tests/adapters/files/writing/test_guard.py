@@ -1,4 +1,4 @@
-"""One run at a time writes to a target, whole files only are visible, and what a killed run left is removed."""
+"""Only one run writes to a target, visible files are complete, and leftovers of a killed run are removed."""
 
 import signal
 import subprocess
@@ -20,7 +20,7 @@ from .kit import content, left_behind, visible, written
 
 
 async def test_a_second_run_is_refused(tmp_path, autojump_clock):
-    """While the first lives; one that writes to another target in the folder is not."""
+    """While the first one runs; a run that writes to another target in the folder is allowed."""
     release = trio.Event()
 
     @ps.source
@@ -41,7 +41,7 @@ async def test_a_second_run_is_refused(tmp_path, autojump_clock):
 
 
 def test_two_sinks_with_one_manifest(tmp_path):
-    """The second is refused, for each would lose what the other has noted; a dead run keeps nobody out."""
+    """The second is refused, because each would lose the other's records; a dead run does not block it."""
     sinks = [files.write_text(tmp_path / name / "{time}", manifest=tmp_path / "m") for name in "ab"]
     for _ in range(2):
         with pytest.raises(files.FileBusyError, match="another sink of this run, is writing the manifest"):
@@ -91,7 +91,7 @@ def start(out, *more):
 
 
 def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
-    """The lock is let go by kill -9 itself; the next run removes what was under way."""
+    """Kill -9 releases the lock; the next run removes unfinished files."""
     out = tmp_path / "p"
     with start(tmp_path, 0.05) as process:
         while not visible(out):
@@ -109,7 +109,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
 
 @pytest.mark.parametrize("kills", [1, pytest.param(60, marks=pytest.mark.slow)])
 def test_kills_at_random_moments(kills, tmp_path):
-    """Whatever is visible, at any moment, is whole; a run that is let finish leaves just the files."""
+    """At any moment, visible files are complete; a run that is not killed leaves exactly its files."""
     with start(tmp_path / "all") as process:
         assert process.communicate()[0] == "finished\n"
     expected = content(tmp_path / "all")
@@ -127,8 +127,8 @@ def test_kills_at_random_moments(kills, tmp_path):
     assert content(out) == expected
 
 
-def test_a_folder_that_is_not_writable(tmp_path):
-    """The refusal arrives as itself, names the folder, and comes before anything is read."""
+def test_a_read_only_folder(tmp_path):
+    """The error is raised unchanged, names the folder, and comes before anything is read."""
     tmp_path.chmod(0o555)
     program = f"""
 import os
@@ -154,8 +154,8 @@ except PermissionError as exc:
     assert content(tmp_path) == {}
 
 
-def test_what_a_dead_run_left_is_removed_at_once(tmp_path):
-    """Before anything is read, and not only in the end; also if it was killed before it had made anything."""
+def test_leftovers_of_a_dead_run_are_removed_at_once(tmp_path):
+    """Before anything is read, not only at the end; also if the run was killed before it wrote anything."""
     write = files.write_text(tmp_path / "{time}.txt")
     seen = []
     look = ps.tap(lambda _: seen.append(sorted(path.name for path in tmp_path.iterdir())))
@@ -172,8 +172,8 @@ def test_what_a_dead_run_left_is_removed_at_once(tmp_path):
     assert content(tmp_path) == {"0.txt": b"a\n"}
 
 
-def test_of_runs_that_begin_at_once_one_goes_on(tmp_path):
-    """Each sees the others, or is seen by them."""
+def test_one_of_several_simultaneous_runs_continues(tmp_path):
+    """Each detects the others, or is detected by them."""
     barrier = threading.Barrier(8)
     done, busy = [], []
 

@@ -1,4 +1,4 @@
-"""write_jsonl: a time's file appears whole, when its time is complete, and not before."""
+"""write_jsonl: a time's file appears complete when its time is complete, and not before."""
 
 import datetime as dt
 import json
@@ -16,7 +16,7 @@ from adapters import files
 
 
 class Unseen(Exception):
-    """What these tests let fail."""
+    """The exception of these tests."""
 
 
 class Flight(NamedTuple):
@@ -25,7 +25,7 @@ class Flight(NamedTuple):
 
 
 def names(folder):
-    """Everything in a folder, hidden files too."""
+    """All files in a folder, including hidden ones."""
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -34,7 +34,7 @@ def days(*rows):
 
 
 async def test_a_days_file_waits_for_its_last_flight(tmp_path, autojump_clock):
-    """One flight of the first day is held back: the file is not there until that flight was processed."""
+    """One flight of the first day is delayed: the file does not exist until that flight was processed."""
     late = trio.Event()
 
     async def process(row):
@@ -68,8 +68,8 @@ async def test_completed_means_that_the_file_is_there(tmp_path, autojump_clock):
 
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("place", ["source", "map", "sink", "branch"])
-async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path, autojump_clock):
-    """An error in the middle of day 2: day 1 is there, day 2 is not, nothing half-written stays, waiters are told."""
+async def test_after_an_error_only_complete_files_are_left(place, limit, tmp_path, autojump_clock):
+    """An error in the middle of day 2: day 1 is there, day 2 and temporary files are not, and waiters are notified."""
     failure = Unseen()
 
     @ps.source
@@ -80,7 +80,7 @@ async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path,
         if place == "source":
             raise failure
         yield ps.Batch(2, [{"day": 2, "bad": True}])
-        await trio.sleep(1)  # a branch may be ahead of another by what comes at once
+        await trio.sleep(1)  # A branch may be ahead of another by one batch.
         yield ps.Batch(3, [{"day": 3}])
 
     def check(row):
@@ -95,20 +95,20 @@ async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path,
         "sink": [ps.map(lambda row: {"no": object()} if "bad" in row else row), writer],
         "branch": [ps.tee(writer, ps.drain(check))],
     }[place]
-    told = []
+    message = []
     with pytest.raises(TypeError if place == "sink" else Unseen) as caught:
         async with ps.pipe(source(), *parts).open(limit=limit) as running:
             try:
                 await running.progress.completed(2)
             except (TypeError, Unseen) as exc:
-                told.append(exc)
+                message.append(exc)
                 raise
-    assert told == [caught.value]
+    assert message == [caught.value]
     assert names(tmp_path) == ["1.jsonl"]
 
 
-async def test_an_abort_leaves_whole_files_only(tmp_path, autojump_clock):
-    """running.abort() in the middle of a day: the days before are there, and nothing else."""
+async def test_an_abort_leaves_only_complete_files(tmp_path, autojump_clock):
+    """running.abort() in the middle of a day: the earlier days are there, and nothing else."""
 
     @ps.source
     async def source(ctx):
@@ -124,7 +124,7 @@ async def test_an_abort_leaves_whole_files_only(tmp_path, autojump_clock):
     assert names(tmp_path) == ["1.jsonl"]
 
 
-def test_a_branch_that_ends_early_writes_what_it_has(tmp_path):
+def test_a_branch_that_ends_early_writes_its_values(tmp_path):
     """take in one branch of a tee completes its times, so their file appears."""
     short = ps.pipe(ps.take(1), files.write_jsonl(tmp_path / "{time}.jsonl"))
     paths, rest = ps.run(ps.pipe(days({"day": 1}, {"day": 1}, {"day": 2}), ps.tee(short, ps.collect())), limit=1)
@@ -133,8 +133,8 @@ def test_a_branch_that_ends_early_writes_what_it_has(tmp_path):
     assert (tmp_path / "1.jsonl").read_text() == '{"day": 1}\n'
 
 
-def test_the_forms_of_values(tmp_path):
-    """Named tuples are objects, dates ISO text, text stays as it is, null is null."""
+def test_forms_of_values(tmp_path):
+    """Named tuples become objects, dates ISO text; text and null stay."""
     rows = [Flight(1, "Zürich ✈"), {"day": 1, "when": dt.date(2013, 1, 2), "delay": None}, [1, 2.5, "a\nb"]]
     ps.run(ps.pipe(ps.values(rows), files.write_jsonl(tmp_path / "{time}.jsonl")))
     assert (tmp_path / "0.jsonl").read_text(encoding="utf-8").splitlines() == [
@@ -145,8 +145,8 @@ def test_the_forms_of_values(tmp_path):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"x": float("nan")}, object(), {1, 2}])
-def test_what_is_not_json_is_refused(value, tmp_path):
-    """NaN and objects without a form raise, with a note that names the module, and leave nothing."""
+def test_values_that_json_cannot_hold_are_refused(value, tmp_path):
+    """NaN and unknown objects raise, with a note that names the module, and leave nothing."""
     with pytest.raises((ValueError, TypeError)) as caught:
         ps.run(ps.pipe(ps.once(value), files.write_jsonl(tmp_path / "{time}.jsonl")))
     assert any("write_jsonl" in note for note in caught.value.__notes__)
@@ -156,30 +156,30 @@ def test_what_is_not_json_is_refused(value, tmp_path):
 @pytest.mark.parametrize(
     "target", ["", "out/", "{day}.jsonl", "{time}{day}.jsonl", "{}.jsonl", "{time", "{time:{width}}", "{key}", 7]
 )
-def test_a_target_that_cannot_name_files_is_refused_when_composing(target):
-    """No name, another field, a {key} without a key=, a stray brace: an error before anything runs."""
+def test_an_invalid_target_is_refused_when_composing(target):
+    """No name, an unknown field, a {key} without key=, a stray brace: an error before anything runs."""
     with pytest.raises(ps.CompositionError, match="write_jsonl"):
         files.write_jsonl(target)
 
 
 @pytest.mark.parametrize("time", ["a/b", "", ".", "..", "a\0b"])
-def test_a_time_that_would_lead_elsewhere_is_refused(time, tmp_path):
-    """A time is part of a file's name, not of a path."""
+def test_a_time_that_leads_to_another_folder_is_refused(time, tmp_path):
+    """A time is a part of a file's name, not a path."""
     with pytest.raises(files.FileTargetError, match="cannot be part of a file name"):
         ps.run(ps.pipe(ps.values([1], time=lambda _: time), files.write_jsonl(tmp_path / "{time}.jsonl")))
     assert names(tmp_path) == []
 
 
-def test_two_times_do_not_share_a_file(tmp_path):
-    """Times that look alike as text are refused, and the first one's file is not overwritten."""
+def test_two_times_with_one_file_are_refused(tmp_path):
+    """Times with the same text are refused, and the first one's file is not overwritten."""
     source = ps.values([dt.date(2013, 1, 2), dt.date(2013, 2, 1)], time=lambda day: day)
     with pytest.raises(files.FileTargetError, match="would share the file"):
         ps.run(ps.pipe(source, files.write_jsonl(tmp_path / "{time:%Y}.jsonl")))
     assert [name for name in names(tmp_path) if name.startswith(".")] == []
 
 
-def test_a_folder_that_cannot_be_made_is_an_os_error_with_a_note(tmp_path):
-    """The file system's refusal arrives as itself and names the module (a file stands where a folder is needed)."""
+def test_a_folder_that_cannot_be_created_is_an_os_error_with_a_note(tmp_path):
+    """The file system's error is raised unchanged and names the module; a file is in the folder's place."""
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(OSError, match="taken") as caught:
         ps.run(ps.pipe(ps.once(1), files.write_jsonl(tmp_path / "taken" / "{time}.jsonl")))
@@ -206,8 +206,8 @@ ps.run(ps.pipe(source, ps.map_async(slow, concurrency=1), files.write_jsonl(sys.
 """
 
 
-def test_a_kill_leaves_whole_files_only(tmp_path):
-    """kill -9 in the middle of time 2: the files of 0 and 1 are whole, and no file of another time is visible."""
+def test_a_kill_leaves_only_complete_files(tmp_path):
+    """kill -9 in the middle of time 2: the files of 0 and 1 are complete, and no other file is visible."""
     with subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"there\n"
         process.send_signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What a sink keeps of the times that are over: what it gives as its result, and nothing more."""
+"""A sink's memory of completed times: its result, and nothing more."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from adapters import files
 
 
 def kept_while(tmp_path, target, times):
-    """How much modules keep in their memories, at most, while a run with a journal writes so many times."""
+    """The maximum size of the modules' memories during a run with a journal and so many times."""
     kept = []
 
     def look(_):
@@ -31,8 +31,8 @@ def kept_while(tmp_path, target, times):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", ["{time}.jsonl", "all.jsonl"])
-def test_times_that_are_over_are_in_the_journal_alone(tmp_path, target):
-    """And a later run has them from there."""
+def test_completed_times_are_only_in_the_journal(tmp_path, target):
+    """A later run gets them from there."""
     made, kept, waiting = kept_while(tmp_path, target, 300)
     assert len(made) == (300 if "{" in target else 1)
     assert kept <= 2

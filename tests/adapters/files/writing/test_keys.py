@@ -1,4 +1,4 @@
-"""What data name is one part of a path, inside of the folder, or is refused by name."""
+"""A name from the data is one part of a path inside the folder, or is refused with a named error."""
 
 import json
 import os
@@ -22,14 +22,14 @@ PIECES = [
 
 
 def odd_texts(count, seed=0):
-    """Random texts of what makes names hard, some of them many times."""
+    """Random texts of characters that are difficult in names, some of them repeated."""
     chance = random.Random(seed)
     return ["".join(chance.choices(PIECES, k=chance.choice([0, 1, 1, 2, 2, 3, 4, 6]))) for _ in range(count)]
 
 
 @attrs.frozen
 class Odd:
-    """A key that says what it likes, in whatever format."""
+    """Write a key with arbitrary text, in any format."""
 
     name: str
 
@@ -61,8 +61,8 @@ FIELDS = {
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("count", [120, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_whatever_a_key_says(field, count, tmp_path):
-    """Nothing is outside of the folder, nothing is lost; each key is read back from the listing, or refused by name."""
+def test_any_key(field, count, tmp_path):
+    """Nothing is outside of the folder or lost; each key can be read back from the listing, or is refused by name."""
     out = tmp_path / "a" / "out"
     target = Target.of("write_jsonl", f"{out}/{field}")
     keys: dict[bytes, str] = {}
@@ -75,7 +75,7 @@ def test_whatever_a_key_says(field, count, tmp_path):
             assert repr(key) in str(exc)  # noqa: PT017 - many are not refused
             refused += 1
         else:
-            # Two of them may be one name: that is another refusal.
+            # Two of them may have one name, which is refused for another reason.
             keys.setdefault(os.fsencode(path), text)
     assert refused > count // 10 or "!" in field
     assert len(keys) > count // 10
@@ -98,8 +98,8 @@ def test_whatever_a_key_says(field, count, tmp_path):
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_key_that_is_refused_in_a_run(field, tmp_path):
-    """By name, and nothing of it is to be seen."""
+def test_a_refused_key_in_a_run(field, tmp_path):
+    """The error is named, and no file of it is visible."""
     for text in (".", "..", "../../evil", "a\0b", "\ud800", "/etc/passwd"):
         if "!" in field or (">" in field and text in {".", ".."}):
             continue
@@ -110,24 +110,24 @@ def test_a_key_that_is_refused_in_a_run(field, tmp_path):
 
 
 @pytest.mark.parametrize("text", [".hidden", "_temporary", "a.part", ".pullstream-0b81c7ba2464", "x~"])
-def test_a_key_that_would_not_be_read(text, tmp_path):
-    """What reads a folder leaves such names out; behind something else it is a name as any other."""
+def test_a_key_that_a_reader_would_skip(text, tmp_path):
+    """Readers of a folder skip such names; with a prefix, they are normal names."""
     with pytest.raises(files.FileTargetError, match="readers of the folder would skip it; put text before"):
         written([text], files.write_text(tmp_path / "{time}" / "{key}", key=str))
     written([text], files.write_text(tmp_path / "{time}" / "k={key}.txt", key=str))
     assert ps.run(ps.pipe(files.read_text(tmp_path), ps.collect())) == [text]
-    # Whoever writes so in the target means it.
+    # In a target, such a prefix is intended.
     written([text], files.write_text(tmp_path / "_aside" / "{time}" / ".{key}.part", key=str))
 
 
-def test_two_keys_that_are_one_name(tmp_path):
-    """The bytes of a name are what counts."""
+def test_two_keys_with_one_name(tmp_path):
+    """Names are compared by their bytes."""
     with pytest.raises(files.FileTargetError, match="would share the file"):
         written(["é", "\udcc3\udca9"], files.write_jsonl(tmp_path / "{time}{key}", key=str))
 
 
-def test_two_keys_that_are_one_name_to_the_file_system(tmp_path, monkeypatch):
-    """Where the cases of letters do not count, one would take the place of the other."""
+def test_two_keys_with_one_name_in_the_file_system(tmp_path, monkeypatch):
+    """If case does not matter, one would replace the other."""
     monkeypatch.setattr("adapters.files.writing.staging.LOCK", "PULLSTREAM.LOCK")
     for other in ("A", "É", "e\u0301"):
         with pytest.raises(files.FileTargetError, match="would share the file"):
@@ -138,13 +138,13 @@ def test_two_keys_that_are_one_name_to_the_file_system(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("target", ["{key:/>3}", "{key:>3/}", "{key:a//b}"])
 def test_a_format_with_an_empty_part(target):
-    """Names nothing; refused when composing."""
+    """It is refused when composing, because it names nothing."""
     with pytest.raises(ps.CompositionError, match="has an empty part beside a /"):
         files.write_jsonl(target, key=str)
 
 
-def test_a_name_that_is_no_utf_8_and_a_journal(tmp_path):
-    """The manifest names it with JSON's escapes, and a run that is resumed goes on."""
+def test_a_name_that_is_not_utf_8_with_a_journal(tmp_path):
+    """The manifest has it with JSON's escapes, and a resumed run continues."""
     source = ps.values([1, 2], time=lambda n: n)
     write = files.write_jsonl(f"{tmp_path}/{{time}}{{key}}", key=lambda _: "\udcff", manifest=tmp_path / "m")
     for _ in range(2):

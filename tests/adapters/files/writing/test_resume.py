@@ -1,4 +1,4 @@
-"""Reading and writing with a journal: killed or failed at any point, and run again, the outcome is the same bytes."""
+"""Reading and writing with a journal: after a kill or failure at any point, a new run has the same bytes."""
 
 import errno
 import random
@@ -67,7 +67,7 @@ def undisturbed(tmp_path_factory):
 
 @pytest.mark.parametrize("step", [43, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_operation_fails_in_turn_with_a_journal(step, undisturbed, tmp_path, monkeypatch):
-    """One failure after another, each in a run that goes on from the last, at every distance."""
+    """One failure after another, each in a run that continues after the last one, at every distance."""
     expected, result = undisturbed
     faults = Faults(monkeypatch)
     before = left_behind()
@@ -77,7 +77,7 @@ def test_every_operation_fails_in_turn_with_a_journal(step, undisturbed, tmp_pat
         inputs(folder)
         runs = 0
         while True:
-            # Fewer and fewer operations are needed, as more is done; so each run gets further than the one before.
+            # Each run has fewer operations left than the one before, and so gets further.
             faults.reset({number + 20 * runs})
             runs += 1
             try:
@@ -113,13 +113,13 @@ print("finished")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_killed_over_and_over(seed, undisturbed, tmp_path):
-    """kill -9 until a run comes to its end: nothing lost, nothing twice, the same bytes."""
+def test_killed_again_and_again(seed, undisturbed, tmp_path):
+    """kill -9 until a run ends: nothing is lost or repeated, and the bytes are the same."""
     inputs(tmp_path)
     chance = random.Random(seed)
     for number in count():
         with subprocess.Popen([sys.executable, "-c", PROGRAM, tmp_path], stdout=subprocess.PIPE, text=True) as process:
-            # Later and later, so that it comes to its end.
+            # Later each time, so that a run ends at some point.
             seen = list(islice(process.stdout, chance.randrange(1, 40) + 20 * number))
             time.sleep(chance.random() / 100)
             process.send_signal(signal.SIGKILL)
@@ -144,13 +144,13 @@ def growing(folder, stop=None):
 
 
 def stopped(folder, stop):
-    """A run that ended in the middle, and had not recorded the last of what it wrote."""
+    """A run that stopped in the middle, before it had recorded its last writes."""
     with pytest.raises(ZeroDivisionError):
         ps.run(growing(folder, stop), journal=ps.Journal(folder / "j", version="1"), limit=1)
 
 
-def test_a_growing_file_is_cut_back(tmp_path):
-    """What had not been recorded as complete goes, and comes again; the manifest and the result as well."""
+def test_a_growing_file_is_truncated(tmp_path):
+    """What was not recorded as complete is removed, and written again; also in the manifest and the result."""
     stopped(tmp_path, 7)
     assert (tmp_path / "all").read_text() == "0\n1\n2\n3\n4\n5\n"
     with (tmp_path / "all").open("a") as file:
@@ -163,16 +163,16 @@ def test_a_growing_file_is_cut_back(tmp_path):
 
 
 @pytest.mark.parametrize("change", [lambda path: path.write_text("0\n"), lambda path: path.unlink()])
-def test_a_growing_file_that_somebody_shortened(change, tmp_path):
-    """Is refused with an explanation, for what was there cannot be had again."""
+def test_a_growing_file_that_was_truncated_elsewhere(change, tmp_path):
+    """It is refused with an explanation, because its content cannot be restored."""
     stopped(tmp_path, 7)
     change(tmp_path / "all")
     with pytest.raises(files.FileTargetError, match="had written 12: another program changed it"):
         ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1"))
 
 
-def test_times_without_an_order_and_a_growing_file(tmp_path):
-    """Such a file has no length as of a time: refused with a journal, not without."""
+def test_partially_ordered_times_and_a_growing_file(tmp_path):
+    """Such a file has no length as of a time: refused with a journal, allowed without."""
     one, other = (
         ps.values([text], time=lambda _, at=at: at) for text, at in (("a", Product(1, 2)), ("b", Product(2, 1)))
     )
@@ -186,7 +186,7 @@ def test_times_without_an_order_and_a_growing_file(tmp_path):
 
 
 class Odd(int):
-    """A key of its own, with the name of another."""
+    """A different key with the same text as another."""
 
     __hash__ = int.__hash__
 
@@ -195,14 +195,14 @@ class Odd(int):
 
 
 @pytest.mark.parametrize(
-    ("target", "key", "told"),
+    ("target", "key", "message"),
     [
         ("{time:%d}", None, "the times .*2026, 1, 1.* and .*2026, 2, 1"),
         ("all-{key}", {"a": 1, "b": 2, "c": Odd(1)}.get, "keys"),
     ],
 )
-def test_a_file_of_an_earlier_run_is_nobody_else_s(target, key, told, tmp_path):
-    """What a run would refuse, two times or keys in one file, the run that goes on refuses as well."""
+def test_conflicts_with_files_of_the_resumed_run(target, key, message, tmp_path):
+    """Two times or keys with one file are refused as in a single run."""
     days = {"a": date(2026, 1, 1), "b": date(2026, 1, 2), "c": date(2026, 2, 1)}
     stops = ["c"]
 
@@ -215,12 +215,12 @@ def test_a_file_of_an_earlier_run_is_nobody_else_s(target, key, told, tmp_path):
     with pytest.raises(ZeroDivisionError):
         ps.run(pipeline, journal=tmp_path / "j", limit=1)
     stops.clear()
-    with pytest.raises(files.FileTargetError, match=f"{told}.* would share the file"):
+    with pytest.raises(files.FileTargetError, match=f"{message}.* would share the file"):
         ps.run(pipeline, journal=tmp_path / "j")
 
 
-def test_a_file_that_was_taken_away_is_told_of(tmp_path, caplog):
-    """Its time is done and is not done again, which the log says, once, when the run goes on."""
+def test_a_deleted_file_is_reported(tmp_path, caplog):
+    """Its time is complete and is not repeated; the log says so once, when the run resumes."""
     end = tmp_path / "end"
 
     def left(row):
@@ -229,16 +229,16 @@ def test_a_file_that_was_taken_away_is_told_of(tmp_path, caplog):
     days = ps.values([{"n": n} for n in range(6)], time=lambda row: row["n"])
     pipeline = ps.pipe(days, ps.map(left), files.write_jsonl(tmp_path / "{time}.jsonl"))
 
-    def told(day):
+    def message(day):
         caplog.clear()
         end.write_text(str(day))
         with pytest.raises(ZeroDivisionError):
             ps.run(pipeline, journal=tmp_path / "journal")
         return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
-    assert told(3) == told(4) == []
+    assert message(3) == message(4) == []
     (tmp_path / "1.jsonl").unlink()
-    (said,) = told(5)
+    (said,) = message(5)
     assert f"{tmp_path}/1.jsonl, made by an earlier run with this journal, no longer exists" in said
     (tmp_path / "0.jsonl").unlink()
-    assert "0.jsonl (and 1 more), made by an earlier run" in told(5)[0]
+    assert "0.jsonl (and 1 more), made by an earlier run" in message(5)[0]

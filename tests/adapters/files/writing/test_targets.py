@@ -1,4 +1,4 @@
-"""Where files go: times and keys as names, clashes, what is in the way."""
+"""The paths of files: times and keys in names, conflicts, and obstacles."""
 
 import datetime as dt
 import errno
@@ -23,8 +23,8 @@ from adapters.files.writing.target import Target
 from .kit import content, written
 
 
-def test_times_and_keys_are_parts_of_a_path(tmp_path):
-    """With formats, with parts of a key, in folders that are made."""
+def test_times_and_keys_in_a_path(tmp_path):
+    """With formats and parts of a key; folders are created."""
     days = [dt.date(2020, 1, 2), dt.date(2020, 2, 1)]
     write = files.write_text(
         f"{tmp_path}/{{{{x}}}}/{{time:%Y/%m}}/{{key[0]}}-{{key[1]:02}}.txt", key=lambda text: (text[0], len(text))
@@ -41,7 +41,7 @@ def test_times_and_keys_are_parts_of_a_path(tmp_path):
 
 @pytest.mark.parametrize("form", ["dicts", "rows", "batches"])
 def test_a_key_may_be_a_column(form, tmp_path):
-    """Of dicts, of named tuples, and of record batches, which are split; a null is a key."""
+    """Of dicts, named tuples, and record batches, which are split; a null is a key."""
     table = pa.table({"n": [1, 2, 3, 4], "k": ["a", "b", None, "a"]})
 
     class Row(NamedTuple):
@@ -63,28 +63,28 @@ def test_a_key_may_be_a_column(form, tmp_path):
 
 @pytest.mark.parametrize("key", ["a/b", "", "..", "a\0b", "x" * 300])
 def test_a_key_that_cannot_be_a_name(key, tmp_path):
-    """The error says which, and nothing stays."""
+    """The error names it, and nothing is left."""
     with pytest.raises(files.FileTargetError, match="write_text"):
         written([key], files.write_text(tmp_path / "{time}" / "{key}", key=lambda text: text))
     assert content(tmp_path) == {}
 
 
-def test_two_keys_that_share_a_file(tmp_path):
-    """1 and "1" look alike."""
+def test_two_keys_with_one_file(tmp_path):
+    """1 and "1" have the same text."""
     with pytest.raises(files.FileTargetError, match="the keys 1 and '1' would share the file"):
         written([1, "1"], files.write_jsonl(tmp_path / "{time}{key}", key=lambda value: value))
 
 
 def test_a_folder_in_the_way(tmp_path):
-    """Is said at once, and the times before stay."""
+    """The error is immediate, and earlier times stay."""
     (tmp_path / "1.txt").mkdir()
     with pytest.raises(files.FileTargetError, match=r"1\.txt is a folder"):
         written(["a", "bc"], files.write_text(tmp_path / "{time}.txt"), 1, lambda text: len(text) - 1)
     assert content(tmp_path) == {"0.txt": b"a\n"}
 
 
-def test_a_file_where_a_folder_is_needed(tmp_path):
-    """Is said at once."""
+def test_a_file_in_place_of_a_folder(tmp_path):
+    """The error is immediate."""
     (tmp_path / "0").write_text("taken")
     with pytest.raises(files.FileTargetError, match=r"0 is a file, so it cannot contain"):
         written(["a"], files.write_text(tmp_path / "{time}" / "a.txt"))
@@ -100,14 +100,14 @@ def test_a_file_where_a_folder_is_needed(tmp_path):
         lambda: files.write_csv("{time}", open_files=0),
     ],
 )
-def test_keys_and_targets_that_do_not_fit(wrong):
-    """Refused when composing."""
+def test_keys_that_do_not_fit_their_target(wrong):
+    """They are refused when composing."""
     with pytest.raises(ps.CompositionError, match="write_"):
         wrong()
 
 
-def test_a_key_that_raises(tmp_path):
-    """The function's own exception, and no file."""
+def test_a_key_function_that_raises(tmp_path):
+    """Its exception is raised, and there is no file."""
     with pytest.raises(ZeroDivisionError):
         written(["a"], files.write_text(tmp_path / "{key}", key=lambda _: 1 // 0))
     assert content(tmp_path) == {}
@@ -121,29 +121,29 @@ class Sale(NamedTuple):
 
 
 @pytest.mark.parametrize("value", [{"shop": "a", "n": 1}, Sale("a", 1), pa.record_batch({"shop": ["a"], "n": [1]})])
-def test_a_key_that_is_no_column(value, tmp_path):
-    """What there is, is said, whatever the rows are; and there is no file."""
+def test_a_missing_key_column(value, tmp_path):
+    """The error lists the existing ones, with any kind of rows; there is no file."""
     with pytest.raises(files.SchemaError, match="^a value has no column 'till', which key= names; it has 'shop', 'n'"):
         written([value], files.write_jsonl(tmp_path / "{key}.jsonl", key="till"))
     assert content(tmp_path) == {}
 
 
-def test_a_method_is_no_column(tmp_path):
-    """A named tuple has a `count` and an `index` that are no columns."""
+def test_a_method_is_not_a_column(tmp_path):
+    """A named tuple's `count` and `index` are methods."""
     with pytest.raises(files.SchemaError, match="a value has no column 'count'"):
         written([Sale("a", 1)], files.write_jsonl(tmp_path / "{key}.jsonl", key="count"))
 
 
-def test_a_row_that_would_make_up_its_key(tmp_path):
-    """A defaultdict is not asked for what it lacks, and stays as it is."""
+def test_a_defaultdict_is_not_asked_for_a_missing_key(tmp_path):
+    """It stays unchanged."""
     row = defaultdict(int, n=1)
     with pytest.raises(files.SchemaError, match="a value has no column 'shop'"):
         written([row], files.write_jsonl(tmp_path / "{key}.jsonl", key="shop"))
     assert row == {"n": 1}
 
 
-def test_keys_of_rows_of_several_kinds(tmp_path):
-    """Each kind of row has its column in its own way, whichever comes first."""
+def test_keys_of_different_kinds_of_rows(tmp_path):
+    """The column is found in each kind of row, whichever comes first."""
     kinds = [{"shop": "a", "n": 1}, pa.record_batch({"shop": ["b", "a"], "n": [2, 3]}), Sale("a", 4)]
     for turn in range(3):
         values = kinds[turn:] + kinds[:turn]
@@ -156,8 +156,8 @@ def test_keys_of_rows_of_several_kinds(tmp_path):
 
 
 @pytest.mark.parametrize("make", [pa.record_batch, pa.table])
-def test_every_row_of_a_batch_goes_to_one_file(make, tmp_path):
-    """Also where a key is not equal to itself, or equal to another."""
+def test_all_rows_of_a_batch_are_in_one_file(make, tmp_path):
+    """Also if a key is not equal to itself, or is equal to a different one."""
     values = [make({"k": [float("nan"), 1.0, float("nan"), 0.0, -0.0, None], "n": [1, 2, 3, 4, 5, 6]})]
     written(values, files.write_csv(tmp_path / "{key}.csv", key="k", header=False))
     assert content(tmp_path) == {
@@ -168,21 +168,21 @@ def test_every_row_of_a_batch_goes_to_one_file(make, tmp_path):
     }
 
 
-def test_keys_that_are_a_dictionary(tmp_path):
-    """One that says a word twice, or has no row, makes no other files."""
+def test_dictionary_encoded_keys(tmp_path):
+    """A repeated or unused word in the dictionary makes no additional files."""
     keys = pa.DictionaryArray.from_arrays([0, 1, 2, None], ["a", "b", "a", "c"])
     written([pa.record_batch({"k": keys})], files.write_csv(tmp_path / "{key}.csv", key="k", header=False))
     assert content(tmp_path) == {"a.csv": b'"a"\n"a"\n', "b.csv": b'"b"\n', "None.csv": b'""\n'}
 
 
-def test_what_cannot_be_a_key(tmp_path):
-    """A list cannot; the error says what can."""
+def test_invalid_keys(tmp_path):
+    """A list is one; the error lists valid types."""
     with pytest.raises(TypeError, match=r"\[1\] \(list\) cannot be a key: key= must return text or a number"):
         written([{"k": [1]}], files.write_jsonl(tmp_path / "{key}.jsonl", key="k"))
 
 
-def test_a_key_that_is_no_whole_text(tmp_path):
-    """Half a character is no name."""
+def test_a_key_with_half_a_character(tmp_path):
+    """A lone surrogate is not a name."""
     with pytest.raises(files.FileTargetError, match="write_text: the time 0 and .*cannot be part of a file name"):
         written(["\ud800"], files.write_text(tmp_path / "{time}{key}", key=str))
 
@@ -197,8 +197,8 @@ def test_a_key_that_is_no_whole_text(tmp_path):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_advice_is_for_what_happened(error, told):
-    """What says nothing is told by its name; and a number of another list of errors gets no advice from this one."""
+def test_advice_fits_the_error(error, told):
+    """An exception without text is named by its type; advice applies only to the system's own error numbers."""
     with pytest.raises(OSError, match="so it does not") as caught, explained("it does not"):
         raise error
     assert caught.value is error
@@ -218,8 +218,8 @@ def test_advice_is_for_what_happened(error, told):
         ),
     ],
 )
-def test_what_the_file_system_refuses_is_told_with_the_target(target, kind, told, tmp_path, monkeypatch):
-    """It stays the exception that it is, and says the module, the target and what to do."""
+def test_errors_of_the_file_system_have_the_target(target, kind, told, tmp_path, monkeypatch):
+    """The exception stays the same, with the module, the target and advice."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("taken")
     key = (lambda text: text * 300) if "key" in target else None
@@ -231,7 +231,7 @@ def test_what_the_file_system_refuses_is_told_with_the_target(target, kind, told
 
 
 def test_a_file_system_that_refuses_later(tmp_path, monkeypatch):
-    """When values have come, and when their time is complete, as well as at first."""
+    """When values arrive, and when their time is complete, as well as at the start."""
     for step in ("append", "rename"):
 
         def refuse(*_, **__):
@@ -248,7 +248,7 @@ def test_a_file_system_that_refuses_later(tmp_path, monkeypatch):
 
 
 def test_a_manifest_that_cannot_be_written(tmp_path, monkeypatch):
-    """Is told of, and not the target."""
+    """The error has the manifest, not the target."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("taken")
     with pytest.raises(
@@ -258,8 +258,8 @@ def test_a_manifest_that_cannot_be_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes that have names are Unix's")
-def test_what_is_no_file_is_not_replaced(tmp_path):
-    """A pipe, or a device as /dev/null, would be gone for all others."""
+def test_other_things_than_files_are_not_replaced(tmp_path):
+    """A pipe, or a device such as /dev/null, would be lost for all others."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(files.FileTargetError, match="pipe is a device or a pipe, which a file would replace"):
         written(["a"], files.write_text(tmp_path / "pipe"))
@@ -276,24 +276,24 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
         ("nosuch://{time}", "fsspec has no file system for nosuch://"),
     ],
 )
-def test_targets_that_mean_nothing(target, told):
-    """Refused when composing, with what to do."""
+def test_meaningless_targets(target, told):
+    """They are refused when composing, with advice."""
     with pytest.raises(ps.CompositionError) as caught:
         files.write_text(target, key=len if "key" in target else None)
     assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("target", ["../{time}.txt", "{{x}}/../{time}", "out/{time}../a..", "out/{time}..{key}"])
-def test_dots_that_lead_nowhere_else(target, tmp_path, monkeypatch):
-    """In front of the fields, and in names, they are what the user wants."""
+def test_harmless_dots(target, tmp_path, monkeypatch):
+    """Before the fields, and within names, they are intended."""
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
     (path,) = written(["a"], files.write_text(target, key=len if "key" in target else None))
     assert path.read_text() == "a\n"
 
 
-def test_a_package_that_a_url_needs(monkeypatch):
-    """What has to be installed is said when composing."""
+def test_a_missing_package_for_a_url(monkeypatch):
+    """When composing, the error names the package to install."""
 
     def missing(protocol):
         raise ImportError(f"Install {protocol}fs to access {protocol.upper()}")
@@ -303,8 +303,8 @@ def test_a_package_that_a_url_needs(monkeypatch):
         files.write_text("s3://bucket/{time}")
 
 
-def test_a_bucket_that_is_not_there(monkeypatch):
-    """What file systems raise that have no numbers for it says the same."""
+def test_a_missing_bucket(monkeypatch):
+    """Errors of file systems without error numbers get the same message."""
 
     def refuse(*_, **__):
         raise FileNotFoundError("The specified bucket does not exist")
@@ -316,7 +316,7 @@ def test_a_bucket_that_is_not_there(monkeypatch):
 
 
 def test_many_keys(tmp_path, monkeypatch):
-    """Hundreds of files under way at once, of which a few are encoded as they come: none is kept open."""
+    """Hundreds of files are written at once, a few of them encoded early: none is kept open."""
     most = []
     real = sink.FilesWriter.work
 
@@ -337,7 +337,7 @@ def test_many_keys(tmp_path, monkeypatch):
 
 
 def test_a_folder_on_another_disk(tmp_path, monkeypatch):
-    """What cannot be renamed into its place is said, with what to do."""
+    """If a file cannot be renamed into place, the error has advice."""
 
     def rename(place, old, new):
         raise OSError(errno.EXDEV, "Invalid cross-device link")
@@ -362,12 +362,12 @@ def test_a_folder_on_another_disk(tmp_path, monkeypatch):
     ],
 )
 def test_the_folder_of_a_target(template, root):
-    """What is before the first field, up to its last separator."""
+    """It is the part before the first field, up to its last separator."""
     assert Target.of("write", template).root == root
 
 
-def test_days_of_a_month_are_made_one_time(tmp_path):
-    """A month's file cannot be a day's; the message says what to do, and that works."""
+def test_one_file_for_the_days_of_a_month(tmp_path):
+    """A month's file cannot belong to several times; the advice in the message works."""
     days = ps.values([dt.date(2026, 3, 2), dt.date(2026, 3, 3), dt.date(2026, 4, 1)], time=lambda day: day)
     write = files.write_jsonl(f"{tmp_path}/{{time:%Y-%m}}.jsonl")
     with pytest.raises(files.FileTargetError, match=r"would share the file .*: ps\.map_time\(lambda time: "):
@@ -377,7 +377,7 @@ def test_days_of_a_month_are_made_one_time(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in files.__all__ if name.startswith("write_")])
-def test_help_says_where_the_options_are(name):
-    """What every writing sink takes is a class with the defaults, which its documentation names."""
+def test_help_names_the_options(name):
+    """All writing sinks share a class of options with defaults, which their documentation names."""
     assert "WriteOptions`" in getattr(files, name).__doc__
     assert all(f"`{option}`" in files.WriteOptions.__doc__ for option in files.WriteOptions.__annotations__)

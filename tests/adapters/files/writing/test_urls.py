@@ -1,4 +1,4 @@
-"""fsspec URLs: put whole, or beside and moved; a store that fails at every single operation in turn."""
+"""fsspec URLs: put directly, or put beside and moved; a store fails at each operation in turn."""
 
 import errno
 import subprocess
@@ -19,14 +19,14 @@ from adapters import files
 from .kit import left_behind, written
 
 
-def test_names_in_a_store_may_be_long():
-    """They are the store's business: S3 takes more than file systems do."""
+def test_long_names_in_a_store():
+    """The limit is the store's: S3 allows longer names than file systems."""
     name = "x" * 300
     assert written([name], files.write_text("memory://long/{time}{key}", key=str)) == [f"memory://long/0{name}"]
 
 
 class FaultyFile(MemoryFile):
-    """A file whose writing, flushing and closing count as operations."""
+    """A file whose write, flush and close count as operations."""
 
     def write(self, data):
         Faulty.step("write")
@@ -41,11 +41,11 @@ class FaultyFile(MemoryFile):
         super().close()
 
     def __del__(self):
-        """Not closed once more, which would be an operation whenever the collector comes."""
+        """Without closing it again, which would be an operation at an arbitrary time."""
 
 
 class Faulty(MemoryFileSystem):
-    """A memory file system, one whose renaming is not copying, that fails at operations by their number."""
+    """A memory file system with a real rename, which fails at operations by their number."""
 
     protocol = "faulty"
     store: ClassVar[dict] = {}
@@ -107,7 +107,7 @@ class Faulty(MemoryFileSystem):
 
 
 class Atomic(Faulty):
-    """The same, with a protocol of an object store: what is put is there at its close, and not before."""
+    """The same, with the protocol of an object store: a file appears at its close, and not before."""
 
     protocol = "s3"
 
@@ -122,7 +122,7 @@ class Atomic(Faulty):
 
 @pytest.fixture
 def store(monkeypatch, tmp_path):
-    """Empty stores, and a folder of their own for what is under way."""
+    """Empty stores, and a temporary folder for unfinished files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for kind in (Faulty, Atomic):
         fsspec.register_implementation(kind.protocol, kind, clobber=True)
@@ -146,7 +146,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_operation_fails_in_turn(name, store):
-    """After each, what is visible is whole, and another run leaves just what it should."""
+    """After each failure, visible files are complete, and another run has the right result."""
 
     def go():
         return written(ROWS, WRITERS[name](), 8, lambda row: row["day"])
@@ -167,7 +167,7 @@ def test_every_operation_fails_in_turn(name, store):
                 raise
             failed += 1
         else:
-            # Some that fsspec itself asks for do no harm when they fail.
+            # Some calls that fsspec makes itself may fail without an effect.
             assert stored() == expected
             if Faulty.number <= number:
                 break
@@ -186,7 +186,7 @@ def test_every_operation_fails_in_turn(name, store):
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_failures_with_a_journal(name, store):
-    """Each run goes on from the last; nothing is lost and nothing is there twice."""
+    """Each run continues after the last one; nothing is lost or repeated."""
     paths = written(ROWS, WRITERS[name](), 8, lambda row: row["day"])
     expected = stored()
     for number in range(0, Faulty.number, 5):
@@ -205,7 +205,7 @@ def test_failures_with_a_journal(name, store):
 
 
 def test_memory(store):
-    """The store that comes with fsspec; what a dead run left there is removed by the next."""
+    """fsspec's own store; the next run removes leftovers of a dead one."""
     fs = fsspec.filesystem("memory")
     fs.store.clear()
     target = "memory://out/{time}.txt"
@@ -228,7 +228,7 @@ def test_two_runs_on_this_machine(store):
 
 
 def test_file_urls_are_local_paths(tmp_path):
-    """Renamed into place, and their result is a path."""
+    """They are renamed into place, and the result is a path."""
     (path,) = written(["a"], files.write_text(f"file://{tmp_path}/{{time}}.txt"))
     assert path == tmp_path / "0.txt"
 
@@ -246,8 +246,8 @@ print([name for name in ("fsspec", "pyarrow", "pandas") if name in sys.modules])
     assert done.stdout == "[]\n"
 
 
-def test_what_a_dead_run_left_is_removed_at_once(store):
-    """Before anything is read; its folder in the store follows from the target."""
+def test_leftovers_of_a_dead_run_are_removed_at_once(store):
+    """Before anything is read; their folder in the store follows from the target."""
     write = files.write_text("faulty://bucket/{time}.txt")
     folders = []
 

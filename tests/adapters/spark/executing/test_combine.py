@@ -148,7 +148,7 @@ def test_arrow_batches_are_folded(frame):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"fold": ps.Fold(int, lambda n, _: n + 1)}, "use Fold(..., merge="),
         ({"fold": "count"}, "needs a Fold"),
@@ -160,13 +160,13 @@ def test_arrow_batches_are_folded(frame):
     ],
     ids=lambda part: "-".join(part) if isinstance(part, dict) else part,
 )
-def test_invalid_arguments_are_refused_in_its_own_name(wrong, told, frame):
+def test_invalid_arguments_are_refused_in_its_own_name(wrong, message, frame):
     """When composing, with advice; the user has not called the modules that it consists of."""
     given = {"df": frame, "key": by_k, "fold": ps.agg.count(), "time": "day", **wrong}
     with pytest.raises(ps.CompositionError) as caught:
         spark.reduce_by_key(**given)
     assert str(caught.value).startswith(f"reduce_by_key() at {__file__}:")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_stream_is_refused_in_its_own_name(session):

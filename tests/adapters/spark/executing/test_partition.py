@@ -154,9 +154,9 @@ class TestEndings:
         rows, failure = ran(numbers(100), ps.map(bad), schema=N)
         assert type(failure) is Oops
         assert [row["n"] for row in rows] == list(range(57))
-        told = traceback.format_exception(failure)
-        assert len([line for line in told if line.startswith("  File")]) == 1
-        assert "in bad" in told[1]
+        message = traceback.format_exception(failure)
+        assert len([line for line in message if line.startswith("  File")]) == 1
+        assert "in bad" in message[1]
         assert failure.__notes__[0].startswith("raised in map(bad), composed at ")
         assert __file__ in failure.__notes__[0]
         assert failure.__notes__[1] == "on an executor, partition ?"

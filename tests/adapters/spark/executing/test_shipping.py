@@ -42,8 +42,8 @@ session.stop()
 def test_executor_processes_run_the_packages_that_were_sent(tmp_path):
     """Two executor processes import the toolkit from the sent file."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, check=False)
-    told = [line for line in done.stdout.splitlines() if "zip" in line or "[(" in line]
-    assert told == [
+    message = [line for line in done.stdout.splitlines() if "zip" in line or "[(" in line]
+    assert message == [
         "2 {'./pullstream_packages.zip/pullstream/__init__.py'} True",
         "[(0, 334), (1, 333), (2, 333)]",
     ], done.stderr

@@ -16,9 +16,9 @@ from adapters import spark
 
 found = {}
 
-def told(source):
+def message(source):
     try:
-        # A busy machine may take its time to stop a session; what is told of it is the question here.
+        # A busy machine may take its time to stop a session; what is message of it is the question here.
         ps.run(ps.pipe(source, ps.drain()), release_timeout=120)
     except ps.PullstreamError as exc:
         return f"{type(exc).__name__}: {exc}"
@@ -75,7 +75,7 @@ for way in sys.argv[1:]:
         session.conf.set("spark.sql.adaptive.enabled", adaptive)
         lost = []
         source = spark.from_dataframe(session.range(0, 120_000, 1, 4).repartition(24))
-        found[f"{way}, adaptive={adaptive}"] = told(ps.pipe(source, ps.tap(lose)))
+        found[f"{way}, adaptive={adaptive}"] = message(ps.pipe(source, ps.tap(lose)))
 print(json.dumps(found))
 session.stop()
 """
@@ -158,7 +158,7 @@ def stopped(make):
             threading.Thread(target=stop).start()
         return row
 
-    answer = told(make(session, ps.map(see), folder))
+    answer = message(make(session, ps.map(see), folder))
     assert ended.wait(60)
     return answer
 
@@ -189,7 +189,7 @@ async def late(ctx, session, table):
         yield await running.result()
 
 session = spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
-found["write_table"] = told(late(session, spark.write_table(tempfile.mkdtemp(), "id BIGINT", session=session)))
+found["write_table"] = message(late(session, spark.write_table(tempfile.mkdtemp(), "id BIGINT", session=session)))
 print(json.dumps(found))
 """
 

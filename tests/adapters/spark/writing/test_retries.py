@@ -94,39 +94,39 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def told():
+def message():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("action", ["count", "from_dataframe"])
-def test_the_users_error_is_the_error(told, action):
+def test_the_users_error_is_the_error(message, action):
     """Later attempts cannot read the source; their error is the failure of the first attempt."""
-    _, text, _ = told[action]
+    _, text, _ = message[action]
     error, note = text.index("ValueError: row 1234 is bad"), text.index("(Spark then retried the task")
     assert error < note < text.index("can be read once") < text.index(".persist()")
     assert "raised in map(parse)" in text
 
 
-def test_its_type_is_known(told):
+def test_its_type_is_known(message):
     """The driver's error has the type of the exception on the executor."""
-    assert told["from_dataframe"][::2] == ["SparkJobError", "ValueError"]
+    assert message["from_dataframe"][::2] == ["SparkJobError", "ValueError"]
 
 
-def test_a_dead_worker_is_the_error(told):
+def test_a_dead_worker_is_the_error(message):
     """The error says that the worker died, not that the user read something twice."""
-    text = told["killed"][1]
+    text = message["killed"][1]
     assert text.index("Python worker exited unexpectedly") < text.index("can be read once")
 
 
-def test_kept_rows_are_read_again(told):
+def test_kept_rows_are_read_again(message):
     """With `replay`, a retried task gets its rows, each once."""
-    assert told["kept"] == [[50_000, 50_000 * 49_999 // 2]]
+    assert message["kept"] == [[50_000, 50_000 * 49_999 // 2]]
 
 
-def test_stopping_the_session_during_a_read_leaves_nothing(told):
+def test_stopping_the_session_during_a_read_leaves_nothing(message):
     """The action fails, the source is released, and the server's thread ends."""
-    assert told["stopped"]
-    assert told["released"]
-    assert told["left"] == []
+    assert message["stopped"]
+    assert message["released"]
+    assert message["left"] == []
