@@ -196,8 +196,8 @@ def lesson_6() -> None:
         print(type(exc).__name__)
         say(str(exc).partition("at ")[0] + "... " + str(exc).partition(" still ")[2])
     # | DivergenceError
-    # | the iteration ... changes after 50 rounds: ('b', 51), for example. See that its body comes to an end, such
-    # |   as by min() or distinct(), or allow more: rounds=
+    # | the iteration ... changes after 50 rounds: ('b', 51), for example. Make its body converge, for example with
+    # |   min() or distinct(), or allow more with rounds=
 
 
 def lesson_7() -> None:

@@ -1,14 +1,15 @@
-"""Incremental collections: what a program makes of its inputs, kept up to date while these change.
+"""Incremental collections: the output of a program, kept up to date while its inputs change.
 
 A program is a function from collections to collections (`Collection`: `map`, `join`, `reduce`, `count`, `iterate` ...).
-`maintain` makes a module of it, whose values are changes: `(record, diff)`. What it gives for a time, when that is
-complete, is what the program would give for all of its input so far, less what it gave before. This is differential
-dataflow (McSherry, Murray, Isaacs, Isard, 2013), on the progress tracking that is here anyway.
+`maintain` makes it a module whose values are changes: `(record, diff)`. When a time is complete, the module emits the
+program's result for all input so far, minus everything emitted before. This is differential dataflow (McSherry, Murray,
+Isaacs, Isard, 2013), built on pullstream's progress tracking.
 
-To read it: `trace` keeps changes, each at its time; `region` says in which order the operators of a program work;
-`parts` takes changes apart by key; `operators` are those that keep something, and `ranked` finds the least and greatest
-of many; `collection` has the verbs; `program` and `module` put them to work, and `saving` is for journals;
-`changes` and `feeds` are for what goes in and comes out, and `explaining` says why a record is there.
+Read the files in this order. `trace` stores changes, each at its time. `region` decides the order in which the
+operators of a program work. `parts` splits changes by key. `operators` has the operators with state, and `ranked` finds
+the least and greatest values of large groups. `collection` has the verbs. `program` and `module` run them, and `saving`
+stores their state in a journal. `changes` and `feeds` convert input and output. `explaining` finds the reason for a
+record.
 """
 
 from pullstream.incremental.changes import integrate, upserts

@@ -1,4 +1,4 @@
-"""From values to changes, and from changes to what there is: `upserts`, `integrate`."""
+"""Conversions from values to changes (`upserts`), and from changes to their total (`integrate`)."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -17,22 +17,22 @@ K = TypeVar("K", bound=Hashable)
 
 
 def following(location: object, last: Hashable, time: Hashable) -> Hashable:
-    """The time, which is after the last one.
+    """Return the time, which must be at or after the last one.
 
     Raises:
-        CapabilityError: it is beside that.
+        CapabilityError: the two are incomparable.
     """
     if less_equal(last, time):
         return time
     raise CapabilityError(
-        f"{location} carries a table from each time to the next, and {last!r} and {time!r} are in no order: "
-        f"map_time(f) to times that are",
+        f"{location}, carries a table from each time to the next, but {last!r} and {time!r} are in no order: "
+        f"use map_time(f) to get totally ordered times",
         time,
     )
 
 
 class _InMemory(Notified):
-    """Deals with the values of each time when it is complete, in the order of the times, and keeps a memory."""
+    """Processes the values of each time when it is complete, in the order of the times, and keeps a memory."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
@@ -56,10 +56,10 @@ class _InMemory(Notified):
 
     @abstractmethod
     def results(self, values: Sequence[Any]) -> Sequence[Any]:
-        """Give what is answered for a time."""
+        """Return the results for a time."""
 
     def put(self, key: Any, value: Any) -> None:
-        """Set an entry of the memory; None leaves none."""
+        """Set an entry of the memory; None removes it."""
         memory = self.memory.at(self._last)
         if value is not None:
             memory[key] = value
@@ -94,9 +94,9 @@ def upserts(
         Callable[[A], object] | None, Sync("a test is decided at once; map_async the values first")
     ] = None,
 ) -> ps.Transformer[A, tuple[A, int]]:
-    """Changes of a collection that has, of each key, the value that came last: `(value, 1)`, and -1 for the one before.
+    """Convert values to changes of a collection with the last value of each key: add the new one, remove the old one.
 
-    A value for which `deletes` is true is not put in the place of the one before: it takes that away.
+    A value for which `deletes` is true removes the old value without replacing it.
 
     >>> import pullstream as ps
     >>> from pullstream.incremental import upserts
@@ -105,11 +105,11 @@ def upserts(
     >>> ps.run(ps.pipe(prices, ps.map(lambda change: (change[0][1:], change[1])), ps.collect()))
     [(('tea', 3), 1), (('rye', 2), 1), (('tea', 3), -1), (('tea', 4), 1), (('rye', 2), -1)]
 
-    They come when a time is complete; of several values of a key at one time the last one counts. The last value of
-    each key is kept for the whole run, and saved by a journal.
+    Changes are emitted when a time is complete. Of several values of a key at one time, the last one counts. The last
+    value of each key is kept for the whole run, and a journal saves it.
 
     Raises:
-        CapabilityError: times are in no order.
+        CapabilityError: two times are incomparable.
     """
     return opens(_Upserts(key, deletes))
 
@@ -123,16 +123,16 @@ class _Integrate(_InMemory):
                 record, diff = cast("tuple[Any, int]", change)
             except (TypeError, ValueError):
                 raise TypeError(
-                    f"integrate() takes changes, (record, diff), and got {change!r}: of what comes of several "
-                    f"collections, filter(...) one by its name, and map(...) to its record and diff"
+                    f"integrate() takes changes, (record, diff), and got {change!r}: for a program with several "
+                    f"outputs, filter(...) one by its name and map(...) it to record and diff"
                 ) from None
             total[record] = total.get(record, 0) + diff
         for record, diff in total.items():
             count = self.memory.get(record, 0) + diff
             if count < 0:
                 raise MultiplicityError(
-                    f"{self.location}: {record!r} is there {count} times at {self._last!r}: it went more often than "
-                    f"it came"
+                    f"{self.location}: {record!r} has the count {count} at {self._last!r}: it was removed more often "
+                    f"than it was added"
                 )
             self.put(record, count or None)
         return [dict(self.memory)]
@@ -140,7 +140,7 @@ class _Integrate(_InMemory):
 
 @ps.transformer
 def integrate() -> ps.Transformer[tuple[A, int], dict[A, int]]:
-    """Give all that there is after the changes of each time: a dict of how often each record is there.
+    """Emit the whole collection after the changes of each time: a dict with the count of each record.
 
     >>> import pullstream as ps
     >>> from pullstream.incremental import integrate
@@ -149,11 +149,11 @@ def integrate() -> ps.Transformer[tuple[A, int], dict[A, int]]:
     >>> ps.run(ps.pipe(changes, integrate(), ps.collect(timed=True)))
     [(1, {'a': 1, 'b': 1}), (2, {'b': 1})]
 
-    All of it is copied for every time at which anything changes: it is for what is small, and for tests. The last one
-    alone is what `last()` gives.
+    The dict is copied for every time at which anything changes, so use this for small collections and tests. Add
+    `last()` to get only the final one.
 
     Raises:
-        CapabilityError: times are in no order.
-        MultiplicityError: a record has gone more often than it came.
+        CapabilityError: two times are incomparable.
+        MultiplicityError: a record was removed more often than it was added.
     """
     return opens(_Integrate())

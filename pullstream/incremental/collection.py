@@ -1,4 +1,4 @@
-"""Collections that are maintained while what they are made of changes: the verbs of a program."""
+"""Collections that stay up to date while their inputs change: the verbs of a program."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
@@ -34,10 +34,10 @@ W = TypeVar("W", bound=Hashable)
 N = TypeVar("N", bound=int)
 
 ROUNDS = 100_000
-"""The rounds after which an iteration is said to have no end, unless it is told."""
+"""The default number of rounds after which an iteration counts as endless."""
 
 IN_A_ROW: Final = 40
-"""The verbs in a row that act at once, each called by the one before: Python bounds how deep calls may be."""
+"""The largest number of verbs that call each other directly, because Python limits the depth of calls."""
 
 
 def _nested(key: Any, value: Any, other: Any) -> Any:
@@ -45,16 +45,16 @@ def _nested(key: Any, value: Any, other: Any) -> Any:
 
 
 class Collection(Generic[A_co]):
-    """Records, each any number of times, that come and go; what is made of it changes as it does.
+    """A multiset of records that changes over time; the results of its verbs change with it.
 
-    A program is a function from collections to collections, of these verbs; `maintain` makes a module of it. Records
-    are hashable. A verb that says "by key" wants records that are pairs, of a key and a value.
+    A program is a function from collections to collections that uses these verbs; `maintain` makes it a module. Records
+    must be hashable. The verbs `join` to `top` work by key and need records that are pairs of a key and a value.
     """
 
     def __init__(self, region: Region, *above: "Collection[Any]") -> None:
         self.region = region
         self.row: int = 1 + max((each.row for each in above), default=0)
-        """The number of verbs, up to here, that act at once when a collection `above` changes."""
+        """The number of verbs up to here that call each other directly when a collection `above` changes."""
         self._listeners: list[Listener] = []
         self._inside: dict[Region, Collection[A_co]] = {}
         self._arranged: Arrangement | None = None
@@ -62,7 +62,7 @@ class Collection(Generic[A_co]):
     # ---- value by value, at once
 
     def map(self, f: Callable[[A_co], B]) -> "Collection[B]":
-        """The results of `f`, which is called when a record comes and when it goes, and says the same both times."""
+        """The result of `f` for each record. `f` must give the same result when a record is added and removed."""
         return self._linear("map", lambda changes: [(f(record), diff) for record, diff in changes])
 
     def filter(self, test: Callable[[A_co], object]) -> "Collection[A_co]":
@@ -70,15 +70,15 @@ class Collection(Generic[A_co]):
         return self._linear("filter", lambda changes: [change for change in changes if test(change[0])])
 
     def flat_map(self, f: Callable[[A_co], Iterable[B]]) -> "Collection[B]":
-        """All that `f` gives for each record."""
+        """All results that `f` gives for each record."""
         return self._linear("flat_map", lambda changes: [(new, diff) for record, diff in changes for new in f(record)])
 
     def negate(self) -> "Collection[A_co]":
-        """The records as often as they are there, less than nothing: with `concat`, what takes away."""
+        """The records with their counts negated. With `concat`, this subtracts a collection."""
         return self._linear("negate", lambda changes: [(record, -diff) for record, diff in changes])
 
     def concat(self, *others: "Collection[B]") -> "Collection[A_co | B]":
-        """The records of all, as often as they are in any."""
+        """The records of all collections; their counts are added."""
         region = _deepest((self, *others), "concat")
         entered = [each.enter(region) for each in (self, *others)]
         made = Collection[A_co | B](region, *entered)
@@ -93,7 +93,7 @@ class Collection(Generic[A_co]):
         other: "Collection[tuple[K, W]]",
         make: Callable[[K, V, W], B] = _nested,
     ) -> "Collection[B]":
-        """A record for each two of one key: `(key, (value, value of other))`, or what `make` makes of the three."""
+        """One record for each two with the same key: `(key, (value, value of other))`, or the result of `make`."""
         region = _deepest((self, other), "join")
         called_with("join", make, "the key", "the value", "the value of other")
         left, right = self.enter(region), other.enter(region)
@@ -103,7 +103,7 @@ class Collection(Generic[A_co]):
         return made._cut()
 
     def semijoin(self: "Collection[tuple[K, V]]", keys: "Collection[K]") -> "Collection[tuple[K, V]]":
-        """The records whose key is in `keys`, however often it is there."""
+        """The records whose key is in `keys`; the key's count there does not matter."""
         marked = keys.distinct().map(lambda key: (key, None))
         return self.join(marked, lambda key, value, _: (key, value))
 
@@ -114,13 +114,12 @@ class Collection(Generic[A_co]):
     def reduce(
         self: "Collection[tuple[K, V]]", f: Callable[[K, Mapping[V, int]], Iterable[B]]
     ) -> "Collection[tuple[K, B]]":
-        """`(key, result)` for each result that `f` gives for a key and its values, with how often each is there.
+        """`(key, result)` for each result of `f`, which gets a key and a dict of the counts of its values.
 
-        It is called when any of them changes, with all of them, and not for a key that has none. What a change costs
-        grows as the group does, then; `min`, `max`, `top`, `sum`, `count` and `distinct` find what they give without
-        looking through it.
+        `f` is called with all values of a key when any of them changes, but not for a key without values. The cost of a
+        change therefore grows with the group; `min`, `max`, `top`, `sum`, `count` and `distinct` avoid this.
         """
-        called_with("reduce", f, "the key", "how often each value is there")
+        called_with("reduce", f, "the key", "the counts of its values")
 
         def compute(key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
             made: dict[Any, int] = {}
@@ -140,9 +139,9 @@ class Collection(Generic[A_co]):
         return self._foremost("max", 1, falling=True)
 
     def sum(self: "Collection[tuple[K, N]]") -> "Collection[tuple[K, int]]":
-        """The sum of the values of each key, which are whole numbers.
+        """The sum of the values of each key, which must be integers.
 
-        They weigh in the change itself, so that a key keeps two numbers however many values it has.
+        A key keeps only two numbers, however many values it has.
         """
 
         def parts(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
@@ -156,7 +155,7 @@ class Collection(Generic[A_co]):
         return self._reduced("sum", parts, compute)
 
     def top(self: "Collection[tuple[K, V]]", n: int) -> "Collection[tuple[K, V]]":
-        """The `n` greatest of each key's values, of which one that is there several times counts as several."""
+        """The `n` greatest of each key's values; a value that is present several times counts several times."""
         if n < 1:
             raise CompositionError(f"top() at {Site.here()} needs a number of at least 1, and got {n!r}")
 
@@ -165,16 +164,16 @@ class Collection(Generic[A_co]):
     # ---- by record
 
     def count(self) -> "Collection[tuple[A_co, int]]":
-        """`(record, how often it is there)`."""
+        """`(record, count)` for each record."""
         return self._reduced("count", records, lambda record, counts: {(record, counts[ITSELF]): 1})
 
     def distinct(self) -> "Collection[A_co]":
-        """Each record once, if it is there at all."""
+        """Each record once."""
         return self._reduced("distinct", records, lambda record, _: {record: 1})
 
     def threshold(self, f: Callable[[A_co, int], int]) -> "Collection[A_co]":
-        """Each record as often as `f` says of it and of how often it is there."""
-        called_with("threshold", f, "the record", "how often it is there")
+        """Each record with the count that `f` returns for it and its present count."""
+        called_with("threshold", f, "the record", "its count")
 
         def compute(record: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
             count = index(f(record, counts[ITSELF]))
@@ -183,7 +182,7 @@ class Collection(Generic[A_co]):
         return self._reduced("threshold", records, compute)
 
     def consolidate(self) -> "Collection[A_co]":
-        """The same records, whose changes come together when a time is complete, without those that cancel."""
+        """The same records; their changes are emitted together when a time is complete, without those that cancel."""
         made = Collection[A_co](self.region)
         self.listen(Together(self.region, Site.here(), made.give).take)
         return made
@@ -193,12 +192,12 @@ class Collection(Generic[A_co]):
     def iterate(
         self: "Collection[B]", body: "Callable[[Collection[B]], Collection[B]]", *, rounds: int = ROUNDS
     ) -> "Collection[B]":
-        """The result of `body` when it is given its own result again, beginning with these records, until that stays.
+        """The result of applying `body` repeatedly, beginning with these records, until nothing changes.
 
-        See `iterate` for several collections that are made of one another.
+        See the function `iterate` for several collections that depend on each other.
 
         Raises:
-            DivergenceError: it still changes after so many `rounds`.
+            DivergenceError: the result still changes after the given number of `rounds`.
         """
 
         def alone(variable: "Collection[B]") -> "tuple[Collection[B]]":
@@ -207,16 +206,16 @@ class Collection(Generic[A_co]):
         return iterate(alone, self, rounds=rounds)[0]
 
     def enter(self, region: "Region | Collection[Any]") -> "Collection[A_co]":
-        """The same records inside of a loop; whatever is used with a collection from there is entered by itself."""
+        """The same records inside a loop. A collection used with one from inside the loop is entered automatically."""
         inside = region.region if isinstance(region, Collection) else region
         if inside is self.region:
             return self
         if inside not in self._inside:
             if inside.loop is None:
                 raise CompositionError(
-                    f"at {Site.here()} a collection from inside an iteration is used outside of it: have the body "
-                    f"return it, iterate(body, ...) gives what it comes to. Or, if this is an iteration inside of "
-                    f"that one, begin it with what is in there: outside.enter(inside).iterate(body)"
+                    f"at {Site.here()} a collection from inside an iteration is used outside it: return it from the "
+                    f"body, and iterate(body, ...) gives its final state. If this is a nested iteration, start it with "
+                    f"a collection that has entered the outer one: outside.enter(inside).iterate(body)"
                 )
             outside = self.enter(inside.loop.region)
             made = Collection[A_co](inside, outside)
@@ -227,30 +226,30 @@ class Collection(Generic[A_co]):
     # ---- for the parts of a program
 
     def listen(self, listener: Listener) -> None:
-        """Call a function with the changes, whenever there are some."""
+        """Call a function with all changes."""
         self._listeners.append(listener)
 
     def give(self, time: Time, changes: Changes) -> None:
-        """Change."""
+        """Pass changes on to the listeners."""
         for listener in self._listeners:
             listener(time, changes)
 
     def leave(self, loop: Iteration) -> "Collection[A_co]":
-        """The records, inside a loop, as they are outside of it when all rounds are done."""
+        """The records of a loop after all rounds, as a collection outside it."""
         inside = self.enter(loop.body)
         made = Collection[A_co](loop.region, inside)
         inside.listen(lambda time, changes: made.give(time[:-1], changes))
         return made._cut()
 
     def arrangement(self, verb: str) -> Arrangement:
-        """The records by key, kept once for all that ask for it."""
+        """The records by key, stored once for all joins."""
         if self._arranged is None:
             self._arranged = Arrangement(self.region.keep(KeyedTrace(self.region.order)), pairs(verb))
             self.listen(noted(verb, Site.here(), self._arranged.take))
         return self._arranged
 
     def _cut(self) -> "Collection[A_co]":
-        """Itself or, where too many verbs in a row would act at once, the same with its changes kept together."""
+        """Return this collection, or its `consolidate()` where too many verbs would call each other directly."""
         return self if self.row < IN_A_ROW else self.consolidate()
 
     def _linear(self, verb: str, f: Callable[[Changes], Changes]) -> "Collection[Any]":
@@ -280,14 +279,14 @@ class Collection(Generic[A_co]):
 def iterate(
     body: Callable[..., "tuple[Collection[Any], ...]"], *initial: Collection[Any], rounds: int = ROUNDS
 ) -> tuple[Collection[Any], ...]:
-    """Find what collections come to that are made of one another, again and again, until none changes any more.
+    """Iterate several collections that depend on each other until none of them changes.
 
-    `body` is called once, with a collection for each of the `initial` ones, and gives as many: what becomes of them in
-    one round. Collections from outside may be used in it; what it returns is given here as it is in the end.
+    `body` is called once, with a collection for each of the `initial` ones. It must return a tuple with as many: their
+    contents after one round. It may use collections from outside. `iterate` returns their final contents.
 
     Raises:
-        CompositionError: `body` gives more, fewer or something else.
-        DivergenceError: when a time is complete, and there are still changes after so many `rounds`.
+        CompositionError: `body` returns something else.
+        DivergenceError: at a complete time, there are still changes after the given number of `rounds`.
     """
     site = Site.here()
     if not isinstance(rounds, int) or rounds < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
@@ -301,20 +300,20 @@ def iterate(
         variable = Collection[Any](loop.body, entered)
         delay = Delay(loop, variable.give)
         entered.listen(variable.give)
-        # What is given back takes the place of what was there at first.
+        # From round 1 on, the body's result replaces the initial records, so these are removed there.
         entered.listen(partial(delay.take, sign=-1))
         variables.append(variable)
         delays.append(delay)
     results: Any = body(*variables)
     if not isinstance(results, tuple) or len(cast("tuple[Any, ...]", results)) != len(initial):
         raise CompositionError(
-            f"the body of iterate() at {site} is to give a tuple of {len(initial)} collections, one for each that it "
-            f"is called with, and gave {results!r}"
+            f"the body of iterate() at {site} must return a tuple of {len(initial)} collections, one for each of its "
+            f"arguments, and returned {results!r}"
         )
     insides: list[Collection[Any]] = []
     for delay, result in zip(delays, cast("tuple[Any, ...]", results), strict=True):
         if not isinstance(result, Collection):
-            raise CompositionError(f"the body of iterate() at {site} is to give collections, and gave {result!r}")
+            raise CompositionError(f"the body of iterate() at {site} must return collections, and returned {result!r}")
         inside = cast("Collection[Any]", result).enter(loop.body)
         inside.listen(delay.take)
         insides.append(inside)
@@ -323,7 +322,7 @@ def iterate(
 
 
 def _deepest(collections: "Sequence[Collection[Any]]", verb: str) -> Region:
-    """The region that all of them can enter: the innermost of theirs."""
+    """The innermost region of some collections, which all of them can enter."""
     for each in collections:
         if not isinstance(each, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
             raise CompositionError(f"{verb}() at {Site.here()} needs collections, and got {each!r}")

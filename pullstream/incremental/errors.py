@@ -1,11 +1,11 @@
-"""Errors in the changes of collections, which are known only when a time is complete."""
+"""Errors in the changes of collections that are found only when a time is complete."""
 
 from pullstream.errors import PullstreamError
 
 
 class DivergenceError(PullstreamError):
-    """An iteration still changes after as many rounds as it may have."""
+    """An iteration still changes after its maximum number of rounds."""
 
 
 class MultiplicityError(PullstreamError):
-    """At a complete time a record has gone more often than it has come."""
+    """At a complete time, a record was removed more often than it was added."""

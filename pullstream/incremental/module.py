@@ -1,4 +1,4 @@
-"""A program of collections as a module: changes in, what changes by them out, time by time."""
+"""A program of collections as a module: changes of its input in, changes of its output out, time by time."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Any, cast, overload
@@ -20,7 +20,7 @@ A = TypeVar("A", bound=Hashable)
 
 
 class _Maintaining(Notified, Resumable):
-    """Keeps the changes of a time until it is complete, and then has the program deal with all of them."""
+    """Keeps the changes of a time until it is complete, and then runs the program on all of them."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
@@ -50,30 +50,30 @@ class _Maintaining(Notified, Resumable):
             self.location.holders = self._holders
 
     def _holders(self, time: Hashable) -> Sequence[str]:
-        """Holders of a time, by names: inputs that change at it, and operators to which something of it has come."""
+        """The holders of a time, by name: inputs that change at it, and operators that have work to do at it."""
         names = [*self._changes.get(time, ())]
         if self._flow is not None and self._lattice is not None:
             names += self._flow.names((time,))
         return names
 
     def _change(self, value: Any) -> tuple[str, Any, int]:
-        """The parts of a change."""
+        """Split a change into its name, record and diff."""
         names = self._names
         try:
             name, record, diff = (names[0], *value) if len(names) == 1 else value
         except (TypeError, ValueError):
             raise TypeError(
-                f"{value!r} is no change: this program takes "
+                f"{value!r} is not a change: this program takes "
                 + ("(record, diff)" if len(names) == 1 else f"(name, record, diff), with a name of {', '.join(names)}")
             ) from None
         if name not in names:
-            raise ValueError(f"{value!r} changes {name!r}, and this program takes {', '.join(names)}")
+            raise ValueError(f"{value!r} changes {name!r}, but this program takes {', '.join(names)}")
         if type(diff) is not int:
-            raise TypeError(f"{value!r} changes by {diff!r}: how often a record comes, or goes, is a whole number")
+            raise TypeError(f"{value!r} has the diff {diff!r}: a diff is an int, how many times the record is added")
         try:
             hash(record)
         except TypeError as exc:
-            raise TypeError(f"{record!r} cannot be a record, for it has no hash: make it a tuple, or frozen") from exc
+            raise TypeError(f"{record!r} cannot be a record, because it is not hashable: make it a tuple") from exc
         return name, record, diff
 
     @override
@@ -82,7 +82,7 @@ class _Maintaining(Notified, Resumable):
         self._awaited.discard(time)
         place = () if self._lattice is None else (time,)
         if self._lattice is None:
-            # They were in one order when they began, and what they left behind was added up by that.
+            # Times have been totally ordered so far, and the state has been added up accordingly: they must stay so.
             self._last = following(self.location, self._last, time)
         else:
             self._lattice.reach(minimal([*self.upstream.arriving(), *self._awaited, time]))
@@ -90,7 +90,7 @@ class _Maintaining(Notified, Resumable):
             flow.take(name, place, changes)
         out = flow.run(place)
         for other in flow.times:
-            # Where two times that are beside one another have both come there may be more to say.
+            # Two incomparable times may cause further output at their join.
             self._await(other[0])
         if self.memory.saves:
             memory = self.memory.at(time)
@@ -102,13 +102,13 @@ class _Maintaining(Notified, Resumable):
         if not is_total(time):
             if self.memory.saves:
                 raise JournalError(
-                    f"{self.location}, keeps a state from time to time, and no journal can save it as of a time like "
-                    f"{time!r}, which has others beside it: map_time(f) to times that are in one order"
+                    f"{self.location}, keeps state between times, and a journal cannot save it at a time like "
+                    f"{time!r}, which is not totally ordered: use map_time(f) to get times that are"
                 )
             self._lattice = LatticeOrder()
-        return self._made()
+        return self._make_flow()
 
-    def _made(self) -> Dataflow:
+    def _make_flow(self) -> Dataflow:
         self._flow = Dataflow(self._program, self._lattice or RoundOrder())
         if self.memory.saves:
             self._saving = [Saving(number, trace) for number, trace in enumerate(self._flow.region.traces)]
@@ -118,7 +118,7 @@ class _Maintaining(Notified, Resumable):
     def restore(self) -> None:
         if not self.memory:
             return
-        self._made()
+        self._make_flow()
         saved: dict[tuple[int, Hashable], dict[int, Saved]] = {}
         for (number, key, slot), changes in cast("Mapping[tuple[int, Hashable, int], Saved]", self.memory).items():
             saved.setdefault((number, key), {})[slot] = changes
@@ -139,11 +139,11 @@ def maintain(program: Callable[..., Collection[A]]) -> ps.Transformer[Any, tuple
 def maintain(program: Callable[..., dict[str, Collection[Any]]]) -> ps.Transformer[Any, tuple[str, Any, int]]: ...
 @ps.transformer
 def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
-    """Maintain what a program makes of collections while these change: changes in, and what changes by them out.
+    """Maintain the result of a program on collections: changes of its input in, changes of its output out.
 
-    A change is `(record, diff)`: the record comes so often or, below 0, goes. Where the program has several inputs it
-    is `(name, record, diff)`, with the name of a parameter; where it gives a dict of collections, what comes out has
-    the names of that.
+    A change is `(record, diff)`: the record is added `diff` times or, below 0, removed. For a program with several
+    inputs, a change is `(name, record, diff)`, with the name of a parameter. If the program returns a dict of
+    collections, the output is `(name, record, diff)`, with the names of the dict.
 
     >>> import pullstream as ps
     >>> from pullstream.incremental import maintain
@@ -161,23 +161,24 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     2 (('b', 2), -1)
     2 (('b', 1), 1)
 
-    The changes of a time come when it is complete, and those that cancel not at all. What it costs is what changes, in
-    the input and in all that the program makes of it, and not what there is. Times may be of any order; where two are
-    beside one another, what comes of both together comes at their join. Everything that may still change is kept: the
-    records of what is joined, reduced, counted and iterated, by key; with a journal it is saved, by key.
+    The changes of a time are emitted when it is complete, without those that cancel out. The cost depends on the number
+    of changes, in the input and in everything the program computes from it, not on the total number of records. Times
+    may be partially ordered: the combined effect of two incomparable times is emitted at their join. The module keeps
+    the records of all joins, reductions, counts and iterations, by key. A journal saves them, by key.
 
-    What holds a time, `Progress.explain` and the display tell by the program's own names: the inputs that change at it;
-    and, where two times have to meet, the verbs that have something to say of both, with the loops around them.
+    `Progress.explain` and the display show what holds a time, by the program's own names: the inputs that change at it
+    and, at the join of two times, the verbs that still have work to do, with the loops around them.
 
-    The program is called with collections, once to look at it and once a run, and calls no more than their verbs;
-    functions that it gives them say the same of the same record each time. A parameter with a default is its own.
+    The program is called with collections, once when composing and once per run. It must only call their verbs. The
+    functions that it passes to verbs must always return the same result for the same record. A parameter with a default
+    is not an input.
 
     Raises:
-        CompositionError: the program takes or gives something else than collections.
-        CapabilityError: times that were in one order when they began come beside one another.
-        MultiplicityError: when a time is complete a record has gone more often than it came; found by the verbs that
-            count, reduce or tell apart, while the others pass on what they are given.
-        DivergenceError: an iteration has no end.
-        TypeError: a change is none, or its record has no hash.
+        CompositionError: the program takes or returns something other than collections.
+        CapabilityError: times that were totally ordered at first are no longer.
+        MultiplicityError: at a complete time, a record was removed more often than it was added. Only verbs that count,
+            reduce or remove duplicates check this; the others pass such changes on.
+        DivergenceError: an iteration does not end.
+        TypeError: a value is not a change, or its record is not hashable.
     """
     return opens(_Maintaining(program))

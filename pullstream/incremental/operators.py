@@ -1,4 +1,4 @@
-"""The operators that keep something: an arrangement and a join act at once, the others when a time is complete."""
+"""The operators with state: arrangements and joins act at once, the others when a time is complete."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final, final
@@ -12,18 +12,19 @@ from pullstream.incremental.region import Iteration, Operator, Region
 from pullstream.incremental.trace import KeyedTrace, Time
 
 Compute = Callable[[Any, dict[Any, int]], Mapping[Any, int]]
-"""A function from a key, and how often each of its values is there, to records, and how often each is."""
+"""A function from a key and the counts of its values to records and their counts."""
 
 Due = dict[Hashable, "set[Any] | None"]
-"""Keys to be looked at, each with the values that have changed, if it is known which."""
+"""Keys to recompute, each with the values that have changed; None if these are unknown."""
 
 
 class Arrangement:
-    """The changes of a collection of pairs by their first part, kept once for all that join it.
+    """The changes of a collection of pairs by key, stored once for all its joins.
 
-    Two changes that come of one must meet once, whichever way each came. So of two sides of a join the left is told
-    before a change is kept, in the order in which joins were made, and the right one after, in the other: what comes of
-    a change on its way through one join meets it in the next one if, and only if, it has not met it yet.
+    Two changes that follow from the same one must meet exactly once in a join, whatever paths they took. Therefore the
+    joins that have this arrangement on the left are called before a change is stored, in the order in which they were
+    made. Those that have it on the right are called afterwards, in reverse order. The results of a change in one join
+    then meet the change in the next join if, and only if, they have not met it yet.
     """
 
     def __init__(self, trace: KeyedTrace, parts: Parts) -> None:
@@ -33,19 +34,19 @@ class Arrangement:
         self.rights: list[TakeParts] = []
 
     def take(self, time: Time, changes: Changes) -> None:
-        """Keep changes, and tell those that join."""
+        """Store changes and pass them to the joins."""
         parts = [*self._parts(changes)]
-        for tell in self.lefts:
-            tell(time, parts)
+        for meet in self.lefts:
+            meet(time, parts)
         add = self.trace.add
         for key, value, diff in parts:
             add(key, value, time, diff)
-        for tell in reversed(self.rights):
-            tell(time, parts)
+        for meet in reversed(self.rights):
+            meet(time, parts)
 
 
 class JoinByKey:
-    """Pairs the changes of one side with all that the other has: each pair at the time when both have come."""
+    """Pairs the changes of one side with all changes of the other; each pair at the join of both times."""
 
     def __init__(self, region: Region, make: Callable[[Any, Any, Any], Any], give: Listener) -> None:
         self._order = region.order
@@ -53,7 +54,7 @@ class JoinByKey:
         self._give = give
 
     def place(self, left: Arrangement, right: Arrangement, noted: Callable[[TakeParts], TakeParts]) -> None:
-        """Listen to both sides; `noted` adds to a failure in which join it came up."""
+        """Listen to both sides. `noted` adds the name of the join to failures."""
         make = self._make
         left.lefts.append(noted(lambda time, parts: self._meet(time, parts, right.trace, make)))
         right.rights.append(
@@ -81,10 +82,10 @@ class JoinByKey:
 
 
 class Reduce(Operator):
-    """Computes something of all values of a key, anew at each time at which it may be something else.
+    """Computes a result from all values of a key, again at each time at which it may differ.
 
-    That is where a change has come; and, when it has, each time that is the join of its own with one at which this key
-    has changed before: there both have come, for the first time.
+    These are the times of changes, and their joins with the times at which the key changed before: at such a join both
+    changes are present for the first time.
     """
 
     def __init__(
@@ -106,14 +107,14 @@ class Reduce(Operator):
         self._joins = region.depth > 0 or region.order.compacts
 
     def take(self, time: Time, parts: Iterable[tuple[Any, Any, int]]) -> None:
-        """Take changes, by key, and look at their keys when the time is complete."""
+        """Store changes by key; the keys are recomputed when the time is complete."""
         add, due = self.inputs.add, self.due_at(time)
         for key, value, diff in parts:
             add(key, value, time, diff)
             due[key] = None
 
     def due_at(self, time: Time) -> Due:
-        """The keys to look at when a time is complete, which one means to add to."""
+        """The keys to recompute when a time is complete, for adding keys; schedules the time."""
         due = self._due.get(time)
         if due is None:
             due = self._due[time] = {}
@@ -151,9 +152,9 @@ class Reduce(Operator):
             raise
 
     def counted(self, key: Any, time: Time, changed: set[Any] | None) -> dict[Any, int]:
-        """Count how often each of a key's values is there, as far as the result depends on it.
+        """Count how often each of a key's values is present, as far as the result depends on it.
 
-        `changed` are the values that may be there another number of times than before; None says that any may.
+        `changed` has the values whose counts may have changed; None means that any may have.
         """
         del changed
         counts = self.inputs.at(key, time)
@@ -174,22 +175,22 @@ class Reduce(Operator):
                         known |= changed
 
     def see_that_none_is_missing(self, key: Any, counts: Mapping[Any, int]) -> None:
-        """Refuse values that are there less than no time.
+        """Check that no count is negative.
 
         Raises:
-            MultiplicityError: one is.
+            MultiplicityError: a count is negative.
         """
         for value, count in counts.items():
-            # Of a sum it is known how many there are of a key, and no more.
+            # For a sum, only the number of a key's values is known.
             if (count < 0 and value is not SUM) or (value is SUM and counts.get(ITSELF, 0) < 1):
                 raise MultiplicityError(
-                    f"{self.verb}() at {self.site}: {key if value is ITSELF else (key, value)!r} is there {count} "
-                    f"times when all of a time has come: it went more often than it came. See to what takes it away"
+                    f"{self.verb}() at {self.site}: {key if value is ITSELF else (key, value)!r} has the count {count} "
+                    f"at a complete time: it was removed more often than it was added. Check the changes that remove it"
                 )
 
 
 class Delay(Operator):
-    """Brings what is given in one round to the next, all of it together: the way back of a loop."""
+    """The feedback of a loop: passes the changes of one round together to the next."""
 
     def __init__(self, loop: Iteration, give: Listener) -> None:
         super().__init__(loop.body, loop.site, "iterate")
@@ -198,7 +199,7 @@ class Delay(Operator):
         self._kept: dict[Time, dict[Hashable, int]] = {}
 
     def take(self, time: Time, changes: Changes, sign: int = 1) -> None:
-        """Take changes of a round for the next."""
+        """Keep the changes of a round for the next."""
         following = (*time[:-1], time[-1] + 1)
         gather(self._kept.setdefault(following, {}), changes, sign)
         self.region.schedule(self, following)
@@ -215,13 +216,13 @@ class Delay(Operator):
         if time[-1] > self._loop.limit:
             raise DivergenceError(
                 f"the iteration at {self.site} still changes after {self._loop.limit} rounds: {changes[0][0]!r}, for "
-                f"example. See that its body comes to an end, such as by min() or distinct(), or allow more: rounds="
+                f"example. Make its body converge, for example with min() or distinct(), or allow more with rounds="
             )
         self._give(time, changes)
 
 
 class Together(Operator):
-    """Gives the changes of a time together, when it is complete: what cancels is left out."""
+    """Emits the changes of a time together when it is complete, without those that cancel out."""
 
     def __init__(self, region: Region, site: Site, give: Listener) -> None:
         super().__init__(region, site, "consolidate")
@@ -229,7 +230,7 @@ class Together(Operator):
         self._kept: dict[Time, dict[Hashable, int]] = {}
 
     def take(self, time: Time, changes: Changes) -> None:
-        """Take changes, and keep them until the time is complete."""
+        """Keep changes until the time is complete."""
         gather(self._kept.setdefault(time, {}), changes)
         self.region.schedule(self, time)
 
@@ -241,7 +242,7 @@ class Together(Operator):
 
 @final
 class Mark:
-    """A value of the operators' own, which no record has; a journal gives it back as the one that it was."""
+    """A value that no record can have. Unpickling it from a journal gives the same object."""
 
     __slots__ = ("_name",)
 
@@ -258,27 +259,27 @@ class Mark:
 
 
 ITSELF: Final = Mark("ITSELF")
-"""The value that stands where the key is all of the record."""
+"""The value used where the key is the whole record."""
 
 SUM: Final = Mark("SUM")
-"""The value that stands for all values of a key, weighed by themselves."""
+"""The value that stands for all values of a key; its count is their sum."""
 
 _NOTHING: Final[Mapping[Any, int]] = {}
 _NO_KEYS: Final[Due] = {}
 
 
 def records(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
-    """Records by themselves: the key is all of them."""
+    """Split changes so that the whole record is the key."""
     for record, diff in changes:
         yield record, ITSELF, diff
 
 
 def gather(into: dict[Hashable, int], changes: Changes, sign: int = 1) -> None:
-    """Add changes up, by record."""
+    """Add up changes by record."""
     for record, diff in changes:
         into[record] = into.get(record, 0) + sign * diff
 
 
 def changes_in(counts: Mapping[Hashable, int]) -> Changes:
-    """The changes that have not cancelled."""
+    """The changes that have not cancelled out."""
     return [(record, diff) for record, diff in counts.items() if diff]

@@ -1,4 +1,4 @@
-"""Changes, how they are taken apart by key, and in which verb of a program a failure came up."""
+"""Changes, how they are split by key, and notes that name the verb in which a failure occurred."""
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable
@@ -15,20 +15,20 @@ from pullstream.incremental.trace import Time
 P = TypeVar("P")
 
 Changes = list[tuple[Any, int]]
-"""Records, and for each how often it comes or, below 0, goes."""
+"""Records, and for each how often it is added or, below 0, removed."""
 
 Listener = Callable[[Time, Changes], None]
-"""A function that deals with changes at a time."""
+"""A function that receives changes at a time."""
 
 Parts = Callable[[Changes], Iterable[tuple[Hashable, Hashable, int]]]
-"""The keys, values and weights of changes."""
+"""A function from changes to their keys, values and weights."""
 
 TakeParts = Callable[[Time, list[tuple[Any, Any, int]]], None]
-"""A function that deals with such parts at a time."""
+"""A function that receives keys, values and weights at a time."""
 
 
 def pairs(verb: str) -> Parts:
-    """Records that are pairs, by their first part."""
+    """Make a function that splits records, which must be pairs, into key and value."""
 
     def parts(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
         for record, diff in changes:
@@ -36,7 +36,7 @@ def pairs(verb: str) -> Parts:
                 key, value = record
             except (TypeError, ValueError):
                 raise TypeError(
-                    f"{verb}() goes by key, and needs records that are pairs of a key and a value, not {record!r}"
+                    f"{verb}() works by key and needs records that are pairs of a key and a value, not {record!r}"
                 ) from None
             yield key, value, diff
 
@@ -44,18 +44,18 @@ def pairs(verb: str) -> Parts:
 
 
 def whole(key: Any, value: Any) -> int:
-    """A value of a key, if it is a whole number."""
+    """Return a value of a key, which must be an integer."""
     try:
         return index(value)
     except TypeError:
         raise TypeError(
-            f"sum() adds whole numbers, which go as exactly as they came, and {value!r} of {key!r} is none: map to "
-            f"whole numbers, such as cents, or use reduce()"
+            f"sum() adds only integers, because they can be subtracted exactly, but {key!r} has the value {value!r}: "
+            f"map to integers, such as cents, or use reduce()"
         ) from None
 
 
 def noted(verb: str, site: Site, take: Callable[[Time, P], None]) -> Callable[[Time, P], None]:
-    """Add to a failure in which verb of the program it came up."""
+    """Add a note to failures that names the verb of the program in which they occurred."""
 
     def noting(time: Time, changes: P) -> None:
         try:
@@ -69,22 +69,22 @@ def noted(verb: str, site: Site, take: Callable[[Time, P], None]) -> Callable[[T
 
 
 def called_with(verb: str, function: Callable[..., Any], *arguments: str) -> None:
-    """Refuse, when composing, a function that cannot be called with so many arguments."""
+    """Refuse, when composing, a function that cannot be called with these arguments."""
     try:
         signature = inspect.signature(function)
     except ValueError:
-        return  # one that is not written in Python, and does not say
+        return  # a function that is not written in Python and has no signature
     except TypeError:
         raise CompositionError(f"{verb}() at {Site.here()} needs a function, and got {function!r}") from None
     try:
         signature.bind(*arguments)
     except TypeError:
         raise CompositionError(
-            f"{verb}() at {Site.here()} calls its function with {' and '.join(arguments)}, and "
+            f"{verb}() at {Site.here()} calls its function with {' and '.join(arguments)}, but "
             f"{shown_callable(function)} takes {signature}"
         ) from None
 
 
 def remedy(exc: Exception) -> str:
-    """The remedy for a record that cannot be one, for the end of a note."""
-    return ": what it gives is to have a hash, make it a tuple, or frozen" if "unhashable" in str(exc) else ""
+    """The end of a note: what to do about a record that is not hashable."""
+    return ": its results must be hashable, so make them tuples" if "unhashable" in str(exc) else ""

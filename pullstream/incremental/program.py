@@ -1,4 +1,4 @@
-"""A program at work: what goes in at a time, and what changes by it."""
+"""A running program: changes of its inputs in, changes of its outputs out, time by time."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ from pullstream.incremental.trace import Order, Time
 Program = Callable[..., Any]
 
 ONE: Final = ""
-"""The name of a collection that is the only one, and needs none."""
+"""The name of a single output."""
 
 
 class Dataflow:
-    """A program, with all that it keeps.
+    """A program with its state.
 
     >>> from pullstream.incremental.trace import RoundOrder
     >>> flow = Dataflow(lambda words: words.count(), RoundOrder())
@@ -46,8 +46,8 @@ class Dataflow:
         except TypeError as exc:
             if Collection.__name__ in str(exc):
                 exc.add_note(
-                    "a collection has no records yet when the program is called: its verbs, such as map(), filter(), "
-                    "join() and reduce(), are given functions for when there are some"
+                    "a collection has no records yet when the program is called: pass functions to its verbs, such as "
+                    "map(), filter(), join() and reduce()"
                 )
             raise
 
@@ -56,19 +56,19 @@ class Dataflow:
 
     @property
     def times(self) -> Sequence[Time]:
-        """The times at which there is still something to do."""
+        """The times at which there is still work to do."""
         return list(self.region.times)
 
     def names(self, time: Time) -> list[str]:
-        """Name the operators that have something to do at a time."""
+        """Name the operators that have work to do at a time."""
         return self.region.names(time)
 
     def take(self, name: str, time: Time, changes: Changes) -> None:
-        """Let an input change at a time."""
+        """Change an input at a time."""
         self.inputs[name].give(time, changes)
 
     def run(self, time: Time) -> list[tuple[str, Any, int]]:
-        """All that changes at a time, when it is complete."""
+        """Complete a time and return all changes of the outputs at it."""
         self.region.run(time)
         for trace in self.region.traces:
             trace.compact_all()
@@ -77,14 +77,14 @@ class Dataflow:
 
 
 def inputs_of(program: Program) -> list[str]:
-    """The names of a program's inputs: those of its parameters that have no default."""
+    """The names of a program's inputs: its parameters without a default."""
     parameters = inspect.signature(program).parameters.values()
-    # What has a default is the program's own: `lambda edges, n=n: ...`, or `partial(program, n=3)`.
+    # A parameter with a default is not an input: `lambda edges, n=n: ...`, or `partial(program, n=3)`.
     wanted = [each for each in parameters if each.default is each.empty]
     if not wanted or any(each.kind not in _NAMED for each in wanted):
         raise CompositionError(
-            f"at {Site.here()}: a program is a function with a parameter for each collection that goes in, and "
-            f"{program!r} has ({', '.join(map(str, parameters))}): def program(edges, roots): ..."
+            f"at {Site.here()}: a program is a function with a named parameter for each input collection, but "
+            f"{program!r} has ({', '.join(map(str, parameters))}). Write def program(edges, roots): ..."
         )
     return [each.name for each in wanted]
 
@@ -93,12 +93,11 @@ _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYW
 
 
 def outputs_of(made: Any, region: Region) -> dict[str, Collection[Any]]:
-    """The collections that a program gives, by name."""
+    """The output collections of a program, by name."""
     named = {ONE: cast("object", made)} if isinstance(made, Collection) else made
     found = cast("dict[Any, Any]", named if isinstance(named, dict) else {})
     if not found or not all(isinstance(each, Collection) for each in found.values()):
         raise CompositionError(
-            f"at {Site.here()}: a program gives a collection, or a dict of collections by name, and not {made!r}"
-            + ("; let it return one" if made is None else "")
+            f"at {Site.here()}: a program must return a collection, or a dict of collections by name, not {made!r}"
         )
     return {name: collection.enter(region) for name, collection in found.items()}

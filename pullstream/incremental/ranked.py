@@ -1,8 +1,8 @@
-"""The least, or the greatest, of a key's values, found without looking through all of them.
+"""The least or greatest of a key's values, found without searching all of them.
 
-A small group is looked through: nothing is faster. A large one has an index beside its changes: its values in a heap,
-of which the first are taken until enough are there at the time in question; and the times at which any has changed. So
-what a change costs grows as the logarithm of the group, and not as the group.
+A small group is searched, because nothing is faster. A large one has an index: a heap of its values, and the times at
+which any of them changed. Values are taken from the heap until enough of them are present at the time in question. The
+cost of a change therefore grows with the logarithm of the group's size.
 """
 
 from collections import Counter
@@ -20,13 +20,13 @@ from pullstream.incremental.region import Region
 from pullstream.incremental.trace import KeyedTrace, Order, Time, Updates
 
 LARGE: Final = 64
-"""The number of changes from which on a group has an index; at half of that it has none any more."""
+"""Above this number of changes, a group has an index. Below half of it, the index is removed."""
 
 _NONE: Final[Updates] = {}
 
 
 class _Falling:
-    """A value that comes before the lesser ones."""
+    """A value in descending order, for a heap."""
 
     __slots__ = ("value",)
 
@@ -46,7 +46,7 @@ class Index:
         self.values: dict[Any, set[Time]] = {}
         """The times at which each value has changed."""
         self.times: Counter[Time] = Counter()
-        """The times at which any has, and how many have; compacted sooner than the changes are."""
+        """The times at which any value has changed, with the number of values; compacted sooner than the changes."""
         self._ripe = 8
         self._new: list[Any] = []
         for value, time in places:
@@ -54,11 +54,11 @@ class Index:
         self._heap: list[Any] = self._sorted()
 
     def add(self, value: Any, time: Time) -> None:
-        """Hear of a change that is kept from now on."""
+        """Add a change to the index."""
         times = self.values.get(value)
         if times is None:
             times = self.values[value] = set()
-            # It is put in order when that is asked for: one that has no order is told then, with its verb and key.
+            # Sorted only when needed: an error for values without an order is then raised with the verb and the key.
             self._new.append(value)
         times.add(time)
         self.times[time] += 1
@@ -66,13 +66,13 @@ class Index:
             self._compact()
 
     def remove(self, value: Any, time: Time) -> None:
-        """Hear of a change that is not kept any more."""
+        """Remove a change from the index."""
         times = self.values[value]
         times.remove(time)
         if not times:
             del self.values[value]
-        # A time that has become another since is not in there, and cannot have come again: what comes is at or after
-        # the frontier, where times stay what they are.
+        # A time that was compacted is missing here. It cannot have been added again: new times are at or after the
+        # frontier, and those are not changed by compaction.
         if time in self.times:
             self.times[time] -= 1
             if not self.times[time]:
@@ -86,7 +86,7 @@ class Index:
         self._ripe = max(8, 2 * len(compacted))
 
     def first(self, n: int, count_of: Callable[[Any], int]) -> dict[Any, int]:
-        """Take values in order until there are `n`, each as often as it is there; 0 and less are none."""
+        """Take values in order until there are `n`, counting each as often as it is present (0 or less: not at all)."""
         self._put_in_order()
         heap, values = self._heap, self.values
         taken: dict[Any, Any] = {}
@@ -94,7 +94,7 @@ class Index:
         while heap and n:
             entry = heappop(heap)
             value = entry.value if self._falling else entry
-            # What has gone is dropped here, and what has come again in between is in there twice.
+            # Removed values are dropped here. A value that was removed and added again is in the heap twice.
             if value in values and value not in taken:
                 taken[value] = entry
                 if (count := count_of(value)) > 0:
@@ -114,7 +114,7 @@ class Index:
             self._new.clear()
 
     def _sorted(self) -> list[Any]:
-        """All values anew, in an order that is one of a heap as well."""
+        """Sort all values from scratch; a sorted list is also a heap."""
         self._new.clear()
         values = sorted(self.values, reverse=self._falling)
         return [_Falling(value) for value in values] if self._falling else values
@@ -142,11 +142,11 @@ class RankedTrace(KeyedTrace):
         self._indexes: dict[Hashable, Index] = {}
 
     def has_index(self, key: Hashable) -> bool:
-        """Whether there is an index of a key."""
+        """Whether a key has an index."""
         return key in self._indexes
 
     def is_indexed(self, key: Hashable) -> bool:
-        """Whether a key is to have an index, and has one now."""
+        """Make or remove the index of a key, depending on its size, and return whether it has one."""
         size = len(self.updates.get(key, _NONE))
         if key in self._indexes:
             if size < LARGE // 2:
@@ -165,7 +165,7 @@ class RankedTrace(KeyedTrace):
         before = place in self.updates.get(key, _NONE)
         super().add(key, value, time, diff)
         if key not in self.updates:
-            # Nobody may ever ask for this key again, and see that its index is of nothing.
+            # Removed now, because `is_indexed` may never be called for this key again.
             del self._indexes[key]
             return
         after = place in self.updates[key]
@@ -185,18 +185,18 @@ class RankedTrace(KeyedTrace):
         return super().times(key) if index is None else index.times
 
     def count(self, key: Hashable, value: Any, time: Time) -> int:
-        """Count how often a value is there at a time; of a key that has an index."""
+        """Count how often a value is present at a time. The key must have an index."""
         updates, before = self.updates.get(key, _NONE), self.order.before
         times = self._indexes[key].values.get(value, ())
         return sum(updates[value, then] for then in times if then == time or before(then, time))
 
     def first(self, key: Hashable, time: Time, n: int) -> dict[Any, int]:
-        """Take the first `n` values that are there at a time; of a key that has an index."""
+        """Take the first `n` values that are present at a time. The key must have an index."""
 
         def count_of(value: Any) -> int:
             count = self.count(key, value, time)
             if not count and self.order.compacts:
-                # What has gone for good would be met again at each change.
+                # Otherwise a value that was removed for good would be visited at each change.
                 self._compact_value(key, value)
             return count
 
@@ -212,7 +212,7 @@ class RankedTrace(KeyedTrace):
 
 
 class Foremost(Reduce):
-    """The `n` least, or greatest, of each key's values, of which one that is there several times counts as several."""
+    """The `n` least or greatest of each key's values; a value that is present several times counts several times."""
 
     inputs: RankedTrace
 
@@ -235,7 +235,7 @@ class Foremost(Reduce):
     @override
     def counted(self, key: Any, time: Time, changed: set[Any] | None) -> dict[Any, int]:
         inputs = self.inputs
-        # What changed before there was an index is looked through once more at each time that it leads to.
+        # Changes from before the index was made have no set of changed values: search the group for those once more.
         if not inputs.is_indexed(key) or changed is None:
             return super().counted(key, time, changed)
         self.see_that_none_is_missing(key, {value: inputs.count(key, value, time) for value in changed})

@@ -1,10 +1,10 @@
-"""Regions of a program, and the order in which operators work: by what could still reach what.
+"""Regions of a program, and the order in which operators work.
 
-An operator that has to wait says at which time there is something for it to do, and is called when nothing can reach it
-at that time any more. Within a region, which is all that is at one depth of loops, that is the order in which operators
-were made, for what one is made of is made before. A loop is one operator of the region around it: it goes round by
-round, for as long as there is something to do in one, before what comes of it is looked at. (One queue for all, by time
-alone, is wrong: of two loops in one round the second would begin while the first still makes what it is given.)
+An operator schedules the times at which it has work to do. It is called when nothing can reach it at that time any
+more. Within a region (all operators at one depth of loops), this is the order of creation, because the inputs of an
+operator are made before it. A loop is one operator of the region around it: it works round by round until no round has
+anything left to do, and only then do the operators behind it work. (A single queue ordered by time alone would be
+wrong: with two loops in the same round, the second would begin while the first still produces its input.)
 """
 
 from abc import ABC, abstractmethod
@@ -23,27 +23,27 @@ Trace = TypeVar("Trace", bound=KeyedTrace)
 
 
 class Operator(ABC):
-    """An operator that waits until all that can reach it at a time has come."""
+    """An operator that waits until everything that can reach it at a time has arrived."""
 
     def __init__(self, region: "Region", site: Site, verb: str) -> None:
         self.region = region
         self.site = site
         self.verb = verb
         self.number = next(region.numbers)
-        """Its place in the order of its region, and its name in what is saved."""
+        """The operator's place in the order of its region, and its key in saved state."""
 
     def names(self, time: Time) -> list[str]:
-        """Name what of it there is something to do for at a time."""
+        """Name the parts of the operator that have work to do at a time."""
         del time
         return [f"{self.verb}() at {self.site}"]
 
     @abstractmethod
     def work(self, time: Time) -> None:
-        """Do what is to be done at a time; it may give work to those after it, and to any at later times."""
+        """Work at a time. This may give work to later operators at this time, and to any operator at later times."""
 
 
 class Region:
-    """The operators of a program at one depth of loops, and what they have to do."""
+    """The operators of a program at one depth of loops, and their scheduled work."""
 
     def __init__(self, order: Order, loop: "Iteration | None" = None) -> None:
         self.order = order
@@ -51,26 +51,26 @@ class Region:
         self.depth: int = 0 if loop is None else loop.region.depth + 1
         self.numbers: Iterator[int] = count() if loop is None else loop.region.numbers
         self.traces: list[KeyedTrace] = [] if loop is None else loop.region.traces
-        """All that the program keeps, in the order in which its operators were made: one program, one order."""
+        """All traces of the program, in order of creation. The order is the same for every run of a program."""
         self._waiting: dict[Time, dict[int, Operator]] = {}
 
     def keep(self, trace: Trace) -> Trace:
-        """Count a trace among all that the program keeps."""
+        """Add a trace to the program's traces."""
         self.traces.append(trace)
         return trace
 
     @property
     def times(self) -> Sized[Time]:
-        """The times at which there is something to do."""
+        """The times at which there is work to do."""
         return self._waiting.keys()
 
     def names(self, time: Time) -> list[str]:
-        """Name the operators that have something to do at a time."""
+        """Name the operators that have work to do at a time."""
         here = self._waiting.get(time, {})
         return [name for number in sorted(here) for name in here[number].names(time)]
 
     def schedule(self, operator: Operator, time: Time) -> None:
-        """See that an operator is called at a time; to ask again is to ask once."""
+        """Schedule an operator for a time. Scheduling it again has no effect."""
         here = self._waiting.get(time)
         if here is None:
             here = self._waiting[time] = {}
@@ -79,7 +79,7 @@ class Region:
         here[operator.number] = operator
 
     def run(self, time: Time) -> None:
-        """Call all operators that have something to do at a time."""
+        """Call all operators that have work to do at a time."""
         here = self._waiting.get(time, {})
         while here:
             here.pop(min(here)).work(time)
@@ -88,7 +88,7 @@ class Region:
 
 @final
 class Iteration(Operator):
-    """A region that is gone through again and again, and is one operator of the region around it."""
+    """A region that is run repeatedly, and acts as one operator of the region around it."""
 
     def __init__(self, region: Region, site: Site, limit: int) -> None:
         super().__init__(region, site, "iterate")
@@ -96,15 +96,15 @@ class Iteration(Operator):
         self.limit = limit
         """The number of rounds after which nothing may change any more."""
         self.visited = 0
-        """The number of rounds in which there was something to do, in all."""
+        """The total number of rounds with work to do."""
         self._rounds: dict[Time, list[int]] = {}
 
     def close(self) -> None:
-        """Say that the body is known: what it is made of, of what is around it as well, comes before it."""
+        """Finish the body: renumber the loop, so that everything its body uses outside comes before it."""
         self.number = next(self.region.numbers)
 
     def awaits(self, time: Time) -> None:
-        """Hear of a round in which there is something to do."""
+        """Note a round with work to do."""
         around = time[:-1]
         heappush(self._rounds.setdefault(around, []), time[-1])
         self.region.schedule(self, around)

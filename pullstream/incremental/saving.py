@@ -1,7 +1,7 @@
-"""The memory of a trace in a journal: the changes of each key, of many in slots, so that a change saves few others.
+"""The memory of a trace in a journal: the changes of each key, split into slots so that a change rewrites few others.
 
-What comes out of a program follows the order in which changes were kept. So a slot takes what comes after what is in
-the one before, and slots one after the other are the changes of a key in their order.
+The output of a program depends on the order in which changes are stored. Slots are therefore filled one after the
+other, and read in order they give the changes of a key in their original order.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping
@@ -10,14 +10,14 @@ from typing import Any, Final
 from pullstream.incremental.trace import KeyedTrace, Time
 
 SLOT: Final = 64
-"""The number of changes in a slot; a key with no more than that is one."""
+"""The number of changes in a slot. A key with no more changes has a single slot."""
 
 Place = tuple[Hashable, Time]
 Saved = list[tuple[Place, int]]
 
 
 class _Slots:
-    """The places of one key, in slots by the order in which they came."""
+    """The places of one key, in slots, in order of arrival."""
 
     def __init__(self) -> None:
         self.slots: dict[int, dict[Place, None]] = {}
@@ -25,13 +25,13 @@ class _Slots:
         self._last = 0
 
     def put(self, slot: int, place: Place) -> None:
-        """Take a place in a slot, behind what is in there."""
+        """Append a place to a slot."""
         self.slots.setdefault(slot, {})[place] = None
         self._slot_of[place] = slot
         self._last = max(self._last, slot)
 
     def note(self, place: Place, *, there: bool) -> int:
-        """Hear that a place has changed, and give its slot."""
+        """Note that a place has changed, and return its slot."""
         slot = self._slot_of.get(place)
         if slot is None:
             slot = self._last
@@ -44,7 +44,7 @@ class _Slots:
 
 
 class Saving:
-    """Notes which changes of a trace have changed, and saves them."""
+    """Notes which parts of a trace have changed, and saves them."""
 
     def __init__(self, number: int, trace: KeyedTrace) -> None:
         self._number = number
@@ -59,7 +59,7 @@ class Saving:
             touched.add(slots.note(place, there=place in self._trace.updates.get(key, _NONE)))
 
     def save(self, memory: MutableMapping[Any, Any]) -> None:
-        """Save what has changed since the last time, as of now."""
+        """Save the current state of everything that has changed since the last call."""
         for key, touched in self._touched.items():
             updates = self._trace.updates.get(key, _NONE)
             slots = self._large.get(key)
@@ -85,7 +85,7 @@ class Saving:
             del memory[place]
 
     def restore(self, key: Hashable, saved: Mapping[int, Saved]) -> None:
-        """Begin with what was saved of a key, by slots."""
+        """Restore a key from its saved slots."""
         ordered = sorted(saved.items())
         self._trace.updates[key] = {place: diff for _, changes in ordered for place, diff in changes}
         if set(saved) != {0}:

@@ -1,8 +1,8 @@
-"""The changes of a collection so far: by key, each at its time, compacted where nobody can tell.
+"""The changes of a collection so far, by key and time, compacted where the difference no longer matters.
 
-A time in here is a tuple, compared coordinate by coordinate: where the program's times are in one order, the counters
-of the loops around it and nothing else, for when a time is dealt with all before it are, and what came then counts at
-once; else the program's time in front of them. So outside of loops a total order leaves one number for each value.
+A time here is a tuple, compared coordinate by coordinate. If the program's times are totally ordered, it only has the
+counters of the loops around it: when a time is processed, all earlier ones have been, and their changes simply count.
+Otherwise the program's time comes first. Outside of loops, a total order therefore leaves one number for each value.
 """
 
 from abc import ABC, abstractmethod
@@ -15,25 +15,25 @@ from typing_extensions import override
 from pullstream.timely import TimeDomainError, advance, join, less_equal
 
 Time = tuple[Any, ...]
-"""A time of a place in a program: a coordinate for each loop around it, and maybe the program's own in front."""
+"""A time at a place in a program: the program's own time (if partially ordered), then a counter for each loop."""
 
 Updates = dict[tuple[Hashable, Time], int]
-"""The changes of one key: by value and time, how often the value came, less how often it went."""
+"""The changes of one key: for each value and time, how often the value was added minus how often it was removed."""
 
 _NONE: Final[Mapping[Any, Any]] = {}
 
 _RIPE: Final = 8
-"""The number of changes of a key from which on they are compacted, at the least."""
+"""The smallest number of changes of a key that is compacted."""
 
 _FEW: Final = 64
-"""The number of changes from which on a trace is gone through, at the least."""
+"""The smallest number of noted changes after which a whole trace is compacted."""
 
 
 class Order(ABC):
     """The order of the times of a region."""
 
     compacts: bool
-    """Whether times may become others that are as good."""
+    """Whether times may be replaced by equivalent ones."""
 
     @abstractmethod
     def before(self, a: Time, b: Time) -> bool:
@@ -41,15 +41,15 @@ class Order(ABC):
 
     @abstractmethod
     def join(self, a: Time, b: Time) -> Time:
-        """The time when both have come."""
+        """The earliest time at or after both."""
 
     @abstractmethod
     def compact(self, time: Time) -> Time:
-        """The time that nobody can tell from this one any more."""
+        """The latest time that is equivalent to this one from now on."""
 
 
 class RoundOrder(Order):
-    """Iteration counters alone, because the program's times come in one order."""
+    """The order of loop counters only, for programs whose times are totally ordered."""
 
     compacts = False
 
@@ -67,17 +67,17 @@ class RoundOrder(Order):
 
 
 class LatticeOrder(Order):
-    """The program's time, of any partial order that has joins and meets, and loop counters."""
+    """The order of the program's times, which may be partial but must have joins, and of loop counters."""
 
     compacts = True
 
     def __init__(self) -> None:
         self.frontier: Sequence[Hashable] = ()
-        """The least of the program's times at which something may still be computed; none says that it is not known."""
+        """The least of the program's times at which something may still be computed; empty if unknown."""
         self._advanced: dict[Hashable, Hashable] = {}
 
     def reach(self, frontier: Sequence[Hashable]) -> None:
-        """Hear of what may still come."""
+        """Set the frontier: the least times that may still come."""
         self.frontier = frontier
         self._advanced.clear()
 
@@ -96,13 +96,13 @@ class LatticeOrder(Order):
             try:
                 self._advanced[outer] = advance(outer, self.frontier)
             except TimeDomainError:
-                # Of times that have no meet each stays as it is: that is as right, and takes more room.
+                # Times without a meet stay as they are. This is also right, but takes more memory.
                 self._advanced[outer] = outer
         return (self._advanced[outer], *time[1:])
 
 
 class KeyedTrace:
-    """The changes of a keyed collection, and what they come to at a time.
+    """The changes of a keyed collection, and their sum at any time.
 
     >>> trace = KeyedTrace(RoundOrder())
     >>> trace.add("ann", "tea", (), 2)
@@ -123,16 +123,16 @@ class KeyedTrace:
         self.updates: dict[Hashable, Updates] = {}
         """The changes, by key."""
         self.changed: Callable[[Hashable, tuple[Hashable, Time]], object] | None = None
-        """Told of each change that has changed, by its key, and its value and time: for who saves them."""
+        """Called with the key, and the value and time, of each entry that changes; used for saving."""
         self._ripe: dict[Hashable, int] = {}
-        """From which number of changes on those of a key are compacted again, where there are many."""
+        """For large keys, the number of changes at which the key is compacted again."""
         self._noted = 0
-        """The number of changes that were noted since all were compacted."""
+        """The number of changes noted since the last `compact_all`."""
         self._kept = _FEW
-        """The number of changes that were left then, or few."""
+        """The number of changes left by the last `compact_all`, at least `_FEW`."""
 
     def add(self, key: Hashable, value: Hashable, time: Time, diff: int) -> None:
-        """Note a change; changes that cancel leave nothing."""
+        """Note a change. Changes that cancel out leave nothing."""
         updates = self.updates.get(key)
         if updates is None:
             updates = self.updates[key] = {}
@@ -150,15 +150,15 @@ class KeyedTrace:
             self.changed(key, place)
 
     def of(self, key: Hashable) -> Iterable[tuple[tuple[Hashable, Time], int]]:
-        """The changes of a key: of each its value and its time, and how much."""
+        """The changes of a key: value and time, and the count of each."""
         return self.updates.get(key, _NONE).items()
 
     def times(self, key: Hashable) -> Iterable[Time]:
-        """The times at which a key has changed, as far as one can tell them apart; some of them more than once."""
+        """The times at which a key has changed, after compaction; a time may occur more than once."""
         return [time for _, time in self.updates.get(key, _NONE)]
 
     def at(self, key: Hashable, time: Time) -> dict[Any, int]:
-        """Count how often each of a key's values is there at a time; what is not there is left out."""
+        """Count how often each of a key's values is present at a time; values with count 0 are left out."""
         updates = self.updates.get(key)
         if not updates:
             return {}
@@ -170,14 +170,14 @@ class KeyedTrace:
         return {value: count for value, count in counts.items() if count}
 
     def compact(self, key: Hashable) -> None:
-        """Add up the changes of a key that nobody can tell apart any more, once there are twice as many as then."""
+        """Add up equivalent changes of a key, if it has twice as many changes as after its last compaction."""
         if self.order.compacts and len(self.updates.get(key, _NONE)) >= self._ripe.get(key, _RIPE):
             self.compact_now(key)
 
     def compact_all(self) -> None:
-        """Add up the changes of all keys, once as many were noted as had been left then.
+        """Add up equivalent changes of all keys, if more have been noted than the last call left.
 
-        So little is kept of a key that nobody comes back to, too; and each change pays for a few others.
+        This also compacts keys that never change again. The cost is a constant number of steps for each change.
         """
         if not self.order.compacts or self._noted <= self._kept:
             return
@@ -186,7 +186,7 @@ class KeyedTrace:
         self._noted, self._kept = 0, max(_FEW, len(self))
 
     def compact_now(self, key: Hashable) -> None:
-        """Add up the changes of a key, of which there are some."""
+        """Add up equivalent changes of a key, which must have some."""
         updates = self.updates[key]
         compact = self.order.compact
         kept: Updates = {}
@@ -204,5 +204,5 @@ class KeyedTrace:
             self._ripe.pop(key, None)
 
     def __len__(self) -> int:
-        """The number of changes that are kept."""
+        """The number of stored changes."""
         return sum(map(len, self.updates.values()))

@@ -19,11 +19,11 @@ def test_a_row_comes_or_goes_as_the_feed_says(kind, diff):
 @pytest.mark.parametrize(
     ("row", "error", "words"),
     [
-        ({"id": 7, "_change_type": "upsert"}, ValueError, "_change_type is one of insert, update_postimage"),
-        ({"id": 7, "_change_type": None}, ValueError, "_change_type is one of insert, update_postimage"),
-        ({"id": 7, "item": "tea"}, TypeError, "a row with the columns id, item is of no change feed"),
-        ((7, "insert"), TypeError, r"goes by the names of columns, and \(7, 'insert'\) has none"),
-        (SimpleNamespace(id=7), TypeError, "goes by the names of columns"),
+        ({"id": 7, "_change_type": "upsert"}, ValueError, "_change_type must be one of insert, update_postimage"),
+        ({"id": 7, "_change_type": None}, ValueError, "_change_type must be one of insert, update_postimage"),
+        ({"id": 7, "item": "tea"}, TypeError, "a row with the columns id, item is not from a change feed"),
+        ((7, "insert"), TypeError, r"needs the names of columns, but \(7, 'insert'\) has none"),
+        (SimpleNamespace(id=7), TypeError, "needs the names of columns"),
     ],
 )
 def test_what_is_no_change_is_refused(row, error, words):

@@ -75,7 +75,7 @@ def test_what_two_times_take_away_is_missing_where_both_have_come():
     """There is one of it, and each of two times that are beside one another takes it."""
     values = [(Product(0, 0), ("left", (0, n), 1)) for n in range(100)]
     taken = [(time, ("left", (0, 50), -1)) for time in (Product(0, 1), Product(1, 0))]
-    with pytest.raises(MultiplicityError, match=r"\(0, 50\) is there -1 times"):
+    with pytest.raises(MultiplicityError, match=r"\(0, 50\) has the count -1"):
         given(PROGRAMS["min"][0], values + taken, Product(0, 0))
 
 

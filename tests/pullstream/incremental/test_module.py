@@ -163,11 +163,11 @@ def test_the_conformance_kit_has_nothing_to_say(subject):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("a", "'a' is no change: this program takes (record, diff)"),
-        (("a", 1, 2), "('a', 1, 2) is no change: this program takes (record, diff)"),
-        (("a", 1.0), "('a', 1.0) changes by 1.0: how often a record comes, or goes, is a whole number"),
-        (("a", True), "('a', True) changes by True: how often a record comes, or goes, is a whole number"),
-        ((["a"], 1), "['a'] cannot be a record, for it has no hash: make it a tuple, or frozen"),
+        ("a", "'a' is not a change: this program takes (record, diff)"),
+        (("a", 1, 2), "('a', 1, 2) is not a change: this program takes (record, diff)"),
+        (("a", 1.0), "('a', 1.0) has the diff 1.0: a diff is an int, how many times the record is added"),
+        (("a", True), "('a', True) has the diff True: a diff is an int, how many times the record is added"),
+        ((["a"], 1), "['a'] cannot be a record, because it is not hashable: make it a tuple"),
     ],
 )
 def test_what_is_no_change_is_refused_and_what_came_before_is_answered(change, words):
@@ -181,7 +181,7 @@ def test_what_is_no_change_is_refused_and_what_came_before_is_answered(change, w
 
 def test_names_that_no_input_has_are_refused():
     """With those that there are."""
-    with pytest.raises(ValueError, match=r"changes 'mid', and this program takes left, right"):
+    with pytest.raises(ValueError, match=r"changes 'mid', but this program takes left, right"):
         run(lambda left, right: left.concat(right), (0, ("mid", 1, 1)))
     with pytest.raises(TypeError, match=r"takes \(name, record, diff\), with a name of left, right"):
         run(lambda left, right: left.concat(right), (0, (1, 1)))
@@ -190,14 +190,14 @@ def test_names_that_no_input_has_are_refused():
 def test_a_record_that_goes_more_often_than_it_came_is_named_with_the_verb_and_its_line():
     """When a time is complete: within it, changes come in any order."""
     assert run(counted, (0, ("a", -1)), (0, ("a", 1)), (0, ("a", 1))) == [(0, (("a", 1), 1))]
-    with pytest.raises(MultiplicityError, match=r"count\(\) at .*test_module.py:\d+: 'a' is there -1 times") as caught:
+    with pytest.raises(MultiplicityError, match=r"count\(\) at .*test_module.py:\d+: 'a' has the count -1") as caught:
         run(counted, (0, ("a", 1)), (1, ("a", -2)))
     assert any("raised in maintain" in note for note in caught.value.__notes__)
-    with pytest.raises(MultiplicityError, match=r"min\(\) at .*: \('k', 3\) is there -1 times"):
+    with pytest.raises(MultiplicityError, match=r"min\(\) at .*: \('k', 3\) has the count -1"):
         run(lambda pairs: pairs.min(), (0, (("k", 3), -1)))
     with pytest.raises(MultiplicityError, match=r"sum\(\) at "):
         run(lambda pairs: pairs.sum(), (0, (("k", 3), 1)), (0, (("k", 2), -1)))
-    with pytest.raises(MultiplicityError, match=r"integrate.*'a' is there -1 times at 1"):
+    with pytest.raises(MultiplicityError, match=r"integrate.*'a' has the count -1 at 1"):
         ps.run(
             ps.pipe(
                 ps.values([(0, 1), (1, -2)], time=lambda c: c[0]),
@@ -231,7 +231,7 @@ def test_a_function_that_raises_is_told_with_its_verb_and_line():
     with pytest.raises(TypeError) as caught:
         run(lambda pairs: pairs.min(), (0, (("k", 1), 1)), (0, (("k", "a"), 1)))
     assert any(re.search(r"in min\(\) at .*test_module.py:\d+, for 'k'", note) for note in caught.value.__notes__)
-    with pytest.raises(TypeError, match=r"join\(\) goes by key, and needs records that are pairs .*, not 'abc'"):
+    with pytest.raises(TypeError, match=r"join\(\) works by key and needs records that are pairs .*, not 'abc'"):
         run(lambda words: words.join(words), (0, ("abc", 1)))
 
 
@@ -241,25 +241,28 @@ def test_a_function_that_raises_is_told_with_its_verb_and_line():
         (7, "maintain() at * needs a program, a function from collections to collections, and got 7"),
         (
             lambda: None,
-            "at *test_module.py:*: a program is a function with a parameter for each collection that goes in",
+            "at *test_module.py:*: a program is a function with a named parameter for each input collection",
         ),
-        (lambda *several: several[0], "a program is a function with a parameter for each collection that goes in"),
-        (lambda edges: None, "at *test_module.py:*: a program gives a collection*, and not None; let it return one"),
-        (lambda edges: 7, "a program gives a collection, or a dict of collections by name, and not 7"),
-        (lambda edges: {}, "a program gives a collection, or a dict of collections by name, and not {}"),
+        (lambda *several: several[0], "a program is a function with a named parameter for each input collection"),
+        (lambda edges: None, "at *test_module.py:*: a program must return a collection*, not None"),
+        (lambda edges: 7, "a program must return a collection, or a dict of collections by name, not 7"),
+        (lambda edges: {}, "a program must return a collection, or a dict of collections by name, not {}"),
         (lambda edges: edges.concat(7), "concat() at * needs collections, and got 7"),
         (
             lambda edges: edges.join(edges, lambda key, value: key),
-            "join() at *test_module.py:* the key and the value and the value of other, and <lambda> takes (key, value)",
+            "join() at *test_module.py:* the key and the value and the value of other, but <lambda> takes (key, value)",
         ),
         (lambda edges: edges.join(edges, 7), "join() at * needs a function, and got 7"),
-        (lambda edges: edges.reduce(lambda values: []), "reduce() at * calls its function with the key and how often"),
-        (lambda edges: edges.threshold(abs), "threshold() at * calls its function with the record and how often"),
+        (lambda edges: edges.reduce(lambda values: []), "reduce() at * calls its function with the key and the counts"),
+        (lambda edges: edges.threshold(abs), "threshold() at * calls its function with the record and its count"),
         (lambda edges: edges.top(0), "top() at * needs a number of at least 1, and got 0"),
-        (lambda edges: edges.iterate(lambda n: 7), "the body of iterate() at * is to give collections, and gave 7"),
+        (
+            lambda edges: edges.iterate(lambda n: 7),
+            "the body of iterate() at * must return collections, and returned 7",
+        ),
         (
             lambda edges: iterate(lambda one, two: one, edges, edges)[0],
-            "the body of iterate() at * is to give a tuple of 2 collections",
+            "the body of iterate() at * must return a tuple of 2 collections",
         ),
     ],
 )
@@ -286,9 +289,7 @@ def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
     def program(edges):
         return edges.iterate(lambda n: inside.append(n) or n.distinct()).concat(inside[0])
 
-    with pytest.raises(
-        CompositionError, match="from inside an iteration is used outside of it: have the body return it"
-    ):
+    with pytest.raises(CompositionError, match="from inside an iteration is used outside it: return it from the body"):
         maintain(program)
 
 
@@ -310,7 +311,7 @@ def test_what_explains_a_record_is_enough_and_nothing_of_it_can_be_left_out():
         for left_out in why:
             rest = [edge for edge in why if edge != left_out]
             assert record not in {r for _, (r, _) in run(three_steps, *((0, (edge, 1)) for edge in rest))}
-    with pytest.raises(LookupError, match=r"\(99, 99\) does not come of this input"):
+    with pytest.raises(LookupError, match=r"\(99, 99\) is not in the program's output for this input"):
         explain(three_steps, {"edges": edges}, (99, 99))
 
 
