@@ -66,9 +66,7 @@ def test_a_sum_is_one_of_whole_numbers():
 def test_a_result_without_a_hash_is_told_with_its_verb_and_with_what_helps(program, verb):
     with pytest.raises(TypeError, match="unhashable") as caught:
         run(program, (0, (("k", 1), 1)))
-    assert re.search(
-        rf"in {verb}\(\) at .*test_odd_programs.py:\d+.*: its results must be hashable", notes_of(caught)
-    )
+    assert re.search(rf"in {verb}\(\) at .*test_odd_programs.py:\d+.*: its results must be hashable", notes_of(caught))
 
 
 def test_a_threshold_is_a_whole_number():
