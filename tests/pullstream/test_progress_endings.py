@@ -1,4 +1,4 @@
-"""How runs end, as the sidecar tells it: complete, failed and abandoned never look alike."""
+"""Times at the end of a run: complete, failed and abandoned never look alike."""
 
 import pytest
 import trio
@@ -8,7 +8,7 @@ import pullstream as ps
 
 
 class Unseen(Exception):
-    """What these tests let fail."""
+    """The failure of these tests."""
 
 
 def timed(*times):
@@ -33,8 +33,23 @@ async def outcome(progress, time, at=None):
     return "complete"
 
 
+async def outcomes(progress, *times, then=trio.lowlevel.checkpoint):
+    """What waiters for some times learn, where `then` is called a second after they began to wait."""
+    found = {}
+
+    async def wait(time):
+        found[time] = await outcome(progress, time)
+
+    async with trio.open_nursery() as nursery:
+        for time in times:
+            nursery.start_soon(wait, time)
+        await trio.sleep(1)
+        await then()
+    return found
+
+
 def failing(kind, failure):
-    """Pipelines that fail when the first 2 of three comes along, each at another place."""
+    """A pipeline that fails at 2 of the times 1, 2 and 3, each kind in another module."""
     bad = raises_at(2, failure)
 
     @ps.source
@@ -46,7 +61,7 @@ def failing(kind, failure):
 
     @ps.source
     async def timed(ctx, *times):
-        await trio.sleep(1)  # so that everybody who wants to wait does
+        await trio.sleep(1)  # until all waiters wait
         for time in times:
             yield ps.Batch(time, [time])
 
@@ -76,39 +91,26 @@ def failing(kind, failure):
 KINDS = ["source", "map", "flat_map", "map_batches", "map_async", "generator", "sink", "branch"]
 
 
+@pytest.mark.parametrize("asked", ["before", "after"])
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_failure_is_never_a_completion(kind, limit, autojump_clock):
-    """The time in whose middle it failed raises that very failure to its waiters; the time before is complete."""
+async def test_a_failure_is_never_a_completion(kind, limit, asked, autojump_clock):
+    """Asked before or after, the time in whose middle it failed raises that failure; the time before is complete."""
     failure = Unseen()
-    told = {}
     with pytest.raises(Unseen) as caught:
         async with failing(kind, failure).open(limit=limit) as running:
-
-            async def observe(time):
-                told[time] = await outcome(running.progress, time)
-
-            async with trio.open_nursery() as nursery:
-                for time in (0, 1, 2, 3):
-                    nursery.start_soon(observe, time)
-    assert caught.value is failure
-    assert told == {0: "complete", 1: "complete", 2: failure, 3: failure}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_who_asks_after_a_failure_learns_the_same(kind, autojump_clock):
-    """completed() after the end answers as it would have before."""
-    failure = Unseen()
-    with pytest.raises(Unseen):
-        async with failing(kind, failure).open() as running:
+            if asked == "before":
+                found = await outcomes(running.progress, 0, 1, 2, 3)
             await running.result()
-    assert await outcome(running.progress, 1) == "complete"
-    assert await outcome(running.progress, 2) is failure
+    assert caught.value is failure
+    if asked == "after":
+        found = await outcomes(running.progress, 0, 1, 2, 3)
+    assert found == {0: "complete", 1: "complete", 2: failure, 3: failure}
     assert running.progress.frontier().less_equal(2)
 
 
 async def test_take_completes_below_and_abandons_above(autojump_clock):
-    """take(n) ends the stream: below it every time is complete, above it nobody will ever know."""
+    """take(n) ends the stream: below it every time is complete, above it the rest is abandoned."""
     pipeline = ps.pipe(timed(1, 2, 2, 3, 4), ps.map(lambda n: n), ps.take(2), ps.collect())
     async with pipeline.open(limit=1) as running:
         progress = running.progress
@@ -131,7 +133,7 @@ async def test_take_times_takes_whole_times(autojump_clock):
 
 
 async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
-    """running.abort(): waiters get Abandoned, times that were complete before stay so, and so does the result."""
+    """After running.abort() waiters get Abandoned, as does the result; complete times stay complete."""
 
     @ps.source
     async def source(ctx):
@@ -141,25 +143,16 @@ async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
 
     with pytest.raises(ps.errors.Abandoned):
         async with ps.pipe(source(), ps.map(str), ps.collect()).open() as running:
-            told = {}
-
-            async def observe(time):
-                told[time] = await outcome(running.progress, time)
-
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(observe, 1)
-                nursery.start_soon(observe, 2)
-                await trio.sleep(1)
-                await running.abort()
-            assert told[1] == "complete"
-            assert isinstance(told[2], ps.errors.Abandoned)
+            found = await outcomes(running.progress, 1, 2, then=running.abort)
+            assert found[1] == "complete"
+            assert isinstance(found[2], ps.errors.Abandoned)
             for name in ("source", "map", "collect"):
                 assert isinstance(await outcome(running.progress, 3, at=name), ps.errors.Abandoned)
             await running.result()
 
 
 async def test_a_cancellation_from_outside_abandons(autojump_clock):
-    """Cancelling the block cancels the pipeline, releases everything, and completes nothing."""
+    """It cancels the pipeline, releases everything, and completes nothing."""
     released = []
 
     @ps.source
@@ -179,7 +172,7 @@ async def test_a_cancellation_from_outside_abandons(autojump_clock):
 
 
 async def test_an_exception_in_the_block_abandons(autojump_clock):
-    """The block's exception comes out as itself; the stream was aborted in order."""
+    """It comes out as itself, and the stream is aborted."""
     with pytest.raises(Unseen):
         async with ps.pipe(timed(*range(10)), ps.map_async(trio.sleep, 1), ps.collect()).open(limit=1) as running:
             await running.progress.completed(2)
@@ -188,8 +181,8 @@ async def test_an_exception_in_the_block_abandons(autojump_clock):
     assert isinstance(await outcome(running.progress, 9), ps.errors.Abandoned)
 
 
-async def test_the_same_failure_in_the_blocks_own_nursery_is_not_told_twice(autojump_clock):
-    """Observers in a nursery get the failure; what leaves is that nursery's group, and nothing around it."""
+async def test_a_failure_in_the_nursery_of_the_block_comes_once(autojump_clock):
+    """A waiter in a nursery gets the failure; the block raises that nursery's group, and nothing around it."""
     failure = Unseen()
     with pytest.raises(BaseExceptionGroup) as caught:
         async with failing("map", failure).open() as running, trio.open_nursery() as nursery:
@@ -197,8 +190,8 @@ async def test_the_same_failure_in_the_blocks_own_nursery_is_not_told_twice(auto
     assert caught.value.exceptions == (failure,)
 
 
-async def test_completed_is_every_sink_of_a_tee(autojump_clock):
-    """A slow branch delays completed(); at= asks one alone."""
+async def test_completed_waits_for_every_sink(autojump_clock):
+    """A slow branch of a tee delays it."""
 
     @ps.sink
     async def slow(upstream, ctx):
@@ -214,8 +207,8 @@ async def test_completed_is_every_sink_of_a_tee(autojump_clock):
         assert trio.current_time() - start == pytest.approx(20)
 
 
-async def test_a_branch_that_leaves_early_holds_nobody_up(autojump_clock):
-    """Its own times are complete when it has left, and the other branch's as they come."""
+async def test_a_branch_that_ends_early_holds_nothing_up(autojump_clock):
+    """Its own times are complete when it has ended, and those of the other branch as they come."""
     gate = trio.Event()
 
     @ps.source
@@ -236,7 +229,7 @@ async def test_a_branch_that_leaves_early_holds_nobody_up(autojump_clock):
 
 
 async def test_results_owed_below_an_early_end_in_a_branch_are_delivered(autojump_clock):
-    """take in one branch ends its times though the other branch goes on: what was owed at them comes out."""
+    """`take` in one branch ends its times though the other branch goes on, and their results are emitted."""
     gate = trio.Event()
     got = []
 
@@ -254,32 +247,24 @@ async def test_results_owed_below_an_early_end_in_a_branch_are_delivered(autojum
         gate.set()
 
 
-@pytest.mark.parametrize("owes", ["nothing", "this batch", "the one before"])
-async def test_an_abort_while_the_sink_works_completes_nothing(owes, autojump_clock):
-    """The sink is struck between asks, with or without an effect it owes: its time is abandoned."""
+@pytest.mark.parametrize("holds", ["nothing", "this batch", "the one before"])
+async def test_an_abort_while_the_sink_works_completes_nothing(holds, autojump_clock):
+    """The abort meets the sink between two asks, with or without a hold: its time is abandoned."""
 
     @ps.sink
     async def works(upstream, ctx):
         batch = await upstream.ask(1)
-        if owes == "nothing":
+        if holds == "nothing":
             await trio.sleep_forever()
         with ctx.hold(batch.time):
-            if owes == "the one before":
+            if holds == "the one before":
                 await upstream.ask(1)
             await trio.sleep_forever()
 
     with pytest.raises(ps.errors.Abandoned):
         async with ps.pipe(timed(1, 2, 3), ps.map_async(same, 2), works()).open() as running:
-            told = []
-
-            async def observe():
-                told.append(await outcome(running.progress, 1))
-
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(observe)
-                await trio.sleep(1)
-                await running.abort()
-            assert isinstance(told[0], ps.errors.Abandoned)
+            found = await outcomes(running.progress, 1, then=running.abort)
+            assert isinstance(found[1], ps.errors.Abandoned)
             await running.result()
 
 
@@ -289,8 +274,8 @@ async def same(value):
 
 
 @pytest.mark.parametrize("between", ["filter", "skip", "flat_map", "reduce_by_key", "sort_by_time", "batch"])
-def test_a_completion_is_not_kept_waiting_by_what_absorbs_a_lot(between):
-    """While a module above takes in value after value and answers none, what is complete below is told all the same."""
+def test_a_completion_does_not_wait_for_a_module_that_absorbs_a_lot(between):
+    """It arrives below while a module above takes in value after value and answers none."""
     absorbing = {
         "filter": ps.filter(lambda day: day == 1),
         "skip": ps.pipe(ps.filter(lambda day: day == 1), ps.skip(0)),

@@ -1,15 +1,57 @@
-"""Looking at a run's progress: `watch` and `pointstamps`."""
+"""Reading a run's progress: `explain`, `watch`, `pointstamps`, names; only a run that is read has a tracker."""
+
+import random
 
 import pytest
 import trio
+import trio.testing
 
 import pullstream as ps
+import timely
+from pullstream.engine.runtime.deadlock import DeadlockDetector
+from pullstream.engine.sidecar.explain import explain_stall
+from pullstream.engine.sidecar.location import Stamp
+from pullstream.engine.sidecar.phases import Phase, Tracked, Untrackable, Untracked
 from pullstream.engine.sidecar.sidecar import Sidecar
-from timely import BEGINNING
+from timely import BEGINNING, Antichain
+
+
+async def test_explain_names_the_holder_and_the_way_from_it():
+    """It names every place that holds a time up, what it does there, and the modules on the way to the sink."""
+    explained = []
+
+    @ps.sink
+    async def looks(upstream, ctx):
+        batch = None
+        while batch is not ps.DONE:
+            await trio.testing.wait_all_tasks_blocked()
+            explained.append([str(blocking) for blocking in running.progress.explain(1)])
+            batch = await upstream.ask(1)
+
+    source = ps.values([1, 2], time=int)
+    async with ps.pipe(source, ps.map(int), ps.flat_map(lambda n: [n]), looks()).open() as running:
+        await running.result()
+    assert explained == [
+        ["values may still produce from BEGINNING -> map -> flat_map -> looks"],
+        ["looks has not acknowledged a batch at 1", "values may still produce from 1 -> map -> flat_map -> looks"],
+        [],
+    ]
+
+
+async def test_modules_are_found_by_their_names(autojump_clock):
+    """Also modules fused into one; an unknown name and one of several modules are refused."""
+    named = (ps.map(str).named("first"), ps.map(str).named("second"))
+    async with ps.pipe(ps.values([1]), *named, ps.take(9), ps.take(8), ps.collect()).open() as running:
+        with pytest.raises(LookupError, match="named 'nobody'.*'values', 'first', 'second', 'take', 'take', 'collect'"):
+            running.progress.frontier(at="nobody")
+        with pytest.raises(LookupError, match="2 modules are named 'take'"):
+            running.progress.frontier(at="take")
+        await running.progress.completed(0, at="first")
+        await running.progress.completed(0, at="second")
 
 
 async def test_a_frontier_is_watched_until_the_end(autojump_clock):
-    """Every move of a slow stream's frontier is seen, in order, and the last is the end of time."""
+    """`watch` gives every move of a slow stream's frontier, in order; the last is the empty one."""
 
     @ps.source
     async def slow(ctx):
@@ -23,8 +65,8 @@ async def test_a_frontier_is_watched_until_the_end(autojump_clock):
     assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]] == [[3], [5], [9]]
 
 
-async def test_watching_waits_while_one_of_several_sinks_goes_on(autojump_clock, monkeypatch):
-    """A sink that has had enough moves no more, whatever is above it."""
+async def test_watch_waits_while_one_of_several_sinks_goes_on(autojump_clock, monkeypatch):
+    """A sink that has ended does not wake it, whatever moves above."""
     moved, waits = Sidecar.moved, []
 
     async def counted(self, *given):
@@ -45,8 +87,8 @@ async def test_watching_waits_while_one_of_several_sinks_goes_on(autojump_clock,
 
 
 @pytest.mark.parametrize("how", ["fail", "abort"])
-async def test_watching_ends_as_the_stream_does(how, autojump_clock):
-    """A failure is raised to the watcher, and an abort is Abandoned; neither looks like the end of time."""
+async def test_watch_ends_as_the_stream_does(how, autojump_clock):
+    """It raises the failure, or Abandoned after an abort; neither looks like an empty frontier."""
 
     class Boom(Exception):
         pass
@@ -57,15 +99,14 @@ async def test_watching_ends_as_the_stream_does(how, autojump_clock):
             raise Boom
         await trio.sleep_forever()
 
-    seen = []
-    told = []
+    moves, raised = [], []
 
     async def watch(progress):
         try:
             async for frontier in progress.watch():
-                seen.append(list(frontier))  # noqa: PERF401 - one by one, until it fails
+                moves.append(list(frontier))  # noqa: PERF401 - one by one, until it fails
         except (Boom, ps.errors.Abandoned) as exc:
-            told.append(type(exc))
+            raised.append(type(exc))
 
     try:
         pipeline = ps.pipe(ps.values([1], time=int), ps.map_async(call, 1), ps.drain())
@@ -76,12 +117,12 @@ async def test_watching_ends_as_the_stream_does(how, autojump_clock):
                 await running.abort()
     except* Boom:
         assert how == "fail"
-    assert told == [Boom if how == "fail" else ps.errors.Abandoned]
-    assert [] not in seen
+    assert raised == [Boom if how == "fail" else ps.errors.Abandoned]
+    assert [] not in moves
 
 
-async def test_pointstamps_are_what_may_still_lead_to_something(autojump_clock):
-    """A source's clock, what a module holds, how often, and what was not acknowledged; nothing at the end."""
+async def test_pointstamps_list_everything_that_holds_times_up(autojump_clock):
+    """A source's clock, holds, and batches that are not acknowledged; nothing at the end."""
 
     async def stuck(n):
         await trio.sleep(100)
@@ -94,3 +135,184 @@ async def test_pointstamps_are_what_may_still_lead_to_something(autojump_clock):
         assert found == {"values may still produce from 2", "ask holds 1", "ask holds 2"}
         await running.result()
     assert running.progress.pointstamps() == []
+
+
+async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
+    """`completed` raises when it cannot compare the times, and the run goes on."""
+    finish = trio.Event()
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, [1])
+        await finish.wait()
+
+    async with ps.pipe(source(), ps.drain()).open() as running:
+        with pytest.raises(timely.TimelyError, match="cannot be compared"):
+            await running.progress.completed("tuesday")
+        finish.set()
+        await running.progress.completed(1)
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+async def test_progress_can_be_read_after_two_domains_have_met(read_before):
+    """Nothing is complete, and everything that holds it up is named."""
+
+    @ps.source
+    async def meets(ctx):
+        with ctx.hold(7):
+            yield ps.Batch(7, [7])
+            if read_before:
+                running.progress.explain(7)
+            running._run.scope.sidecar.stop_tracking()
+            yield ps.Batch(8, [8])
+            found.update(
+                frontier=running.progress.frontier(),
+                frontiers=running.progress.frontiers(),
+                explained=[str(each) for each in running.progress.explain(3, at="above")],
+                everything=[str(each) for each in running.progress.pointstamps()],
+                done=running.progress.times_done(),
+                watched=await anext(running.progress.watch()),
+                asked=explain_stall(running._run.scope.sidecar),
+            )
+            with trio.move_on_after(0.1) as scope:
+                await running.progress.completed(-1, at="above")
+            found.update(waits=scope.cancelled_caught)
+
+    found = {}
+    async with ps.pipe(meets().named("above"), ps.map(str), ps.drain()).open() as running:
+        await running.result()
+    assert found["frontier"] == Antichain([timely.BEGINNING])
+    assert found["frontiers"] == [("drain", Antichain([timely.BEGINNING]))]
+    assert found["explained"] == ["above may still produce from 7", "above may still produce from 8"]
+    assert found["everything"] == ["above may still produce from 7", "above may still produce from 8"]
+    assert found["done"] == 0
+    assert found["watched"] == Antichain([timely.BEGINNING])
+    assert "nothing in this run can move" in found["asked"]
+    assert found["waits"]
+
+
+async def test_the_module_where_two_domains_meet_fails():
+    """The progress of that run can still be read; only waiting raises."""
+    merged = ps.merge(ps.values([1, 2], time=lambda n: n), ps.values(["a"], time=str))
+    with pytest.raises(timely.TimeDomainError, match="times of two domains"):
+        async with ps.pipe(merged, ps.drain()).open() as running:
+            await running.result()
+    progress = running.progress
+    for asked in (progress.pointstamps, progress.frontiers, progress.times_done, progress.counters, progress.frontier):
+        asked()
+    progress.explain(3)
+    with pytest.raises(timely.TimeDomainError):
+        await progress.completed(3)
+    with pytest.raises(timely.TimeDomainError):
+        [frontier async for frontier in progress.watch()]
+
+
+# ---- the tracker
+
+
+@pytest.fixture
+def sidecars(monkeypatch):
+    """Every sidecar of a test's runs, in order."""
+    made = []
+    begin = Sidecar.__init__
+
+    def noted(sidecar, *given, **options):
+        made.append(sidecar)
+        begin(sidecar, *given, **options)
+
+    monkeypatch.setattr(Sidecar, "__init__", noted)
+    return made
+
+
+UNREAD = {
+    "a line": [ps.map(str), ps.filter(bool), ps.take(100)],
+    "times changed on the way": [ps.delay(1), ps.map(str)],
+    "a failure": [ps.map(lambda n: 1 // (5 - n))],
+    "an early end": [ps.take(3)],
+    "streams inside": [ps.map(lambda n: ps.values([n])), ps.flatten()],
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_run_whose_progress_is_not_read_has_no_tracker(name, sidecars):
+    """However it ends: frontiers are computed only when they are read."""
+    pipeline = ps.pipe(ps.values(range(10), time=int), *UNREAD[name], ps.collect())
+    try:
+        ps.run(pipeline)
+    except ZeroDivisionError:
+        assert name == "a failure"
+    assert sidecars
+    assert {type(sidecar.phase) for sidecar in sidecars} == {Untracked}
+
+
+async def test_reading_makes_a_tracker_in_the_middle_of_a_run(sidecars):
+    """It has everything that is held and in flight already, and nothing that is over."""
+
+    @ps.sink
+    async def looks(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            if batch.time == 4:
+                assert isinstance(sidecars[0].phase, Untracked)
+                seen.append((list(running.progress.frontier()), [str(each) for each in running.progress.explain(4)]))
+                assert isinstance(sidecars[0].phase, Tracked)
+                seen.append((list(running.progress.frontier()), [str(each) for each in running.progress.explain(3)]))
+
+    seen = []
+    async with ps.pipe(ps.values(range(9), time=int), ps.map(str).named("parse"), looks()).open(limit=1) as running:
+        await running.result()
+    assert seen == [
+        ([4], ["looks has not acknowledged a batch at 4", "values may still produce from 4 -> parse -> looks"]),
+        ([4], []),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
+    """At every output and input of random graphs in which no path changes a time."""
+    rng = random.Random(seed)
+    sidecar = Sidecar(lambda *_: None, DeadlockDetector())
+    for number in range(rng.randrange(2, 9)):
+        upstreams = rng.sample(sidecar.locations, min(rng.randrange(3), number))
+        sidecar.locate([str(number)], None, upstreams, sink=number == 7)
+    sidecar.start()
+    lanes = [InFlight(sidecar, port) for location in sidecar.locations for port in location.ports]
+    for location in sidecar.locations:
+        for _ in range(rng.randrange(3)):
+            location.hold(rng.randrange(10))
+        if not location.upstreams and rng.random() < 0.8:
+            location.drop_capability()
+    for lane in lanes:
+        if rng.random() < 0.5:
+            lane.stamp(rng.randrange(10))
+            if rng.random() < 0.3:
+                lane.acknowledge()
+    sidecar.propagate()
+    places = range(sum(len(location.ports) + 1 for location in sidecar.locations))
+    untracked = [sidecar.phase.frontier(place) for place in places]
+    assert isinstance(sidecar.phase, Untracked)
+    tracked = sidecar.track()
+    assert isinstance(tracked, Tracked)
+    assert [tracked.frontier(place) for place in places] == untracked
+
+
+class InFlight(Stamp):
+    """A lane without an edge."""
+
+
+@pytest.mark.parametrize("kind", [Untracked, Tracked, Untrackable])
+def test_every_phase_has_every_method(kind):
+    """Each method of `Phase` is abstract, and each kind has it."""
+    methods = {name for name in vars(Phase) if not name.startswith("_")}
+    assert methods == Phase.__abstractmethods__
+    assert not kind.__abstractmethods__
+
+
+async def test_completions_pass_nested_streams_and_their_successors(autojump_clock):
+    """A completion inside reaches the outside and the next nested streams, and does not go round for ever."""
+    group = ps.group_by(lambda value: hash(value) % 2, ps.count_by_key())
+    source = ps.values(range(20), time=lambda n: n // 4)
+    async with ps.pipe(source, group, group, ps.drain()).open() as running:
+        with trio.fail_after(60):
+            for time in range(5):
+                await running.progress.completed(time)
+            await running.result()

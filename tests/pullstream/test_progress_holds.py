@@ -1,0 +1,230 @@
+"""When a time completes: lanes, holds, holds that an exception leaves, and sources with several clocks."""
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from timely import BEGINNING
+
+
+class Unseen(Exception):
+    """The failure of these tests."""
+
+
+def timed(*times):
+    """A source of the given times, whose values are the times themselves."""
+    return ps.values(list(times), time=lambda time: time)
+
+
+async def test_a_lane_acknowledges_for_itself_alone(autojump_clock):
+    """While one of two lanes of a reader works on a time, the asks of the other do not complete it."""
+    working, finish = trio.Event(), trio.Event()
+
+    @ps.sink
+    async def two_lanes(upstream, ctx):
+        other = upstream.lane()
+        first = await upstream.ask(1)
+        assert first.time == 1
+        working.set()
+        for _ in range(3):
+            await other.ask(1)
+        await finish.wait()
+        while await upstream.ask(1) is not ps.DONE:
+            pass
+        await other.ask(1)
+
+    async with ps.pipe(timed(1, 2, 3, 4, 5), ps.map(lambda n: n), two_lanes()).open() as running:
+        await working.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        assert running.progress.frontier().less_equal(1)
+        assert not running.progress.frontier(at="map").less_equal(3)
+        finish.set()
+        await running.progress.completed(1)
+        await running.progress.completed(5)
+
+
+async def test_the_end_on_one_lane_does_not_acknowledge_for_another(autojump_clock):
+    """It completes nothing that the other lane still works on."""
+    finish = trio.Event()
+
+    @ps.sink
+    async def two_lanes(upstream, ctx):
+        other = upstream.lane()
+        await upstream.ask(1)
+        assert await other.ask(1) is ps.DONE
+        await finish.wait()
+        assert await upstream.ask(1) is ps.DONE
+
+    async with ps.pipe(timed(1), two_lanes()).open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        assert running.progress.frontier().less_equal(1)
+        assert "two_lanes has not acknowledged a batch at 1" in map(str, running.progress.explain(1))
+        finish.set()
+        await running.progress.completed(1)
+
+
+async def test_a_source_that_advances_completes_times_below(autojump_clock):
+    """After `ctx.advance` the times before complete at the sink, though its ask has no answer yet."""
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, ["a"])
+        ctx.advance(5)
+        await trio.sleep(100)
+        yield ps.Batch(7, ["b"])
+
+    async with ps.pipe(source(), ps.map(str.upper), ps.collect()).open() as running:
+        start = trio.current_time()
+        await running.progress.completed(4)
+        assert trio.current_time() == start
+        assert running.progress.frontier().elements == (5,)
+        await running.progress.completed(6)
+        assert trio.current_time() - start == pytest.approx(100)
+
+
+async def test_a_hold_of_a_sink_delays_completion(autojump_clock):
+    """`completed` waits until it is released, though all input has been acknowledged."""
+    written = []
+
+    @ps.sink
+    async def slow_writer(upstream, ctx):
+        batch = await upstream.ask(1)
+        with ctx.hold(batch.time):
+            await upstream.ask(1)
+            await trio.sleep(10)
+            written.append(batch.time)
+        await trio.sleep(10)
+
+    async with ps.pipe(timed(1, 2), slow_writer()).open() as running:
+        start = trio.current_time()
+        await running.progress.completed(1)
+        assert written == [1]
+        assert trio.current_time() - start == pytest.approx(10)
+
+
+async def test_an_exception_inside_a_hold_does_not_complete_its_time(autojump_clock):
+    """The effect failed: its time must not look complete, though the block was left."""
+    failure = Unseen()
+
+    @ps.sink
+    async def broken(upstream, ctx):
+        batch = await upstream.ask(1)
+        with ctx.hold(batch.time):
+            await upstream.ask(1)
+            raise failure
+
+    with pytest.raises(Unseen):
+        async with ps.pipe(timed(1, 2), broken()).open() as running:
+            with pytest.raises(Unseen):
+                await running.progress.completed(1)
+            await running.progress.completed(0)
+            raise failure
+
+
+async def test_a_hold_left_by_a_handled_exception_ends_with_the_next_event(autojump_clock):
+    """The module goes on, and the time completes."""
+
+    @ps.sink
+    async def handling(upstream, ctx):
+        async for event in ctx.events(upstream):
+            try:
+                with ctx.hold(event.time):
+                    raise Unseen
+            except Unseen:
+                continue
+
+    gate = trio.Event()
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, ["a"])
+        yield ps.Batch(2, ["a"])
+        await gate.wait()
+
+    async with ps.pipe(source(), handling()).open() as running:
+        await running.progress.completed(1)
+        gate.set()
+
+
+@ps.transformer
+async def holding(upstream, ctx):
+    """Passes everything on, and holds the first time until the end."""
+    batch = await upstream.ask(1)
+    with ctx.hold(batch.time):
+        yield batch
+        while (more := await upstream.ask(1)) is not ps.DONE:
+            yield more
+
+
+async def test_a_transformer_aborted_inside_a_hold_ends_quietly(autojump_clock):
+    """Ending its generator there raises nothing new."""
+    pipeline = ps.pipe(timed(1, 2, 3, 4), holding(), ps.take(2), ps.collect())
+    async with pipeline.open() as running:
+        assert await running.result() == [1, 2]
+
+
+async def test_a_failure_below_a_transformer_inside_a_hold_arrives_as_itself(autojump_clock):
+    """The block releases its hold while the stream fails: that is no error, and completes nothing."""
+
+    def bad(n):
+        if n == 3:
+            raise Unseen
+        return n
+
+    announced = []
+    with pytest.raises(Unseen):
+        async with ps.pipe(timed(1, 2, 3, 4), holding(), ps.map(bad), ps.collect()).open(limit=1) as running:
+            with pytest.raises(Unseen):
+                await running.progress.completed(1)
+                announced.append(1)
+            await running.result()
+    assert announced == []
+
+
+class Parts(ps.authoring.Kernel[int]):
+    """A source of three parts, which hold 1, 1 and 5; answers at the given times."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    async def acquire(self):
+        self.parts = {"part 0": 1, "part 1": 1, "part 2": 5}
+        self.location.holders = lambda time: [name for name, at in self.parts.items() if at == time]
+        for time in self.parts.values():
+            self.location.hold(time)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        if not self.answers:
+            await trio.sleep_forever()
+        return ps.Batch(self.answers.pop(0), ["value"])
+
+
+async def test_explain_names_the_parts_that_hold_a_time():
+    """It names the parts of a source that hold the time up, and no others."""
+    source = ps.source(Parts)([])
+    async with ps.pipe(source, ps.drain()).open() as running:
+        assert list(running.progress.frontier()) == [BEGINNING]
+        await trio.testing.wait_all_tasks_blocked()
+        (blocking,) = running.progress.explain(7)
+        assert str(blocking).startswith("Parts, part 0, part 1 may still produce from 1")
+        assert {str(stamp) for stamp in running.progress.pointstamps()} == {
+            "Parts, part 0, part 1 may still produce from 1",
+            "Parts, part 2 may still produce from 5",
+        }
+        await running.abort()
+
+
+async def test_a_source_answers_at_its_holds_in_any_order():
+    """Without a capability it may go back and forth between its holds, which stay until they are dropped."""
+    source = ps.source(Parts)([5, 1, 6])
+    async with ps.pipe(source, ps.take(3), ps.collect(timed=True)).open() as running:
+        assert [time for time, _ in await running.result()] == [5, 1, 6]
+
+
+async def test_a_source_answers_at_nothing_before_its_holds():
+    """Without a capability, its holds are its only right to answer."""
+    with pytest.raises(ps.errors.CapabilityError, match=r"answered at 0, and holds \[1, 5\]"):
+        async with ps.pipe(ps.source(Parts)([0]), ps.drain()).open():
+            pass
