@@ -326,8 +326,8 @@ def compared(script, passing):
 @pytest.fixture
 def passing(monkeypatch):
     """A record of the edges, in runs whose task switches are independent of the wall clock."""
-    monkeypatch.setattr("pullstream.engine.edge.edge.BREATH", math.inf)
-    monkeypatch.setattr("pullstream.engine.parts.context.BREATH", math.inf)
+    for module in ("edge.edge", "parts.context", "parts.generator", "parts.pace"):
+        monkeypatch.setattr(f"pullstream.engine.{module}.BREATH", math.inf)
     return Passing(monkeypatch)
 
 
