@@ -100,6 +100,10 @@ class FilesReader:
         """The time of the last value, if there was one."""
         self._front: tuple[Hashable, ...] = ()
         """The last time before the current file."""
+        self._start: Start | None = None
+        """The start of the last piece of the current file."""
+        self._before: tuple[Hashable, ...] = ()
+        """The last time before the first piece with that start."""
         self.ready = False
         """Whether the next step is quick enough to run without a thread."""
         self.path = ""
@@ -243,6 +247,7 @@ class FilesReader:
         file, agreed = turn.file, self._agreed
         settled = agreed.schema is not None
         self._front = self._last
+        self._start = None
         try:
             with explained(file, None, "cannot be opened"):
                 raw = RawFile(file, self._stop)
@@ -312,7 +317,10 @@ class FilesReader:
         """The position from which a piece can be read again: its start, or else the start of the file."""
         if piece.start is None:
             return Position(file.path, Start(), self._front)
-        return Position(file.path, piece.start, self._last)
+        # Several pieces of one block have the block's start, from which all of them are read again.
+        if piece.start != self._start:
+            self._start, self._before = piece.start, self._last
+        return Position(file.path, piece.start, self._before)
 
     def _rows(self, part: Batch[Any] | Bad) -> int:
         """The number of lines of a part, if each line is a row."""

@@ -10,8 +10,8 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 HINTS = {
     "": (
         "Chapter 8, piece 7: `best_seller` does nearly the same.",
-        "When is it certain which value is the largest? How is your module notified?",
-        "`match event:` with two cases: for a Batch, store the largest value by time; for Completed, answer.",
+        "When is it certain which value is the largest? How does your module request that notification?",
+        "For a Batch, call `ctx.notify_at(time)` and store the largest value by time. For Completed, answer.",
     ),
     "R12": (
         "Chapter 8, piece 9.",

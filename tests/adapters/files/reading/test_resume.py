@@ -140,6 +140,24 @@ def test_killed_at_several_times_in_a_file(kind, source, journal):
     assert killed_and_resumed(lambda: source(kind), [3, 40, 40, 99], journal) == whole
 
 
+@pytest.mark.parametrize("as_", ["tuples", "dicts"])
+@pytest.mark.parametrize("stops", [[40], [90, 90], [99]])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_killed_behind_the_first_piece_of_a_large_block(kind, as_, stops, folder, journal):
+    """A block is delivered in several pieces; a later run reads it again from its first value."""
+    path = folder / "rows"
+    if kind == "csv":
+        pc.write_csv(TABLE, path)
+    else:
+        path.write_text("".join(f'{{"t": {n // 50}, "n": {n}}}\n' for n in range(5000)))
+    read = files.read_csv if kind == "csv" else files.read_jsonl
+
+    def make():
+        return read(path, time="t", as_=as_)
+
+    assert killed_and_resumed(make, stops, journal) == undisturbed(make)
+
+
 @pytest.mark.parametrize("kind", ["text", "csv", "jsonl", "json tables", "parquet"])
 def test_completed_values_are_not_read_again(kind, source, journal, folder):
     """In a file sorted by time, reading starts at the block with the last complete time."""

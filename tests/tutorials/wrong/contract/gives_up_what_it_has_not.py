@@ -1,5 +1,5 @@
 # wrong: lax
-"""It does not count what is given up."""
+"""It does not check whether it holds the capabilities that it gives up."""
 
 
 def within(held, outside, report):

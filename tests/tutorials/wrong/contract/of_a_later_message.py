@@ -1,5 +1,5 @@
 # wrong: lax
-"""It takes any message for a right, a later one, too."""
+"""It accepts any message as a right, even a later one."""
 
 
 def within(held, outside, report):

@@ -1,5 +1,5 @@
 # wrong: strict
-"""It lets go first, and then looks at what is held: half of a report."""
+"""It gives up capabilities first and then checks what is held, so it acts on half of a report."""
 
 
 def within(held, outside, report):

@@ -1,5 +1,5 @@
 # wrong: lax strict
-"""It compares with the least of what it holds, as if all times were in one order."""
+"""It compares with the least time it holds, as if all times were totally ordered."""
 
 from pullstream.timely import sort_key
 

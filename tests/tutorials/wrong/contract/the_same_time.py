@@ -1,5 +1,5 @@
 # wrong: strict
-"""It wants the very same time, though a right is one to what comes later as well."""
+"""It requires exactly the same time, although a right also covers later times."""
 
 
 def within(held, outside, report):

@@ -1,5 +1,5 @@
 # wrong: strict
-"""It wants a message for each claim, as the published text has it: what was held already gives no right."""
+"""It requires a message for each claim, as in the published text, and ignores capabilities already held."""
 
 
 def within(held, outside, report):

@@ -1,5 +1,5 @@
 # wrong: lax
-"""It takes what the outside may still send for a right: an echo."""
+"""It treats times that the outside may still send as a right: an echo."""
 
 
 def within(held, outside, report):

@@ -1,5 +1,5 @@
 # wrong: lax
-"""It looks at capabilities alone: a message may be sent at any time."""
+"""It checks capabilities only, so messages may be sent at any time."""
 
 
 def within(held, outside, report):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It gives the steps of all cycles, also of those that advance."""
+"""It returns the steps of all cycles, including those that advance."""
 
 
 def find_cycles(steps):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes any counter that is raised for one that stays: a loop's own is dropped as that is left."""
+"""It counts any feedback as an advance, although a loop's counter is dropped when the loop is left."""
 
 
 def find_cycles(steps):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It keeps the steps that do advance, where those that do not were wanted."""
+"""It keeps the steps that do advance instead of those that do not."""
 
 from pullstream.timely import IDENTITY
 

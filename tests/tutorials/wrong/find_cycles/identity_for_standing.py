@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes what differs from the identity for what advances: in and out again is neither."""
+"""It assumes that a path advances if it differs from the identity; entering and leaving does neither."""
 
 from pullstream.timely import IDENTITY
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It drops steps that nothing leads to, and so keeps what hangs on a cycle."""
+"""It removes only steps that nothing leads to, and so keeps tails behind a cycle."""
 
 
 def find_cycles(steps):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes what was there for what is there."""
+"""It also counts times with the count 0."""
 
 from pullstream.timely.order import minimal
 

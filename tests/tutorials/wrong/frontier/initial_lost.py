@@ -1,5 +1,5 @@
 # wrong: values
-"""It gives what comes from elsewhere, and forgets what is there."""
+"""It returns times that arrive from elsewhere and forgets those already at the place."""
 
 from pullstream.timely.order import minimal
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It gives the latest of what comes first: one time for each place, as if times were in one order."""
+"""It returns one time for each place, as if times were totally ordered."""
 
 from pullstream.timely.order import sort_key
 

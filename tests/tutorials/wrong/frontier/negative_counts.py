@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes less than nothing for something."""
+"""It treats negative counts as present."""
 
 from pullstream.timely.order import minimal
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It keeps what others are before, and gives up when it has gone round for a while."""
+"""It also keeps times that are not minimal, and gives up after going round for a while."""
 
 
 def frontier(steps, counts):

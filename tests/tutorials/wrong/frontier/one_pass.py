@@ -1,5 +1,5 @@
 # wrong: values
-"""It goes one step, and no further."""
+"""It takes only one step."""
 
 from pullstream.timely.order import minimal
 

@@ -1,5 +1,5 @@
 # wrong: R12
-"""At the end it answers everything once more."""
+"""At the end it answers everything again."""
 
 import pullstream as ps
 

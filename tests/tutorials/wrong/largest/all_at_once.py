@@ -1,5 +1,5 @@
 # wrong: early R12
-"""As soon as one time is complete, it answers all that are open."""
+"""When one time is complete, it answers all open times."""
 
 import pullstream as ps
 

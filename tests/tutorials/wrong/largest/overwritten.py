@@ -1,5 +1,5 @@
 # wrong: batching
-"""It keeps the largest of a time's last batch."""
+"""It keeps the largest value of the last batch of a time."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: holding
-"""It asks to be told of times, and reads batches only."""
+"""It requests notifications, but reads batches only."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R12
-"""It does not ask for the time, and answers at it when the next one has come."""
+"""It does not hold the time, and answers at it when the next one arrives."""
 
 import pullstream as ps
 

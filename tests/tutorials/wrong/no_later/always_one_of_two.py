@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes the first difference for the whole: of two paths one is always no later."""
+"""It decides by the first difference alone, so that of two paths one is always no later."""
 
 
 def less_equal(p, q):

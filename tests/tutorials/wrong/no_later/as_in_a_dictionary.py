@@ -1,5 +1,5 @@
 # wrong: values
-"""It compares words, i before f before e: then `ei` comes after nothing, though it never gives a later time."""
+"""It compares words with i < f < e: then `ei` comes after the empty word, although it never gives a later time."""
 
 
 def less_equal(p, q):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It compares the letters one by one, wherever they stand."""
+"""It compares the letters one by one, whatever their positions mean."""
 
 
 def less_equal(p, q):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It compares only paths that leave as many loops."""
+"""It compares only paths that leave the same number of loops."""
 
 
 def less_equal(p, q):

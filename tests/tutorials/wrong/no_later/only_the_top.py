@@ -1,5 +1,5 @@
 # wrong: values
-"""It looks at the counter at the top alone, so that two paths are each no later than the other."""
+"""It compares only the outermost counter, so that two paths can each be no later than the other."""
 
 
 def less_equal(p, q):

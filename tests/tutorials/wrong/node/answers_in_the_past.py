@@ -1,5 +1,5 @@
 # wrong: past
-"""It answers at the first of all times: round a loop, that is Condition 2."""
+"""It answers at the first of all times: in a loop, this violates Condition 2."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

@@ -1,5 +1,5 @@
 # wrong: past
-"""It asks to be told of the time before: Condition 1."""
+"""It requests a notification for the time before: this violates Condition 1."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

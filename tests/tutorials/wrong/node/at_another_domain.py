@@ -1,5 +1,5 @@
 # wrong: domain
-"""It answers at a time of its own kind."""
+"""It answers at a time of another domain."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

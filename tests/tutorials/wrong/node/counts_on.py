@@ -1,5 +1,5 @@
 # wrong: bound
-"""It keeps all that has ever come: there is no end of states."""
+"""It keeps everything that has ever arrived, so the number of states has no limit."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

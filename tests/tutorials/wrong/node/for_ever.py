@@ -1,5 +1,5 @@
 # wrong: bound
-"""Whenever it is told, it asks to be told again."""
+"""At every notification it requests another one."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It forgets what it knew of a time when something of another comes."""
+"""It forgets its state of one time when a message of another time arrives."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It waits to be told, and has not asked."""
+"""It waits for a notification that it has not requested."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

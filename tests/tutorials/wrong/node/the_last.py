@@ -1,5 +1,5 @@
 # wrong: values
-"""It keeps the last number of a time, and not the largest."""
+"""It keeps the last number of a time, not the largest."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

@@ -1,5 +1,5 @@
 # wrong: early
-"""It sends whenever there is a larger one."""
+"""It sends whenever a larger number arrives."""
 
 from pullstream.timely.theory.model import Message, Reaction, Received
 

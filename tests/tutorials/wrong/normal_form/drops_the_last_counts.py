@@ -1,5 +1,5 @@
 # wrong: values
-"""It drops what is counted after the last entry."""
+"""It drops the feedback after the last entry."""
 
 import re
 

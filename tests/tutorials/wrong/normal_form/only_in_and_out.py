@@ -1,5 +1,5 @@
 # wrong: values
-"""It knows one rule of the two."""
+"""It applies only one of the two rules."""
 
 
 def normal_form(word):

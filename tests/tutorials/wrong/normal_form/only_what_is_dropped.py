@@ -1,5 +1,5 @@
 # wrong: values
-"""It knows the other rule only."""
+"""It applies only the other rule."""
 
 
 def normal_form(word):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It sorts the letters, as if the way did not matter."""
+"""It sorts the letters, as if their order did not matter."""
 
 
 def normal_form(word):

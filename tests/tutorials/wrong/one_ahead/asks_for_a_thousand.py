@@ -1,5 +1,5 @@
 # wrong: R2
-"""It asks for a thousand, and hands them out one by one."""
+"""It asks for a thousand values and delivers them one by one."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: batching
-"""Of a batch of many it hands on the first."""
+"""It delivers only the first value of a batch."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: prediction
-"""It thinks that a source reads everything at once."""
+"""It assumes that a source reads everything at once."""
 
 import pullstream as ps
 

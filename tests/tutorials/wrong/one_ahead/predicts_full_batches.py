@@ -1,5 +1,5 @@
 # wrong: prediction
-"""It thinks that a batch is always full."""
+"""It assumes that a batch is always full."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R2
-"""It reads all there is."""
+"""It reads everything."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: holding
-"""It holds the first time to the end."""
+"""It holds the first time until the end."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R12
-"""It takes the hold when it is about to answer."""
+"""It takes the hold only just before it answers."""
 
 import pullstream as ps
 

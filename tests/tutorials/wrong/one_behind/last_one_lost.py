@@ -1,5 +1,5 @@
 # wrong: values
-"""It loses the last one."""
+"""It loses the last value."""
 
 from contextlib import ExitStack
 

@@ -1,5 +1,5 @@
 # wrong: R12 CapabilityError
-"""It moves its hold on before it has answered, and then back."""
+"""It advances its hold before it has answered, and then moves it back."""
 
 import pullstream as ps
 

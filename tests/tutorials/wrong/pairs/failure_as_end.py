@@ -1,5 +1,5 @@
 # wrong: R6
-"""It takes the failure of an input for its end."""
+"""It treats the failure of an input as its end."""
 
 import trio
 

@@ -1,5 +1,5 @@
 # wrong: order
-"""It pairs what comes first with what comes next."""
+"""It pairs values in order of arrival, whatever their inputs."""
 
 import trio
 

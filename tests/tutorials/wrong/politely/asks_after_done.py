@@ -1,5 +1,5 @@
 # wrong: R9
-"""It asks above again after the end."""
+"""It asks upstream again after the end."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R3
-"""Each failure is another."""
+"""It raises a new exception for each failure."""
 
 import pullstream as ps
 

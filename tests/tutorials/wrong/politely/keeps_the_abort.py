@@ -1,5 +1,5 @@
 # wrong: R6
-"""An abort goes no further."""
+"""It does not pass an abort on."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R6
-"""It makes an abort of an error."""
+"""It turns an error into an abort."""
 
 import pullstream as ps
 

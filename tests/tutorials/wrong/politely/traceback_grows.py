@@ -1,5 +1,5 @@
 # wrong: R3
-"""It raises the same object, and its traceback grows with every ask."""
+"""It raises the same exception object again, so that its traceback grows with every ask."""
 
 import pullstream as ps
 

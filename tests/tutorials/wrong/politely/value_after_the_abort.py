@@ -1,5 +1,5 @@
 # wrong: R5
-"""What was under way when the abort came is answered."""
+"""It delivers the value that was in flight when the abort came."""
 
 import pullstream as ps
 

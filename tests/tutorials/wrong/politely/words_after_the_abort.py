@@ -1,5 +1,5 @@
 # wrong: R3 R5
-"""What is left over is given after an abort."""
+"""It delivers the remaining words after an abort."""
 
 import pullstream as ps
 

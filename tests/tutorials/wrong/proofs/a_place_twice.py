@@ -1,5 +1,5 @@
 # wrong: values
-"""It puts proof to proof, and so comes to a place twice."""
+"""It joins proofs to each other, and so visits a place twice."""
 
 
 def could_result_in(edges, steps, times):

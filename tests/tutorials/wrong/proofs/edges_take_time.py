@@ -1,5 +1,5 @@
 # wrong: values
-"""It lets a message take a time to get to the end of its edge."""
+"""It assumes that a message needs a step to reach the end of its edge."""
 
 
 def could_result_in(edges, steps, times):

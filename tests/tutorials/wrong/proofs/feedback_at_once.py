@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes what a node sends for what is at the time of the event."""
+"""It treats messages that a node sends as if they had the time of the event."""
 
 
 def could_result_in(edges, steps, times):

@@ -1,5 +1,5 @@
 # wrong: values
-"""A place alone is no chain to it."""
+"""It does not count a single place as a chain."""
 
 
 def could_result_in(edges, steps, times):

@@ -1,5 +1,5 @@
 # wrong: values
-"""It never waits: later times do not follow from earlier ones."""
+"""It never waits: it does not let later times follow from earlier ones."""
 
 
 def could_result_in(edges, steps, times):

@@ -1,5 +1,5 @@
 # wrong: early
-"""It answers at each batch of a round: a page that comes in later may be nearer."""
+"""It answers at each batch of a round, although a later page of the round may be nearer."""
 
 import pullstream as ps
 

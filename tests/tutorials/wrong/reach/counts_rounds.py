@@ -1,5 +1,5 @@
 # wrong: values
-"""It counts rounds, as if three were always enough."""
+"""It stops after three rounds, as if these were always enough."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: bound
-"""It sends on the links of what it has seen as well: in circles for ever."""
+"""It also follows the links of pages it has seen, and goes in circles for ever."""
 
 import pullstream as ps
 

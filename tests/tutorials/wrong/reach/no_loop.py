@@ -1,5 +1,5 @@
 # wrong: failure
-"""What is to go round does not: there is no loop."""
+"""It has no loop, so nothing is fed back."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: times
-"""What it has seen is kept for the run: at another time nothing is new any more."""
+"""It keeps the pages it has seen for the whole run, so that at another time none is new."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: values times
-"""It tells a page whenever a link leads to it: more than once."""
+"""It emits a page for every link that leads to it, not just once."""
 
 import pullstream as ps
 

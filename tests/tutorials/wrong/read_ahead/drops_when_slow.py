@@ -1,5 +1,5 @@
 # wrong: values batching
-"""Where there is no room it drops what it has read."""
+"""It drops values when there is no room."""
 
 from contextlib import ExitStack
 

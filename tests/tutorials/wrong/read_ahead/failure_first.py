@@ -1,5 +1,5 @@
 # wrong: R8
-"""A failure overtakes what was read before it."""
+"""It lets a failure overtake the values read before it."""
 
 from contextlib import ExitStack
 

@@ -1,5 +1,5 @@
 # wrong: R12
-"""What it keeps it does not hold."""
+"""It stores values without holding their times."""
 
 import trio
 

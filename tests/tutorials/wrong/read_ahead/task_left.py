@@ -1,5 +1,5 @@
 # wrong: R10
-"""Its task is nobody's, and goes on when all is over."""
+"""Its task belongs to no scope, and still runs after the end."""
 
 from contextlib import ExitStack
 

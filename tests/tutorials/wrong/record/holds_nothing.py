@@ -1,5 +1,5 @@
 # wrong: model
-"""Who asks to be told holds the right to answer; this one has none."""
+"""It does not record the right to answer that a notification request holds."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

@@ -1,5 +1,5 @@
 # wrong: model
-"""What is taken was never sent."""
+"""It does not record that `numbers` sends a batch, so a batch is taken that was never sent."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

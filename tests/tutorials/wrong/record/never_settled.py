@@ -1,5 +1,5 @@
 # wrong: record
-"""It does not say when nothing happens: who waits for ever is not found."""
+"""It does not record when the run is idle, so a wait without an answer is not found."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

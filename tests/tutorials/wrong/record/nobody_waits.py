@@ -1,5 +1,5 @@
 # wrong: record
-"""It writes down that somebody was told, and not that he waited."""
+"""It records the notification, but not the wait for it."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

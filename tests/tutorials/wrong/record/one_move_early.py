@@ -1,5 +1,5 @@
 # wrong: model
-"""It says that a time is complete when it is asked for."""
+"""It records a time as complete when it is requested."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

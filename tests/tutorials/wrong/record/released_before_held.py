@@ -1,5 +1,5 @@
 # wrong: model
-"""It lets go of one time before it has the next: in between it has none."""
+"""It releases one time before it holds the next, so that in between it holds none."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

@@ -1,5 +1,5 @@
 # wrong: model
-"""The right to answer goes before the answer."""
+"""It releases the right to answer before it records the answer."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

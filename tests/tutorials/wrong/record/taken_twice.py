@@ -1,5 +1,5 @@
 # wrong: model
-"""It takes a batch when it has it in its hands, and again when it is done with it."""
+"""It records a batch as taken when it arrives, and again when it is finished."""
 
 from pullstream.timely.theory.model import Awaited, Completed, Held, Released, Sent, Settled, Taken
 

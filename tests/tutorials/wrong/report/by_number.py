@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes five sales for a day, as one does who waits for a while and then says that it is over."""
+"""It counts five sales as a day, like a program that waits for a while and then assumes the day is over."""
 
 from collections import Counter
 

@@ -1,5 +1,5 @@
 # wrong: R12 CapabilityError
-"""Its times go back at midnight: it restamps by the hour of the day."""
+"""It stamps sales with the hour of the day, so its times go back at midnight."""
 
 from collections import Counter
 

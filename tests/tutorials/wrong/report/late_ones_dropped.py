@@ -1,5 +1,5 @@
 # wrong: values
-"""It leaves out what is late."""
+"""It drops late sales."""
 
 from collections import Counter
 

@@ -1,5 +1,5 @@
 # wrong: early
-"""It reports each day so far, with every sale."""
+"""It reports each day so far, at every sale."""
 
 from collections import Counter
 

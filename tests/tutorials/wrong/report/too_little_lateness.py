@@ -1,5 +1,5 @@
 # wrong: R12 CapabilityError
-"""It allows for three hours."""
+"""It allows a lateness of only three hours."""
 
 from collections import Counter
 

@@ -1,5 +1,5 @@
 # wrong: R9
-"""It asks when it has said that it wants no more."""
+"""It asks again after it has aborted."""
 
 import trio
 

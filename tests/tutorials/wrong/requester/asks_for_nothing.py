@@ -1,5 +1,5 @@
 # wrong: ValueError
-"""It asks for no values, to see whether there are any."""
+"""It asks for zero values to find out whether there are any."""
 
 import trio
 

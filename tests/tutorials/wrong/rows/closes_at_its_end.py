@@ -1,5 +1,5 @@
 # wrong: R10
-"""It closes the table when its rows have run out, and in no other ending."""
+"""It closes the table only when its rows run out, not after an abort or a failure."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R10
-"""It closes at its end, and once more in `finally`."""
+"""It closes the table at its end and again in `finally`."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R2
-"""It answers with all there is."""
+"""It answers with all rows at once."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R10
-"""A task that it has started goes on when everything is over."""
+"""It starts a task that still runs after the end."""
 
 import trio
 

@@ -1,5 +1,5 @@
 # wrong: R2
-"""Before the differences of a batch it answers with nothing."""
+"""It answers with an empty batch before the differences of a batch."""
 
 import pullstream as ps
 

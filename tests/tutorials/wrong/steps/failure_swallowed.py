@@ -1,5 +1,5 @@
 # wrong: R6
-"""It takes a failure from above for the end."""
+"""It treats a failure from upstream as the end."""
 
 import pullstream as ps
 

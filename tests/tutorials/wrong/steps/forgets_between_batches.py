@@ -1,5 +1,5 @@
 # wrong: batching
-"""It begins anew with every batch of several values."""
+"""It starts over with every batch that has several values."""
 
 import pullstream as ps
 

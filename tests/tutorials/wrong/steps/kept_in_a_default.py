@@ -1,5 +1,5 @@
 # wrong: state
-"""What it remembers is in a default argument, which is made once."""
+"""It keeps its state in a default argument, which is made only once."""
 
 import pullstream as ps
 

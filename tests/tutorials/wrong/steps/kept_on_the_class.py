@@ -1,5 +1,5 @@
 # wrong: state
-"""What it remembers is the class's, and the next run begins with it."""
+"""It keeps its state on the class, so the next run begins with it."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: sharing
-"""It takes the values out of a batch that others may have been given as well."""
+"""It removes the values from a batch that other consumers may have received, too."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: holding
-"""It holds the time of each value, and never lets go of it."""
+"""It holds the time of each value and never releases it."""
 
 import trio
 

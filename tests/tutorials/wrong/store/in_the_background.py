@@ -1,5 +1,5 @@
 # wrong: early
-"""It begins to save, and asks for the next value at once."""
+"""It starts to save and asks for the next value at once."""
 
 import trio
 

@@ -1,5 +1,5 @@
 # wrong: spin R9
-"""Whatever is raised, it tries again."""
+"""It retries after any exception."""
 
 import pullstream as ps
 

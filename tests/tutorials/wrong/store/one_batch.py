@@ -1,5 +1,5 @@
 # wrong: values
-"""It stores one batch."""
+"""It stores only one batch."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It keeps the path of the fewest steps, which is not always the one that comes out first."""
+"""It keeps the path with the fewest steps, which is not always the least."""
 
 from pullstream.timely import IDENTITY
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It goes forwards, and gives what becomes of a time on the way to each place."""
+"""It searches forwards, and returns how times change on the way to each place."""
 
 from pullstream.timely import IDENTITY
 from pullstream.timely.order import minimal

@@ -1,5 +1,5 @@
 # wrong: values
-"""It keeps all paths, and gives up when it has gone round for a while."""
+"""It keeps all paths, and gives up after going round for a while."""
 
 from pullstream.timely import IDENTITY
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""It keeps one path for each place, where two may be least."""
+"""It keeps one path for each place, although two may be minimal."""
 
 from pullstream.timely import IDENTITY
 from pullstream.timely.order import minimal

@@ -1,5 +1,5 @@
 # wrong: values
-"""It takes the outside for a place of the graph, which it is at already."""
+"""It treats the outside as a place of the graph, where every path already is."""
 
 from pullstream.timely import IDENTITY
 from pullstream.timely.order import minimal

@@ -1,5 +1,5 @@
 # wrong: R8
-"""When the test raises in the middle of a batch, what passed before it is lost."""
+"""It loses the values before the one at which the test raises."""
 
 import pullstream as ps
 

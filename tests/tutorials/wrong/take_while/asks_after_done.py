@@ -1,5 +1,5 @@
 # wrong: R9
-"""It does not look whether what is upstream has said that it is over."""
+"""It does not check whether upstream has already ended."""
 
 import pullstream as ps
 

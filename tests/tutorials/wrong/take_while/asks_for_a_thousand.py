@@ -1,5 +1,5 @@
 # wrong: R2
-"""It asks for a thousand, whatever it is asked for."""
+"""It asks for a thousand values, whatever it was asked for."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: batching
-"""Of the batch in which one does not pass it gives nothing."""
+"""It drops the whole batch in which one value does not pass."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R2
-"""It answers a batch of which nothing has passed."""
+"""It answers with an empty batch when no value of a batch has passed."""
 
 import pullstream as ps
 

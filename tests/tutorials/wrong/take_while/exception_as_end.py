@@ -1,5 +1,5 @@
 # wrong: R8
-"""It takes an exception of its test for the end."""
+"""It treats an exception of its test as the end."""
 
 import pullstream as ps
 

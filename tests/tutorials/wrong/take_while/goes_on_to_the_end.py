@@ -1,5 +1,5 @@
 # wrong: demand
-"""After the first value that does not pass it reads all the others, and gives none."""
+"""After the first value that does not pass, it reads all others and delivers none."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: batching
-"""It tests the first value of a batch only."""
+"""It tests only the first value of a batch."""
 
 import pullstream as ps
 

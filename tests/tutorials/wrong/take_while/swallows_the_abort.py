@@ -1,5 +1,5 @@
 # wrong: R7 R6
-"""It ends, and takes an ending for its own affair."""
+"""It ends without passing the ending on."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: resumed
-"""What an item has brought in counts from the next day on: when the day is done, the journal has the day before."""
+"""It counts a sale from the next day on: when the day is complete, the journal has the state of the day before."""
 
 import pullstream as ps
 

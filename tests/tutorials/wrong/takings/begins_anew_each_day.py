@@ -1,5 +1,5 @@
 # wrong: values
-"""It sums up the day, and not what came before."""
+"""It sums up each day without the days before."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: resumed
-"""It keeps its sums where no journal sees them."""
+"""It keeps its sums where the journal does not save them."""
 
 import pullstream as ps
 

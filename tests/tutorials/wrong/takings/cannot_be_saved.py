@@ -1,5 +1,5 @@
 # wrong: JournalError
-"""What it keeps of an item is a generator that adds up, which nobody can save."""
+"""It keeps a generator for each item, which cannot be saved."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: resumed
-"""It keeps one dict in the memory, and changes that in place: nobody is told."""
+"""It changes a dict of the memory in place, which the memory does not notice."""
 
 import pullstream as ps
 

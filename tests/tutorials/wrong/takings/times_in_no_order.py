@@ -1,5 +1,5 @@
 # wrong: JournalError
-"""It says another time than that of the batch, and times are in no order then."""
+"""It writes state at another time than that of the batch, so its times are in no order."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: R12
-"""It says that a day is over before the day's last sale."""
+"""It advances past a day before the day's last sale."""
 
 import trio
 

@@ -1,5 +1,5 @@
 # wrong: values
-"""Everything is at time 0."""
+"""It emits everything at time 0."""
 
 import trio
 

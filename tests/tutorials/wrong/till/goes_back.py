@@ -1,5 +1,5 @@
 # wrong: R12
-"""It gives a sale at the day before."""
+"""It emits a sale at the day before."""
 
 import trio
 

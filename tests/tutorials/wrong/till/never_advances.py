@@ -1,5 +1,5 @@
 # wrong: holding
-"""It says nothing at midnight."""
+"""It does not advance at midnight."""
 
 import trio
 

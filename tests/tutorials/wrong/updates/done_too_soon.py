@@ -1,5 +1,5 @@
 # wrong: early
-"""It takes a sale for dealt with as it is given."""
+"""It records a sale as finished when it is handed over."""
 
 MOVES = [
     [("next", 0, 1), ("till", 1, 1), ("till", 0, -1)],

@@ -1,5 +1,5 @@
 # wrong: prediction
-"""It tells twice that the clerk is done."""
+"""It records twice that the clerk is finished."""
 
 MOVES = [
     [("next", 0, 1), ("till", 1, 1), ("till", 0, -1)],

@@ -1,5 +1,5 @@
 # wrong: holding
-"""It does not tell that what was dropped is dealt with."""
+"""It does not record that a dropped sale is finished."""
 
 MOVES = [
     [("next", 0, 1), ("till", 1, 1), ("till", 0, -1)],

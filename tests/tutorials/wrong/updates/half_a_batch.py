@@ -1,5 +1,5 @@
 # wrong: early
-"""It tells one half of a move in the next one."""
+"""It records one half of a move with the next move."""
 
 MOVES = [
     [("till", 1, 1), ("till", 0, -1)],

@@ -1,5 +1,5 @@
 # wrong: early
-"""It takes away before it adds: for a moment nothing is there, and all is complete."""
+"""It removes before it adds: for a moment nothing is pending and everything is complete."""
 
 MOVES = [
     [("next", 0, 1), ("till", 1, 1), ("till", 0, -1)],

@@ -1,5 +1,5 @@
 # wrong: early
-"""It moves the till's right before it tells of the sale."""
+"""It moves the till's right before it records the sale."""
 
 MOVES = [
     [("till", 1, 1), ("till", 0, -1), ("next", 0, 1)],

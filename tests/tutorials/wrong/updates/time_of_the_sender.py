@@ -1,5 +1,5 @@
 # wrong: prediction
-"""It tells the day of who sends, and not the one that the sale comes at."""
+"""It records the sender's day instead of the day of the sale."""
 
 MOVES = [
     [("next", 0, 1), ("till", 1, 1), ("till", 0, -1)],

@@ -1,4 +1,4 @@
 # wrong: prediction
-"""It thinks that nothing is complete before the end."""
+"""It assumes that nothing is complete before the end."""
 
 AT_THE_TILL, AT_THE_CLERK, DAY_1 = 40, 41, 41

@@ -1,4 +1,4 @@
 # wrong: prediction
-"""It takes what the till knows for what the clerk has done."""
+"""It confuses the times complete at the till with those that the clerk has finished."""
 
 AT_THE_TILL, AT_THE_CLERK, DAY_1 = 3, 3, 30

@@ -1,4 +1,4 @@
 # wrong: prediction
-"""It thinks that nothing is ever complete."""
+"""It assumes that nothing is ever complete."""
 
 AT_THE_TILL = AT_THE_CLERK = DAY_1 = float("inf")

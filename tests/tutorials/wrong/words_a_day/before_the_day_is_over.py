@@ -1,5 +1,5 @@
 # wrong: early
-"""It tells each day's number so far, at every line."""
+"""It emits each day's number so far, at every line."""
 
 import pullstream as ps
 

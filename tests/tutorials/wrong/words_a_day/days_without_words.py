@@ -1,5 +1,5 @@
 # wrong: values
-"""A day of which no line has a word is told as well, with none."""
+"""It also emits days without any words, with 0."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: ReuseError
-"""It gives `values` an iterator, which the first run uses up."""
+"""It gives `values` an iterator, which the first run exhausts."""
 
 import pullstream as ps
 

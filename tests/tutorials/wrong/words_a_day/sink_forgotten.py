@@ -1,5 +1,5 @@
 # wrong: CompositionError
-"""It has no sink: nobody asks."""
+"""It has no sink, so nothing is asked for."""
 
 import pullstream as ps
 

@@ -1,5 +1,5 @@
 # wrong: CompositionError
-"""Its source stands in the middle."""
+"""It has a source in the middle of the pipeline."""
 
 import pullstream as ps
 
