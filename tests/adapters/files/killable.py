@@ -1,6 +1,6 @@
-"""A program for the tests to kill: it joins files of several kinds, and writes one file per day, and growing totals.
+"""A program to kill: it joins files of several formats, and writes files of days, totals that grow, and sessions.
 
-Run as `python killable.py DATA OUT`; it prints `begun` when it is running, and `done` at its end.
+Run it as `python killable.py DATA OUT [JOURNAL]`. It prints `begun` once it runs, and `done` at its end.
 """
 
 import sys
@@ -8,28 +8,25 @@ from pathlib import Path
 
 import pullstream as ps
 from adapters import files
+from adapters.files.writing import raw, sink
 from pullstream import agg
 
-
-def day_of(row):
-    """The time of a row."""
-    return int(row["day"])
+sink.LOOSE = raw.LOOSE = 10
+sink.MEMORY = 10_000
 
 
 def priced(pair):
-    """The value of an order."""
     order, price = pair
     return {"day": order["day"], "item": order["item"], "sum": order["n"] * (price["price"] if price else 0)}
 
 
 def total(found):
-    """The total of an item so far."""
     item, (count, amount) = found
     return {"item": item, "count": count, "sum": amount}
 
 
 def quiet(window):
-    """A session of an item: its first and last day, and the number of its orders."""
+    """An item's orders between days without any."""
     return {"first": window.start, "end": window.end, "item": window.value[0], "orders": window.value[1]}
 
 
@@ -46,12 +43,12 @@ def everything(states, row):
 
 
 def pipeline(data, out):
-    """Two files of orders and one of prices; three sinks."""
+    """Join two files of orders with one of prices; write to four sinks."""
     orders = ps.merge(
-        files.read_jsonl(data / "orders-a.jsonl", time=day_of),
+        files.read_jsonl(data / "orders-a.jsonl", time="day"),
         files.read_csv(data / "orders-b.csv", time="day", as_="dicts"),
     )
-    prices = files.read_jsonl(data / "prices.jsonl.gz", time=day_of)
+    prices = files.read_jsonl(data / "prices.jsonl.gz", time="day")
     rows = ps.pipe(
         ps.join(orders, prices, on=by_item, how="left", capacity=10_000),
         ps.map(priced),
@@ -60,23 +57,21 @@ def pipeline(data, out):
     )
     totals = ps.pipe(ps.accumulate(ps.Fold(lambda: (0, 0), everything), key=by_item), ps.map(total))
     breaks = ps.pipe(ps.sessions(2, agg.count(), key=by_item), ps.map(quiet), ps.sort_by_time(by_item))
-    numbered = ps.pipe(ps.scan(lambda n, _: n + 1, 0), ps.map(lambda n: {"n": n}))
+    numbered = ps.pipe(ps.scan(lambda n, _: n + 1, 0), ps.map(lambda n: {"n": n, "key": n % 3}))
+    keyed = {"key": "key", "row_group": 7, "open_files": 2}
     return ps.pipe(
         rows,
         ps.tee(
-            files.write_jsonl(f"{out}/days/{{time}}.jsonl"),
+            files.write_jsonl(f"{out}/days/{{time}}.jsonl.gz"),
             ps.pipe(totals, files.write_csv(f"{out}/totals.csv", manifest=f"{out}/totals.manifest")),
-            ps.pipe(
-                breaks, ps.sort_by_time(lambda row: row["item"]), files.write_jsonl(f"{out}/breaks/{{time}}.jsonl")
-            ),
-            ps.pipe(numbered, files.write_parquet(f"{out}/numbers/{{time}}.parquet")),
+            ps.pipe(breaks, files.write_jsonl(f"{out}/breaks/{{time}}.jsonl")),
+            ps.pipe(numbered, files.write_parquet(f"{out}/numbers/{{time}}/{{key}}.parquet", **keyed)),
             capacity=64,
         ),
     )
 
 
 async def say(running):
-    """Print that it is running."""
     print("begun", flush=True)
 
 

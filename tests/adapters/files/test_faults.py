@@ -1,75 +1,146 @@
-"""File systems for reading and writing fail at each operation in turn, in a run with a journal."""
+"""Every operation of the disk, of stores and of files that are read fails in turn; full disks."""
 
 import errno
+import gc
 import gzip
 import json
+import os
+import shutil
+import subprocess
 from itertools import count
 
-import fsspec
+import pyarrow as pa
 import pytest
-
-pytest.importorskip("pyarrow")
 
 import pullstream as ps
 from adapters import files
+from adapters.files.writing import disk, raw, sink
+from adapters.files.writing.disk import Disk
+from tests.sampling import amount
 
-from .writing.kit import left_behind
-from .writing.test_urls import Faulty, store, stored
+from .failing import STEPS, FailingReads, clear_stores, fail_disk, store, stored
+from .writing.kit import content, left_behind, visible, written
 
 assert store
 
+ROWS = [{"day": day, "key": "ab"[n % 2], "n": n, "s": "x" * n} for day in range(2) for n in range(20)]
 
-class FailingFile:
-    """A file to read, each operation of which may fail."""
+ON_DISK = {
+    "jsonl": lambda out: files.write_jsonl(f"{out}/{{time}}/{{key}}.jsonl", key="key"),
+    "gzip": lambda out: files.write_csv(f"{out}/{{time}}.csv.gz"),
+    "parquet": lambda out: files.write_parquet(
+        f"{out}/{{key}}/{{time}}.parquet", key="key", row_group=8, open_files=1, manifest=f"{out}/manifest"
+    ),
+    "growing": lambda out: files.write_csv(f"{out}/{{key}}.csv", key="key", manifest=f"{out}/list/manifest"),
+}
 
-    def __init__(self, file):
-        self.file = file
-
-    def __getattr__(self, name):
-        return getattr(self.file, name)
-
-    def read(self, size=-1):
-        Faulty.step("read a part")
-        return self.file.read(size)
-
-    def seek(self, *place):
-        Faulty.step("seek")
-        return self.file.seek(*place)
-
-    def close(self):
-        closed = self.file.closed
-        self.file.close()
-        if not closed:
-            Faulty.step("close what was read")
+IN_STORES = {
+    "faulty": lambda: files.write_parquet("faulty://bucket/{time}/{key}.parquet", key="key", row_group=8),
+    "s3": lambda: files.write_jsonl("s3://bucket/out/{time}.{key}.jsonl.gz", key="key"),
+}
 
 
-class Failing:
-    """A file system to read, each operation of which may fail; operations of writing are counted as well."""
+def on_disk(folder):
+    """What is in a folder; manifests without its name."""
+    return {file: data.replace(str(folder).encode(), b"") for file, data in content(folder).items()}
 
-    def __init__(self):
-        self.fs = fsspec.filesystem("file")
 
-    def __getattr__(self, name):
-        return getattr(self.fs, name)
+def ends_of_times(manifest):
+    """Where a time ends in each growing file."""
+    ends = {}
+    for line in map(json.loads, manifest.splitlines()):
+        ends.setdefault(line["path"].lstrip("/"), set()).add(line["offset"] + line["bytes"])
+    return ends
 
-    def __repr__(self):
-        return "Failing()"
 
-    def open(self, path, mode):
-        Faulty.step("open to read")
-        return FailingFile(self.fs.open(path, mode))
+@pytest.mark.parametrize("name", ON_DISK)
+@pytest.mark.parametrize("for_good", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
+    """The error arrives as itself; visible files are whole; the next run leaves exactly the right files."""
+    for module, constant, value in ((sink, "MEMORY", 1000), (sink, "LOOSE", 5), (raw, "LOOSE", 3)):
+        monkeypatch.setattr(module, constant, value)
+    fail_disk(monkeypatch)
+    STEPS.reset()
 
-    def info(self, path):
-        Faulty.step("info to read")
-        return self.fs.info(path)
+    def go(out):
+        return written(ROWS, ON_DISK[name](out), 8, lambda row: row["day"])
 
-    def find(self, path, **options):
-        Faulty.step("find")
-        return self.fs.find(path, **options)
+    go(tmp_path / "all")
+    total = STEPS.count
+    assert STEPS.seen >= {"open", "write", "sync", "close", "rename", "remove", "make_folder", "listing", "lock"}
+    expected = on_disk(tmp_path / "all")
+    ends = ends_of_times(expected["list/manifest"]) if name == "growing" else {}
+    before = left_behind()
+    for number in count(0, amount(6, 1)):
+        out = tmp_path / str(number)
+        STEPS.reset(range(number, 10**9) if for_good else {number})
+        try:
+            go(out)
+        except OSError as exc:
+            caught = exc
+        else:
+            # The number of operations varies a little: batch sizes depend on the pace.
+            assert STEPS.count <= number
+            assert number > 0.9 * total
+            break
+        assert "failed at operation" in str(caught)
+        assert any("raised in write_" in note for note in caught.__notes__)
+        STEPS.reset()
+        assert left_behind() == before
+        for file, data in visible(out).items():
+            if "manifest" in file:
+                assert expected[file].startswith(data.replace(str(out).encode(), b"")) or for_good
+                assert data.endswith(b"\n") or not data or for_good
+            elif name == "growing":
+                # A disk that is gone for good cannot cut off what it took last.
+                assert expected[file].startswith(data), (number, file)
+                assert len(data) in ends[file] or for_good, (number, file)
+            else:
+                assert data == expected[file], (number, file)
+        go(out)
+        assert on_disk(out) == expected, number
+        assert left_behind() == before
 
-    def glob(self, path, **options):
-        Faulty.step("glob")
-        return self.fs.glob(path, **options)
+
+@pytest.mark.parametrize("name", IN_STORES)
+def test_a_store_fails_at_every_operation(name, store):
+    """Visible files are whole; the next run leaves exactly the right files."""
+
+    def go():
+        return written(ROWS, IN_STORES[name](), 8, lambda row: row["day"])
+
+    paths = go()
+    expected = stored()
+    assert len(paths) == len(expected) == 4
+    assert all(path.startswith(f"{name}://bucket/") for path in paths)
+    total, failed, seen = STEPS.count, 0, set()
+    before = left_behind()
+    for number in count():
+        clear_stores()
+        STEPS.reset({number})
+        try:
+            go()
+        except OSError as exc:
+            if exc.errno != errno.EIO:
+                raise
+            failed += 1
+        else:
+            # Some operations of fsspec's own may fail without harm.
+            assert stored() == expected
+            if STEPS.count <= number:
+                break
+        seen |= STEPS.seen
+        for path, data in stored().items():
+            assert "/.pullstream-" in path or data == expected[path]
+        assert left_behind() == before
+        STEPS.reset()
+        assert go() == paths
+        assert stored() == expected
+        assert left_behind() == before
+        assert list(store.iterdir()) == []
+    assert failed > 0.7 * total, (failed, total)
+    if name == "faulty":
+        assert seen >= {"open", "write", "flush", "close", "rename", "rm", "info", "ls", "mkdir"}
 
 
 def put_data(folder):
@@ -81,20 +152,12 @@ def put_data(folder):
     (folder / "prices.jsonl.gz").write_bytes(gzip.compress("\n".join(prices).encode()))
 
 
-def day(row):
-    return row["day"]
-
-
 def item(row):
     return row["item"]
 
 
 def priced(pair):
     return {"day": pair[0]["day"], "item": pair[0]["item"], "sum": pair[0]["n"] * pair[1]["price"]}
-
-
-def by_all(row):
-    return row["item"], row["sum"]
 
 
 def with_sum(total, row):
@@ -105,53 +168,133 @@ def named(pair):
     return {"item": pair[0], "total": pair[1]}
 
 
-def pipeline(data):
-    """Files of two kinds, joined, to two stores; totals continue from day to day."""
-    fs = Failing()
+def sinks(where, out):
+    """Two sinks: keyed files of a time, and totals; on a disk the totals are in growing files."""
+    if where == "stores":
+        parquet = files.write_parquet("faulty://bucket/{time}/{key}.parquet", key="item")
+        return parquet, files.write_jsonl("s3://bucket/totals/{time}.jsonl.gz")
+    parquet = files.write_parquet(f"{out}/{{time}}/{{key}}.parquet", key="item", row_group=4, manifest=f"{out}/files")
+    return parquet, files.write_csv(f"{out}/all-{{key}}.csv.gz", key="item", manifest=f"{out}/parts")
+
+
+def joined_files(data, parquet, totals):
+    """Read files of two formats, join them, and write rows and running totals."""
+    fs = FailingReads()
     orders = files.read_csv(data / "orders-*.csv", time="day", as_="dicts", block_size=100, filesystem=fs)
-    prices = files.read_jsonl(data / "prices.jsonl.gz", time=day, filesystem=fs)
-    rows = ps.pipe(ps.join(orders, prices, on=item), ps.map(priced), ps.sort_by_time(by_all))
-    totals = ps.pipe(ps.accumulate(ps.Fold(int, with_sum), key=item), ps.map(named), ps.sort_by_time(item))
-    return ps.pipe(
-        rows,
-        ps.tee(
-            files.write_parquet("faulty://bucket/{time}/{key}.parquet", key="item"),
-            ps.pipe(totals, files.write_jsonl("s3://bucket/totals/{time}.jsonl.gz")),
-        ),
-    )
+    prices = files.read_jsonl(data / "prices.jsonl.gz", time="day", filesystem=fs)
+    by_all = ps.sort_by_time(lambda row: (row["item"], row["sum"]))
+    rows = ps.pipe(ps.join(orders, prices, on=item), ps.map(priced), by_all)
+    sums = ps.pipe(ps.accumulate(ps.Fold(int, with_sum), key=item), ps.map(named), ps.sort_by_time(item))
+    return ps.pipe(rows, ps.tee(parquet, ps.pipe(sums, totals)))
 
 
-@pytest.mark.parametrize("every", [23, pytest.param(1, marks=pytest.mark.slow)])
-def test_every_operation_fails_in_turn(every, store, tmp_path):
-    """After each failure, the restarted run reaches the same result; nothing is left behind."""
+@pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("where", ["disk", "stores"])
+def test_runs_with_a_journal_fail_again_and_again(where, every, store, tmp_path, monkeypatch):
+    """Each run goes on from the last, until one succeeds: the files are those of a run that never failed."""
     put_data(data := tmp_path / "data")
-    result = ps.run(pipeline(data), limit=8)
-    expected = stored()
-    assert len(expected) == 4 * 3 + 4
-    total, failed, seen = Faulty.number, 0, set()
+    if where == "disk":
+        fail_disk(monkeypatch)
+
+    def go(name, **options):
+        out = tmp_path / name
+        parquet, totals = ps.run(joined_files(data, *sinks(where, out)), limit=8, **options)
+        return [str(path).removeprefix(str(out)) for path in [*parquet, *totals]]
+
+    def left(name):
+        return on_disk(tmp_path / name) if where == "disk" else stored()
+
+    result, total = go("whole"), STEPS.count
+    expected = left("whole")
+    assert len(expected) == (4 * 3 + 4 if where == "stores" else 4 * 3 + 3 + 2)
+    failed, seen = 0, set()
     before = left_behind()
     for number in count(0, every):
-        Faulty.store.clear()
-        Faulty.seen.clear()
-        Faulty.reset({number})
-        journal = tmp_path / f"{number}.journal"
-        try:
-            ps.run(pipeline(data), journal=journal, limit=8)
-        except OSError as exc:
-            if exc.errno != errno.EIO:
-                raise
-            failed += 1
-        else:
-            assert stored() == expected
-            if Faulty.number <= number:
+        clear_stores()
+        name = str(number)
+        for runs in count():
+            # As more is done, fewer operations are left: each run must get further than the one before.
+            STEPS.reset({number + 20 * runs})
+            try:
+                made = go(name, journal=tmp_path / f"{name}.journal")
+            except OSError as exc:
+                if exc.errno != errno.EIO:
+                    raise
+                failed += not runs
+            else:
                 break
-        seen |= Faulty.seen
+            finally:
+                seen |= STEPS.seen
+            assert left_behind() == before
+        assert made == result
+        assert left(name) == expected
         assert left_behind() == before
-        Faulty.reset()
-        assert ps.run(pipeline(data), journal=journal, limit=8) == result
-        assert stored() == expected
-        assert left_behind() == before
-        kept = {path.name for path in tmp_path.iterdir()} - {"data"}
-        assert all(".journal" in name for name in kept), kept
+        kept = {path.name for path in tmp_path.iterdir()} - {"data", "whole"}
+        assert all(path.rstrip("0123456789") == "" or ".journal" in path for path in kept), kept
+        if not runs and STEPS.count <= number:
+            break
     assert failed > 0.7 * total / every, (failed, total)
-    assert seen >= {"open to read", "read a part", "close what was read", "glob", "open", "write", "rename", "put"}
+    assert seen >= {"open to read", "read a part", "close what was read", "glob", "open", "write", "rename"}
+    assert where == "disk" or "put" in seen
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    """The error names the file and the module; nothing stays, not even pyarrow's writers."""
+    before = left_behind()
+
+    def full(local, file, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Disk, "write", full)
+    big = [pa.table({"n": range(200_000)})]
+    for write in (files.write_parquet, files.write_arrow, files.write_csv, files.write_jsonl):
+        with pytest.raises(OSError, match="No space left") as caught:
+            written(big, write(tmp_path / "{time}.x"))
+        assert any(write.__name__ in note for note in caught.value.__notes__)
+        assert caught.value.filename is not None
+        assert content(tmp_path) == {}
+    assert left_behind() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounts a tiny disk")
+def test_a_disk_that_is_really_full(tmp_path):
+    """The days that fit are there, whole; when there is room again, another run writes all of them."""
+    small = tmp_path / "disk"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", small], check=False).returncode:
+        pytest.skip("may not mount")
+    try:
+        (small / "other").write_bytes(bytes(1_000_000))
+        values = [(day, "x" * 9_999) for day in range(5) for _ in range(50)]
+        write = ps.pipe(ps.map(lambda pair: pair[1]), files.write_text(small / "{time}.txt"))
+        with pytest.raises(OSError, match="No space left"):
+            written(values, write, time=lambda pair: pair[0])
+        days = {name: len(data) for name, data in content(small).items()}
+        assert days.pop("other") == 1_000_000
+        assert set(days.values()) == {500_000}
+        assert 2 <= len(days) <= 4
+        (small / "other").unlink()
+        written(values, write, time=lambda pair: pair[0])
+        assert sorted(content(small)) == [f"{day}.txt" for day in range(5)]
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_discarded_writers_write_nothing_more(tmp_path, monkeypatch):
+    """pyarrow's streams end their files when they are collected; by then others may work in the folder."""
+    monkeypatch.setattr(disk, "BLOCK", 10)
+    real, failed, later = Disk.write, [], []
+
+    def write(local, file, data):
+        if not failed:
+            failed.append(True)
+            raise OSError(errno.EIO, "once")
+        return real(local, file, data)
+
+    with pytest.raises(OSError, match="once"), monkeypatch.context() as patch:
+        patch.setattr(Disk, "write", write)
+        written([str(n * 7919) for n in range(300_000)], files.write_text(tmp_path / "{time}.zst"))
+    monkeypatch.setattr(Disk, "append", lambda local, path, *data, **options: later.append(path))
+    gc.collect()
+    assert later == []
+    assert list(tmp_path.iterdir()) == []

@@ -1,9 +1,10 @@
-"""A program that is killed at random moments, again and again, has the same result as without, byte for byte."""
+"""A program is killed at random moments: whole files only are visible, and the next runs finish its work."""
 
 import gzip
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -11,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("pyarrow")
+
+from adapters import files
 from tests.sampling import amount
 
-pytest.importorskip("pyarrow")
+from .writing.kit import content, visible, written
 
 PROGRAM = Path(__file__).with_name("killable.py")
 DAYS = 60
@@ -21,7 +25,7 @@ ITEMS = ["tea", "rice", "salt", "figs", "oats"]
 
 
 def write_data(folder, dice):
-    """Two files of orders and one of prices, by day; some have no rows on some days."""
+    """Write two files of orders and one of prices; some days have none."""
     folder.mkdir()
     rows = {"a": [], "b": [], "prices": []}
     for day in range(DAYS):
@@ -39,26 +43,28 @@ def write_data(folder, dice):
 
 
 def started(*arguments):
-    """The program, running."""
     command = [sys.executable, str(PROGRAM), *map(str, arguments)]
     here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def run_killed(seconds, early, *arguments):
-    """Run the program, and kill it some seconds after it runs or, if `early`, was started; return whether it ended."""
+def run_killed(seconds, early, look, *arguments):
+    """Kill the program so long after it printed `begun` or, with `early`, was started; return whether it finished."""
     with started(*arguments) as process:
         if not early:
             process.stdout.readline()
-        time.sleep(seconds)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and process.poll() is None:
+            look()
         process.kill()
         _, errors = process.communicate()
         assert process.returncode in {0, -9}, errors
+        look()
         return process.returncode == 0
 
 
 def run_whole(*arguments):
-    """Run the program to its end; return its duration since it began to run."""
+    """Run the program to its end; return its seconds since it printed `begun`."""
     with started(*arguments) as process:
         process.stdout.readline()
         begun = time.monotonic()
@@ -67,41 +73,65 @@ def run_whole(*arguments):
         return time.monotonic() - begun
 
 
-def left(folder):
-    """All files with their content, including temporary ones."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def kill_over_and_over(tmp_path, kills, seed):
-    """Run after run with the same data, each killed again and again until it ends."""
+def kill_over_and_over(tmp_path, kills, seed, journal):
+    """Start run after run with the same data, and kill each again and again until it finishes."""
     dice = random.Random(seed)
     data, whole = tmp_path / "data", tmp_path / "whole"
     write_data(data, dice)
     seconds = run_whole(data, whole)
-    expected = left(whole)
+    expected = content(whole)
     assert len(expected) > DAYS
     done = run = 0
     while done < kills:
         run += 1
-        out, journal = tmp_path / f"out-{run}", tmp_path / f"{run}.journal"
+        out = tmp_path / f"out-{run}"
+        arguments = [data, out, *([tmp_path / f"{run}.journal"] if journal else [])]
+
+        def look(out=out):
+            for name, found in visible(out).items():
+                if "totals" not in name:
+                    assert found == expected[name], f"{name} is visible in part"
+
         here, most = 0, min(kills - done, 20)
-        # Sometimes during the start, or while it resumes from its journal.
-        while here < most and not run_killed(dice.random() * seconds / 2, dice.random() < 0.2, data, out, journal):
+        # Some kills come while the program starts, or goes on from its journal.
+        while here < most and not run_killed(dice.random() * seconds / 2, dice.random() < 0.2, look, *arguments):
             here += 1
         done += here
-        run_whole(data, out, journal)
-        found = left(out)
+        run_whole(*arguments)
         names = str(out).encode(), str(whole).encode()
-        assert {name: content.replace(*names) for name, content in found.items()} == expected
+        assert {name: found.replace(*names) for name, found in content(out).items()} == expected
         assert [*out.rglob(".pullstream-*"), *out.rglob("*.part")] == []
 
 
-def test_a_killed_program_has_the_same_result(tmp_path):
-    """Kills at random moments change no byte."""
-    kill_over_and_over(tmp_path, amount(3, 20), 1)
+def test_a_killed_program_leaves_the_same_bytes(tmp_path):
+    """Its runs go on from a journal."""
+    kill_over_and_over(tmp_path, amount(3, 20), 1, journal=True)
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_killed_program_that_starts_again_leaves_the_same_bytes(kills, tmp_path):
+    kill_over_and_over(tmp_path, kills, 3, journal=False)
 
 
 @pytest.mark.slow
-def test_a_program_that_is_killed_200_times_has_the_same_result(tmp_path):
-    """200 kills at random moments change no byte."""
-    kill_over_and_over(tmp_path, 200, 2)
+def test_200_kills(tmp_path):
+    kill_over_and_over(tmp_path, 200, 2, journal=True)
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
+    """The kill itself releases the lock; the next run removes what was unfinished."""
+    write_data(tmp_path / "data", random.Random(4))
+    out = tmp_path / "out" / "numbers"
+    write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")
+    with started(tmp_path / "data", tmp_path / "out") as process:
+        while not visible(out):
+            assert process.poll() is None
+            time.sleep(0.02)
+        with pytest.raises(files.FileBusyError):
+            written([{"key": "a"}], write)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert [name for name in content(out) if name.startswith(".pullstream")]
+    written([{"key": "a"}], write, time=lambda _: 99)
+    assert not [name for name in content(out) if name.startswith(".pullstream")]
+    assert "99/a.parquet" in content(out)

@@ -1,10 +1,11 @@
-"""Every ending closes the files: the end, an abort, a failure, a cancellation, also while a thread is reading."""
+"""Every ending closes the files: success, abort, failure, cancellation, also while a thread is reading."""
 
 import gc
 import gzip
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import fsspec
 import pyarrow as pa
@@ -14,15 +15,17 @@ import trio
 
 import pullstream as ps
 from adapters import files
+from adapters.files.reading.source import FilesSource
+from pullstream.conformance import Subject, conformance
 
 
 class Enough(Exception):
-    """The exception of a test."""
+    """Raised by a sink."""
 
 
 @pytest.fixture
 def large(folder):
-    """Files of each kind with many blocks, and the functions that read them."""
+    """Files of each kind that take many blocks, and the sources that read them."""
     lines = "x,y\n" + "".join(f"{n},{n}\n" for n in range(20_000))
     (folder / "a.csv").write_text(lines)
     (folder / "a.csv.gz").write_bytes(gzip.compress(lines.encode()))
@@ -45,44 +48,42 @@ def large(folder):
 KINDS = ["text", "bytes", "csv", "gzip", "jsonl", "parquet", "arrow"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_take(kind, large, opened, folder):
-    """It ends the source in the middle, and no descriptor is left, without the garbage collector."""
+@pytest.fixture
+def _no_collector():
     gc.disable()
-    try:
-        got = ps.run(ps.pipe(large[kind], ps.take(3), ps.collect()), check="strict", limit=2)
-        assert len(got) == 3
-        assert opened(folder) == []
-    finally:
-        gc.enable()
+    yield
+    gc.enable()
 
 
+@pytest.mark.usefixtures("_no_collector")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_failure_downstream(kind, large, opened, folder):
-    """A sink that fails ends the source as well."""
-
-    def fail(value):
-        raise Enough
-
-    gc.disable()
-    try:
-        with pytest.raises(Enough):
-            ps.run(ps.pipe(large[kind], ps.drain(fail)), check=True)
-        assert opened(folder) == []
-    finally:
-        gc.enable()
+def test_every_length_and_limit(kind, large, opened, folder):
+    """take gives the first values of the whole; files are closed without the garbage collector."""
+    whole = ps.run(ps.pipe(large[kind], ps.take(40), ps.collect()), check="strict", limit=2)
+    for count in (1, 2, 39, 40):
+        for limit in (1, 3, 4096):
+            got = ps.run(ps.pipe(large[kind], ps.take(count), ps.collect()), limit=limit, check=True)
+            assert got == whole[:count]
+            assert opened(folder) == []
+    assert "pullstream files" not in {thread.name for thread in threading.enumerate()}, "a thread still reads"
 
 
+@pytest.mark.usefixtures("_no_collector")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["abort", "cancel", "finish"])
-async def test_endings_from_outside(kind, way, large, opened, folder):
-    """An abort, a cancellation and finish() in the middle of a run."""
+@pytest.mark.parametrize("way", ["failure", "abort", "cancel", "finish"])
+async def test_ended_in_the_middle(kind, way, large, opened, folder):
+    """By a sink that fails, or from outside."""
     some = trio.Event()
-    pipeline = ps.pipe(large[kind], ps.drain(lambda _: some.set()))
-    with trio.move_on_after(20) as scope:
-        async with pipeline.open(check=True, limit=1) as running:
+
+    def see(value):
+        some.set()
+        if way == "failure":
+            raise Enough
+
+    with trio.move_on_after(20) as scope, suppress(Enough):
+        async with ps.pipe(large[kind], ps.drain(see)).open(check=True, limit=1) as running:
             await some.wait()
-            assert opened(folder)
+            assert opened(folder) or way == "failure"
             if way == "abort":
                 await running.abort()
             elif way == "cancel":
@@ -96,7 +97,7 @@ async def test_endings_from_outside(kind, way, large, opened, folder):
 
 @pytest.mark.parametrize("way", ["abort", "cancel"])
 async def test_an_abort_waits_only_for_the_current_read(way, put, held, until, opened):
-    """A thread ends as soon as its read returns, and only then are its files closed."""
+    """Files are closed once the read returns, not before."""
     path = put("a.txt", "x\n" * 1000)
     fs = held(fsspec.filesystem("file"), free=1)
     pipeline = ps.pipe(files.read_text(path, filesystem=fs, block_size=100), ps.drain())
@@ -116,8 +117,8 @@ async def later(function):
     function()
 
 
-async def test_a_read_that_hangs_is_abandoned(put, held, until, opened, folder):
-    """After a grace period, the abort fails with a named error; when the read returns, its thread closes the file."""
+async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder):
+    """After the grace period the abort fails by name; when the read returns after all, its thread closes the file."""
     path = put("a.txt", "x\n" * 1000)
     fs = held(fsspec.filesystem("file"))
     pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())
@@ -131,11 +132,11 @@ async def test_a_read_that_hangs_is_abandoned(put, held, until, opened, folder):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-async def test_earlier_values_do_not_wait_for_a_read_that_hangs(kind, put, held, until):
-    """All values of the blocks that were read arrive, also of tables, which are parsed in parallel."""
+async def test_blocks_that_were_read_do_not_wait_for_a_read_that_hangs(kind, put, held, until):
+    """Also for tables, whose blocks are parsed in parallel."""
     row = {"csv": "1\n", "jsonl": '{"x":1}\n'}[kind]
     path = put("a", "x\n" * (kind == "csv") + row * 1000)
-    # The file's magic bytes, and three blocks.
+    # The file's mark, and three blocks.
     fs = held(fsspec.filesystem("file"), free=4)
     make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
     got = []
@@ -152,6 +153,8 @@ AT_EXIT = """
 import threading, time
 import pullstream as ps
 from adapters import files
+from adapters.files.reading.source import FilesSource
+from pullstream.conformance import Subject, conformance
 
 begun = threading.Event()
 
@@ -171,8 +174,8 @@ begun.wait()
     (3, 12) <= sys.version_info < (3, 12, 3),
     reason="a fault of these Pythons (python/cpython#113964): no thread begins when the main one has ended",
 )
-def test_a_thread_may_read_while_the_program_ends(put):
-    """The interpreter waits for it, and it continues to read."""
+def test_a_thread_reads_on_while_the_interpreter_ends(put):
+    """The interpreter waits for it."""
     path = put("a.csv", "x\n" + "1\n" * 100)
     done = subprocess.run(
         [sys.executable, "-c", AT_EXIT.format(path=str(path))], capture_output=True, text=True, timeout=300, check=False
@@ -180,8 +183,7 @@ def test_a_thread_may_read_while_the_program_ends(put):
     assert (done.stdout, done.stderr) == ("40\n", "")
 
 
-async def test_other_tasks_continue_while_a_thread_reads(put, held, until):
-    """A read blocks no other task."""
+async def test_other_work_goes_on_while_a_thread_reads(put, held, until):
     fs = held(fsspec.filesystem("file"))
     pipeline = ps.pipe(files.read_text(put("a", "x\n"), filesystem=fs), ps.collect())
     async with pipeline.open() as running:
@@ -195,7 +197,6 @@ async def test_other_tasks_continue_while_a_thread_reads(put, held, until):
 
 
 def test_one_file_is_open_at_a_time(put, opened, folder):
-    """A thousand files need one descriptor."""
     for number in range(50):
         put(f"in/{number:03}", f"{number}\n")
     most = []
@@ -204,19 +205,23 @@ def test_one_file_is_open_at_a_time(put, opened, folder):
     assert max(most) == 1
 
 
-def test_no_reading_thread_is_left(large):
-    """Threads that trio keeps for reuse are idle."""
-    for kind in KINDS:
-        ps.run(ps.pipe(large[kind], ps.take(1), ps.collect()))
-    assert "pullstream files" not in {thread.name for thread in threading.enumerate()}
+SOURCES = {
+    "text": lambda path: files.read_text(path, block_size=4),
+    "bytes": lambda path: files.read_bytes(path, block_size=2),
+    "a time each": lambda path: files.read_jsonl(path, block_size=4, time=int),
+    "rows": lambda path: files.read_csv(path, block_size=4, as_="tuples"),
+    "skipping": lambda path: files.read_text(path, on_error="skip"),
+}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_end_at_any_moment(kind, large, opened, folder):
-    """`take` with many lengths and limits: values are a prefix of the whole, and files are closed."""
-    whole = ps.run(ps.pipe(large[kind], ps.take(40), ps.collect()))
-    for count in (1, 2, 39, 40):
-        for limit in (1, 3, 4096):
-            got = ps.run(ps.pipe(large[kind], ps.take(count), ps.collect()), limit=limit, check=True)
-            assert got == whole[:count]
-    assert opened(folder) == []
+@pytest.mark.parametrize("kind", SOURCES)
+def test_conformance(kind, put, monkeypatch):
+    """No rule is broken and nothing hangs; virtual time stands in for threads."""
+
+    async def moment(self, function):
+        await trio.sleep(0.1)
+        return function()
+
+    monkeypatch.setattr(FilesSource, "_thread", moment)
+    path = put("data", "".join(f"{n}\n" for n in range(5)))
+    assert conformance(Subject(kind, lambda: SOURCES[kind](path)), cells=60).check().cells.total() > 0

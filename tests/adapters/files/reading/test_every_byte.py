@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import random
+import re
 from functools import partial
 
 import pyarrow as pa
@@ -211,18 +212,27 @@ def tables():
 @pytest.mark.parametrize("kind", ["arrows", "arrow", "parquet"])
 @pytest.mark.parametrize("tries", [20, pytest.param(2000, marks=pytest.mark.slow)])
 def test_truncated_tables(kind, tries, put):
-    """Complete batches, then an error; only a stream may end between two batches, where it is valid."""
+    """An error after whole batches; only a stream may end between two of them."""
     data = tables()[kind]
     read = files.read_parquet if kind == "parquet" else files.read_arrow
     chance = random.Random(kind)
-    assert len(got(read(put("whole", data), as_="tuples"))) == 3000
-    for _ in range(tries):
-        cut = chance.randrange(len(data))
-        found = got(read(put("a", data[:cut]), as_="tuples", on_error="result"))
+    whole = got(read(put("whole", data), as_="tuples"))
+    assert len(whole) == 3000
+    other = put("other", data)
+    for number in range(tries):
+        cut = chance.randrange(len(data)) if number else 0
+        path = put("a", data[:cut])
+        found = got(read([path, other], as_="tuples", on_error="result"))
+        assert found[-3000:] == whole, "the next file is read"
+        found = found[:-3000]
         rows = found[:-1] if isinstance(found[-1], ps.Failed) else found
+        if rows is not found:
+            told = "is not a readable Parquet file: |is not readable Arrow IPC|is empty, and so not Arrow IPC"
+            assert re.match(f"{path}: ({told})", str(found[-1].error))
+            assert found[-1].value == str(path)
         assert [row[0] for row in rows] == list(range(len(rows)))
         if rows is found:
-            # A stream may end where a message begins.
+            # Where a message of a stream begins, it may end.
             assert kind == "arrows"
             assert data[cut : cut + 4] == b"\xff\xff\xff\xff"
     for behind in (b"x", b"\0" * 64, data):

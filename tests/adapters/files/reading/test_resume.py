@@ -213,19 +213,22 @@ def test_times_of_names(put, folder, journal):
     assert out == {day: [f"{day}a", f"{day}b"] for day in range(1, 5)} | {9: ["9a"]}
 
 
-def test_a_changed_file_is_refused(put, folder, journal):
-    """Completed results are based on its old content."""
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("1", "in/1 has changed since it was read, in an earlier run"),
+        ("1-more", "1-more is new, and its time 1 was completed without it"),
+    ],
+)
+def test_changes_at_complete_times_are_refused(name, message, put, folder, journal):
     for day in (1, 2, 3):
         put(f"in/{day}", "x\n")
-
-    def make():
-        return files.read_text(folder / "in", time=files.name_time("[0-9]$", int))
-
+    source = files.read_text(folder / "in", time=files.name_time("([0-9])[^/]*$", int))
     with pytest.raises(Killed):
-        ps.run(kept({}, make(), 3), journal=journal)
-    put("in/1", "other\n")
-    with pytest.raises(ps.errors.JournalError, match=r"in/1 has changed since it was read, in an earlier run"):
-        ps.run(kept({}, make()), journal=journal)
+        ps.run(kept({}, source, 3), journal=journal)
+    put(f"in/{name}", "other\n")
+    with pytest.raises(ps.errors.JournalError, match=message):
+        ps.run(kept({}, source), journal=journal)
 
 
 @pytest.mark.parametrize("options", [{}, {"available": True}])
@@ -400,21 +403,6 @@ def test_a_source_continues_for_the_second_of_two_sinks(put, folder, journal):
     put("in/5", "5\n")
     with pytest.raises(ps.errors.JournalError, match="in/5 is new since"):
         ps.run(pipeline(), journal=journal)
-
-
-def test_a_new_file_at_a_completed_time_is_refused(put, folder, journal):
-    """It would be skipped silently."""
-    for day in (1, 2, 3):
-        put(f"in/{day}", "x\n")
-
-    def make():
-        return files.read_text(folder / "in", time=files.name_time("([0-9])[^/]*$", int))
-
-    with pytest.raises(Killed):
-        ps.run(kept({}, make(), 3), journal=journal)
-    put("in/1-more", "y\n")
-    with pytest.raises(ps.errors.JournalError, match="1-more is new, and its time 1 was completed without it"):
-        ps.run(kept({}, make()), journal=journal)
 
 
 def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, folder, journal):

@@ -90,6 +90,7 @@ def foreign(place, _):
 
 
 PLANTED = [link, broken_link, file, pipe, open_folder, renamed, renamed_with_links]
+
 PLANTED.append(pytest.param(foreign, marks=NEEDS_ROOT))
 
 

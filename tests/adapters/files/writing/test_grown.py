@@ -80,12 +80,6 @@ async def test_another_program_writes_to_the_file(tmp_path, autojump_clock):
     assert out.read_text() == "gone"
 
 
-def test_a_url_cannot_grow():
-    """A store cannot append."""
-    with pytest.raises(ps.CompositionError, match="cannot grow"):
-        files.write_text("memory://all.txt")
-
-
 def test_manifest(tmp_path):
     """One line per file, in the order in which they appeared: its time, key, rows and bytes."""
     values = [{"k": "ab"[n % 2], "n": n} for n in (1, 2, 3, 11)]
@@ -119,10 +113,3 @@ def test_a_manifest_belongs_to_one_run(tmp_path):
         assert len((tmp_path / "m").read_text().splitlines()) == 1
     written([], write)
     assert (tmp_path / "m").read_text() == ""
-
-
-@pytest.mark.parametrize("wrong", ["", 7, "s3://bucket/m"])
-def test_a_manifest_is_a_local_file(wrong):
-    """A URL is refused when composing."""
-    with pytest.raises(ps.CompositionError, match="path of a local file"):
-        files.write_text("{time}", manifest=wrong)

@@ -1,10 +1,8 @@
 """Only one run writes to a target, visible files are complete, and leftovers of a killed run are removed."""
 
-import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from adapters.files.writing.disk import Disk
 from adapters.files.writing.staging import StagingFolder
 from adapters.files.writing.target import Target
 
-from .kit import content, left_behind, visible, written
+from .kit import content, left_behind, written
 
 
 async def test_a_second_run_is_refused(tmp_path, autojump_clock):
@@ -59,72 +57,6 @@ def test_two_sinks_of_a_run(tmp_path):
         written("ab", ps.tee(write, write))
     assert content(tmp_path) == {}
     assert left_behind() == before
-
-
-PROGRAM = """
-import sys, time
-import pullstream as ps
-from adapters import files
-from adapters.files.writing import raw, sink
-sink.LOOSE = raw.LOOSE = 10
-sink.MEMORY = 10_000
-
-rows = [{"day": n // 100, "key": "abc"[n % 3], "n": n, "s": "x" * (n % 50)} for n in range(2000)]
-
-def slow(row):
-    if len(sys.argv) > 2 and row["n"] % 10 == 0:
-        time.sleep(float(sys.argv[2]))
-    return row
-
-out = sys.argv[1]
-source = ps.pipe(ps.values(rows, time=lambda row: row["day"]), ps.map(slow))
-ps.run(ps.pipe(source, ps.tee(
-    files.write_parquet(out + "/p/{time}/{key}.parquet", key="key", row_group=7, open_files=2),
-    files.write_jsonl(out + "/j/{time}.jsonl.gz"),
-)), limit=16)
-print("finished", flush=True)
-"""
-
-
-def start(out, *more):
-    return subprocess.Popen([sys.executable, "-c", PROGRAM, out, *map(str, more)], stdout=subprocess.PIPE, text=True)
-
-
-def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
-    """Kill -9 releases the lock; the next run removes unfinished files."""
-    out = tmp_path / "p"
-    with start(tmp_path, 0.05) as process:
-        while not visible(out):
-            assert process.poll() is None
-            time.sleep(0.02)
-        write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")
-        with pytest.raises(files.FileBusyError):
-            written([{"key": "a"}], write)
-        process.send_signal(signal.SIGKILL)
-    assert [name for name in content(out) if name.startswith(".pullstream")]
-    written([{"key": "a"}], write, time=lambda _: 99)
-    assert not [name for name in content(out) if name.startswith(".pullstream")]
-    assert "99/a.parquet" in content(out)
-
-
-@pytest.mark.parametrize("kills", [1, pytest.param(60, marks=pytest.mark.slow)])
-def test_kills_at_random_moments(kills, tmp_path):
-    """At any moment, visible files are complete; a run that is not killed leaves exactly its files."""
-    with start(tmp_path / "all") as process:
-        assert process.communicate()[0] == "finished\n"
-    expected = content(tmp_path / "all")
-    assert len(expected) == 20 * 4
-    out = tmp_path / "out"
-    for number in range(kills):
-        with start(out, 0.002) as process:
-            until = time.monotonic() + 0.4 + 0.9 * ((number * 7919) % 100) / 100
-            while time.monotonic() < until and process.poll() is None:
-                seen = visible(out)
-                assert {name: expected[name] for name in seen} == seen
-            process.send_signal(signal.SIGKILL)
-    with start(out) as process:
-        assert process.communicate()[0] == "finished\n"
-    assert content(out) == expected
 
 
 def test_a_read_only_folder(tmp_path):

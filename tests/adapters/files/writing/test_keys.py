@@ -136,13 +136,6 @@ def test_two_keys_with_one_name_in_the_file_system(tmp_path, monkeypatch):
     assert len(written(["a", "A"], files.write_jsonl(tmp_path / "{time}{key}", key=str))) == 2
 
 
-@pytest.mark.parametrize("target", ["{key:/>3}", "{key:>3/}", "{key:a//b}"])
-def test_a_format_with_an_empty_part(target):
-    """It is refused when composing, because it names nothing."""
-    with pytest.raises(ps.CompositionError, match="has an empty part beside a /"):
-        files.write_jsonl(target, key=str)
-
-
 def test_a_name_that_is_not_utf_8_with_a_journal(tmp_path):
     """The manifest has it with JSON's escapes, and a resumed run continues."""
     source = ps.values([1, 2], time=lambda n: n)

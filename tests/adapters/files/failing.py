@@ -1,0 +1,211 @@
+"""Disks, stores and files to read whose operations are counted together, and fail by their number."""
+
+import errno
+import tempfile
+import threading
+from pathlib import Path
+from typing import ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+
+from adapters.files.writing.disk import Disk
+
+COMPOSED = ["append", "put", "opened", "part_of", "cut", "copy", "size", "flush", "folders", "held", "inside"]
+OPERATIONS = [name for name in vars(Disk) if name not in COMPOSED and name[0] != "_"]
+
+
+class Steps:
+    """Counts operations; those with certain numbers fail."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self, fails=()):
+        self.count, self.fails, self.seen = 0, fails, set()
+
+    def step(self, name):
+        with self._lock:
+            number = self.count
+            self.count += 1
+        self.seen.add(name)
+        if number in self.fails:
+            raise OSError(errno.EIO, f"failed at operation {number}, {name}")
+
+
+STEPS = Steps()
+
+
+def fail_disk(monkeypatch):
+    """Make each operation of the local disk a step."""
+
+    def failing(name, real):
+        def operation(disk, *args):
+            try:
+                STEPS.step(name)
+            except OSError:
+                if name == "close":
+                    real(disk, *args)  # a descriptor is gone even if its closing failed
+                if name == "write":
+                    real(disk, args[0], args[1][: len(args[1]) // 2 + 1])
+                raise
+            return None if name == "sync" else real(disk, *args)
+
+        return operation
+
+    for name in OPERATIONS:
+        monkeypatch.setattr(Disk, name, failing(name, getattr(Disk, name)))
+
+
+class FaultyFile(MemoryFile):
+    """A file whose writing, flushing and closing are steps."""
+
+    def write(self, data):
+        STEPS.step("write")
+        return super().write(data)
+
+    def flush(self):
+        STEPS.step("flush")
+
+    def close(self):
+        self.flush()
+        STEPS.step("close")
+        super().close()
+
+    def __del__(self):
+        """Do not close again: that would be a step whenever garbage is collected."""
+
+
+class Faulty(MemoryFileSystem):
+    """A store in memory whose renaming is not copying; each operation is a step."""
+
+    protocol = "faulty"
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+    cachable = False
+
+    def _open(self, path, mode="rb", **kwargs):
+        STEPS.step("open")
+        if mode != "wb":
+            return super()._open(path, mode, **kwargs)
+        file = FaultyFile(self, path, None)
+        self.store[path] = file
+        return file
+
+    def mv(self, path1, path2, **kwargs):
+        STEPS.step("rename")
+        self.store[self._strip_protocol(path2)] = self.store.pop(self._strip_protocol(path1))
+
+    def info(self, *args, **kwargs):
+        STEPS.step("info")
+        return super().info(*args, **kwargs)
+
+    def ls(self, *args, **kwargs):
+        STEPS.step("ls")
+        return super().ls(*args, **kwargs)
+
+    def mkdir(self, *args, **kwargs):
+        STEPS.step("mkdir")
+        super().mkdir(*args, **kwargs)
+
+    def makedirs(self, *args, **kwargs):
+        STEPS.step("makedirs")
+        super().makedirs(*args, **kwargs)
+
+    def _rm(self, path):
+        STEPS.step("rm")
+        super()._rm(path)
+
+    def rmdir(self, path):
+        STEPS.step("rmdir")
+        super().rmdir(path)
+
+
+class Atomic(Faulty):
+    """The same with the protocol of an object store: a file is there once it is closed, and not before."""
+
+    protocol = "s3"
+
+    def put_file(self, lpath, rpath, **kwargs):
+        STEPS.step("put")
+        self.pipe_file(rpath, Path(lpath).read_bytes())
+
+    def pipe_file(self, path, value, **kwargs):
+        self.store[self._strip_protocol(path)] = file = MemoryFile(self, path, value)
+        file.seek(0)
+
+
+class FailingFile:
+    """A file that is read; each operation is a step."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def read(self, size=-1):
+        STEPS.step("read a part")
+        return self.file.read(size)
+
+    def seek(self, *place):
+        STEPS.step("seek")
+        return self.file.seek(*place)
+
+    def close(self):
+        closed = self.file.closed
+        self.file.close()
+        if not closed:
+            STEPS.step("close what was read")
+
+
+class FailingReads:
+    """The local file system, for reading; each operation is a step."""
+
+    def __init__(self):
+        self.fs = fsspec.filesystem("file")
+
+    def __getattr__(self, name):
+        return getattr(self.fs, name)
+
+    def __repr__(self):
+        return "FailingReads()"
+
+    def open(self, path, mode):
+        STEPS.step("open to read")
+        return FailingFile(self.fs.open(path, mode))
+
+    def info(self, path):
+        STEPS.step("info to read")
+        return self.fs.info(path)
+
+    def find(self, path, **options):
+        STEPS.step("find")
+        return self.fs.find(path, **options)
+
+    def glob(self, path, **options):
+        STEPS.step("glob")
+        return self.fs.glob(path, **options)
+
+
+def stored():
+    """The files in the stores, with their contents."""
+    return {path: bytes(file.getvalue()) for path, file in Faulty.store.items()}
+
+
+def clear_stores():
+    Faulty.store.clear()
+    Faulty.pseudo_dirs[:] = [""]
+    STEPS.reset()
+
+
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    """Empty stores; the folder that holds what is not yet in them."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for kind in (Faulty, Atomic):
+        fsspec.register_implementation(kind.protocol, kind, clobber=True)
+    clear_stores()
+    return tmp_path

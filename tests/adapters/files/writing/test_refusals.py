@@ -1,0 +1,236 @@
+"""What the writing sinks refuse: arguments when composing, values and names in a run."""
+
+import datetime as dt
+from collections import defaultdict
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+
+import pullstream as ps
+from adapters import files
+
+from .kit import content, written
+
+
+class Sale(NamedTuple):
+    shop: str
+    n: int
+
+
+@pytest.mark.parametrize(
+    ("write", "target", "options", "message"),
+    [
+        *(
+            (files.write_jsonl, target, {}, "")
+            for target in ("", "{day}.jsonl", "{time}{day}.jsonl", "{}.jsonl", "{time", "{time:{width}}", "{key}", 7)
+        ),
+        (files.write_jsonl, "out/", {}, "got the target 'out/', which does not name a file"),
+        (files.write_text, "a\0{time}", {}, "which does not name a file"),
+        (files.write_text, "{time}/../all.txt", {}, "after a field leads out of the folder that the field names"),
+        (files.write_text, "{{{time}}}/a{key}/..", {"key": len}, "leads out of the folder that the field names"),
+        (files.write_text, "nosuch://{time}", {}, "fsspec has no file system for nosuch://"),
+        (files.write_text, "memory://all.txt", {}, "cannot grow"),
+        *((files.write_jsonl, t, {"key": str}, "has an empty part") for t in ("{key:/>3}", "{key:>3/}", "{key:a//b}")),
+        (files.write_text, "{time}", {"key": len}, ""),
+        (files.write_text, "{key}{time}", {}, ""),
+        (files.write_text, "{key}", {"key": "column"}, ""),
+        (files.write_csv, "{key}", {"key": 7}, ""),
+        (files.write_csv, "{time}", {"open_files": 0}, ""),
+        *((files.write_text, "{time}", {"manifest": m}, "path of a local file") for m in ("", 7, "s3://bucket/m")),
+        (files.write_text, "{time}", {"compression": "lzo"}, "compression='lzo'"),
+        (files.write_text, "{time}", {"end": 3}, ""),
+        (files.write_parquet, "{time}.parquet.gz", {}, ""),
+        (files.write_parquet, "{time}", {"compression": "lzo"}, ""),
+        (files.write_parquet, "{time}", {"row_group": 0}, ""),
+        (files.write_parquet, "{time}", {"schema": {"n": int}}, ""),
+        (files.write_parquet, "{time}", {"schema": {"n": pa.month_day_nano_interval()}}, ""),
+        (files.write_parquet, "all.parquet", {}, ""),
+        (files.write_arrow, "{time}.arrow.zst", {}, ""),
+        (files.write_arrow, "{time}", {"compression": "gzip"}, ""),
+        (files.write_arrow, "{time}", {"schema": pa.schema([("n", pa.dictionary("int8", pa.string()))])}, ""),
+        (files.write_csv, "{time}", {"schema": ["n"]}, ""),
+        (files.write_csv, "{time}", {"schema": pa.schema([("n", "int8"), ("n", "int8")])}, ""),
+        (files.write_csv, "{time}", {"schema": {"n": pa.list_(pa.int8())}}, ""),
+        (files.write_csv, "{time}", {"schema": {"n": "binary"}}, ""),
+        (files.write_csv, "{time}", {"schema": {"n": "integer"}}, "No type alias for integer"),
+        (files.write_csv, "{time}", {"schema": {"n": "integer"}}, "{'item': 'string', 'sold': 'int64'"),
+        (files.write_csv, "{time}", {"delimiter": "||"}, ""),
+        (files.write_csv, "{time}", {"rowgroup": 3}, ""),
+    ],
+)
+def test_arguments_refused_when_composing(write, target, options, message):
+    with pytest.raises(ps.CompositionError) as caught:
+        write(target, **options)
+    assert str(caught.value).startswith(f"{write.__name__}(")
+    assert message in str(caught.value)
+
+
+NAN = float("nan")
+NO_COLUMN = "a value has no column 'till', which key= names; it has 'shop', 'n'"
+NAME = "cannot be part of a file name"
+NO_JSON = (ValueError, TypeError)
+NO_TEXT = (TypeError, UnicodeEncodeError)
+
+JSONL, TEXT, PARQUET = files.write_jsonl, files.write_text, files.write_parquet
+
+
+@pytest.mark.parametrize(
+    ("values", "write", "target", "options", "kind", "message"),
+    [
+        *(
+            ([key], TEXT, "{time}/{key}", {"key": str}, files.FileTargetError, "write_text")
+            for key in ("", "..", "a/b", "a\0b", "x" * 300)
+        ),
+        (["\ud800"], TEXT, "{time}{key}", {"key": str}, files.FileTargetError, "write_text: the time 0 and "),
+        (["\ud800"], TEXT, "{time}{key}", {"key": str}, files.FileTargetError, NAME),
+        ([1, "1"], JSONL, "{time}{key}", {"key": lambda v: v}, files.FileTargetError, "the keys 1 and '1' would share"),
+        (["a"], TEXT, "{key}", {"key": lambda _: 1 // 0}, ZeroDivisionError, ""),
+        ([{"k": [1]}], JSONL, "{key}", {"key": "k"}, TypeError, "[1] (list) cannot be a key: key= must return text or"),
+        # A named tuple has methods called count and index, which are not columns.
+        ([Sale("a", 1)], JSONL, "{key}", {"key": "count"}, files.SchemaError, "a value has no column 'count'"),
+        *(
+            ([value], JSONL, "{key}", {"key": "till"}, files.SchemaError, NO_COLUMN)
+            for value in ({"shop": "a", "n": 1}, Sale("a", 1), pa.record_batch({"shop": ["a"], "n": [1]}))
+        ),
+        *(([value], JSONL, "{time}", {}, NO_JSON, "") for value in (NAN, float("inf"), {"x": NAN}, object(), {1, 2})),
+        *(([value], TEXT, "{time}", {}, NO_TEXT, "") for value in (7, "\ud800", b"x")),
+        (["x"], files.write_bytes, "{time}", {}, NO_TEXT, ""),
+        ([{"n": {}}], PARQUET, "{time}", {}, files.SchemaError, "struct<>, which write_parquet cannot write"),
+    ],
+)
+def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, message, tmp_path):  # noqa: PLR0917
+    """The error is Python's own or says what is wrong; a note names the module; no file is left."""
+    with pytest.raises(kind) as caught:
+        written(values, write(tmp_path / target, **options))
+    assert message in str(caught.value)
+    assert write.__name__ in str(caught.value) or any(write.__name__ in note for note in caught.value.__notes__)
+    assert content(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([7], "the value 1, 7 (int), is not a row: rows are dicts, named tuples, tuples, or Arrow record batches"),
+        (
+            [{"a": 1}, {5: 2}],
+            "the value 2, {5: 2} (dict), is not a row: it has a column 5 (int), but names must be str",
+        ),
+        ([(1,), (1, 2)], "the value 2, (1, 2) (tuple), is not a row: it has 2 columns, but the file has 1"),
+        ([([],), ([1],), (["x"],)], "the column 'f0' cannot hold ['x'] (list), value 3"),
+        ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and cannot hold True (bool), value 2"),
+        (
+            [pa.table({"n": pa.array([1], pa.timestamp("us"))}), {"n": 1}],
+            "the column 'n' is timestamp[us], and cannot hold all values: Unable to merge",
+        ),
+        ([{"n": 2**60 + 1}, pa.table({"n": [0.5]})], "is double, and cannot hold 1152921504606846977 (int), value 1"),
+        ([{"n": 1.5}, {"n": True}], "the column 'n' cannot hold True (bool), value 2: a bool is not a number"),
+    ],
+)
+def test_rows_that_do_not_go_together(values, message, tmp_path):
+    """Without a schema the error names the first value that does not fit those before it."""
+    with pytest.raises(files.SchemaError) as caught:
+        written(values, files.write_parquet(tmp_path / "{time}"))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("time", ["a/b", "", ".", "..", "a\0b"])
+def test_a_time_that_is_no_file_name(time, tmp_path):
+    with pytest.raises(files.FileTargetError, match=NAME):
+        written([1], files.write_jsonl(tmp_path / "{time}.jsonl"), time=lambda _: time)
+    assert content(tmp_path) == {}
+
+
+def test_a_row_is_not_asked_for_a_missing_key(tmp_path):
+    """A defaultdict would make one up, and keep it."""
+    row = defaultdict(int, n=1)
+    with pytest.raises(files.SchemaError, match="a value has no column 'shop'"):
+        written([row], files.write_jsonl(tmp_path / "{key}.jsonl", key="shop"))
+    assert row == {"n": 1}
+
+
+def test_two_times_for_one_file(tmp_path):
+    """The days of a month cannot share its file; the advice in the message works."""
+    days = ps.values([dt.date(2026, 3, 2), dt.date(2026, 3, 3), dt.date(2026, 4, 1)], time=lambda day: day)
+    write = files.write_jsonl(f"{tmp_path}/{{time:%Y-%m}}.jsonl")
+    with pytest.raises(files.FileTargetError, match=r"would share the file .*: ps\.map_time\(lambda time: "):
+        ps.run(ps.pipe(days, write))
+    assert not [name for name in content(tmp_path) if name.startswith(".")]
+    paths = ps.run(ps.pipe(days, ps.map_time(lambda day: day.replace(day=1)), write))
+    assert [(path.name, path.read_text().count("\n")) for path in paths] == [("2026-03.jsonl", 2), ("2026-04.jsonl", 1)]
+
+
+SCHEMA = pa.schema([pa.field("n", pa.int8()), pa.field("s", pa.string(), nullable=False)])
+
+
+@pytest.mark.parametrize("write", [files.write_csv, files.write_parquet, files.write_arrow])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"n": 300, "s": "a"}, "column 'n' is int8, and cannot hold 300"),
+        ({"n": 1.5, "s": "a"}, "column 'n' is int8, and cannot hold 1.5 (float), value 2: it is not an integer"),
+        ({"n": 1, "s": 7}, "column 's' is string, and cannot hold 7"),
+        ({"n": 1, "s": None}, "column 's' allows no null, but value 2 has one"),
+        ({"n": 1, "s": "a", "x": 1}, "is not a row: there is no column 'x'; the columns are n int8, s string"),
+        ((1, "a", 2), "is not a row: it has 3 columns; the columns are n int8, s string"),
+        (7, "7 (int), is not a row"),
+        (pa.table({"n": ["a"], "s": ["b"]}), "column 'n' is int8, and cannot hold 'a'"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_schema(write, value, message, tmp_path):
+    with pytest.raises(files.SchemaError) as caught:
+        written([{"n": 1, "s": "a"}, value], write(tmp_path / "{time}.x", schema=SCHEMA))
+    assert message in str(caught.value)
+    assert content(tmp_path) == {}
+
+
+def test_columns_are_fixed_by_the_first_row_group(tmp_path):
+    """A later value that does not fit is named with its file, column and number, at every limit."""
+    values = [{"n": n} for n in range(10)] + [{"n": "tea"}]
+    write = files.write_parquet(tmp_path / "{time}.parquet", row_group=10)
+    for limit in (1, 3, 4096):
+        told = r"0\.parquet: the column 'n' is int64, and.*'tea' \(str\), value 11"
+        with pytest.raises(files.SchemaError, match=told):
+            written(values, write, limit)
+    assert content(tmp_path) == {}
+
+
+NESTED = {
+    "struct": [("tea", {"n": 2, "most": 4})],
+    "list": [("tea", [1])],
+    "map": [pa.table({"f0": ["tea"], "f1": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))})],
+    "binary": [("tea", b"tea")],
+}
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_column_that_csv_cannot_hold(kind, header, tmp_path):
+    """The error advises plain columns; a schema could not help."""
+    with pytest.raises(files.SchemaError) as caught:
+        written(NESTED[kind], files.write_csv(tmp_path / "{time}.csv", header=header))
+    assert f"0.csv: the column 'f1' is {kind}" in str(caught.value)
+    assert "convert it to plain columns" in str(caught.value)
+    assert "schema=" not in str(caught.value)
+    assert content(tmp_path) == {}
+
+
+MISFITS = [{"n": "tea"}, {"n": 1, "x": 2}, (1, 2), [1, 2, 3], {"n": 2**70}, pa.table({"n": ["tea"]})]
+
+
+@pytest.mark.parametrize("row_group", [1, 10])
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("value", MISFITS, ids=str)
+def test_the_advice_depends_on_whether_a_schema_was_given(value, given, row_group, tmp_path):
+    """pyarrow's error is in the message, and is not shown a second time."""
+    write = files.write_parquet(tmp_path / "{time}", schema={"n": "int64"} if given else None, row_group=row_group)
+    values = [{"n": 1}, value]
+    if not given and row_group > 1 and isinstance(value, dict) and "x" in value:
+        assert written(values, write)
+        return
+    with pytest.raises(files.SchemaError) as caught:
+        written(values, write)
+    assert ("give a schema=" in str(caught.value)) is not given
+    assert ("or change the schema" in str(caught.value)) is given
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None

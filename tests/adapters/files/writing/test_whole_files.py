@@ -1,0 +1,307 @@
+"""When files appear: each as a whole, when its time is complete, in every ending; failures are on the disk at once."""
+
+import datetime as dt
+import json
+import threading
+from typing import NamedTuple
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from adapters import commits, files
+from adapters.files.writing.disk import Disk
+from pullstream.conformance import conformance
+from tests.sampling import amount
+
+from .kit import content, left_behind
+
+
+class Flight(NamedTuple):
+    day: int
+    name: str
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def days(*rows):
+    return ps.values(list(rows), time=lambda row: row["day"])
+
+
+async def test_a_file_waits_for_the_last_value_of_its_time(tmp_path, autojump_clock):
+    """Also for one that a module above still holds back."""
+    late = trio.Event()
+
+    async def process(row):
+        if row["n"] == 2:
+            await late.wait()
+        return row
+
+    rows = [{"day": 1, "n": 1}, {"day": 1, "n": 2}, {"day": 2, "n": 3}, {"day": 3, "n": 4}]
+    steps = ps.map_async(process, 4, ordered=False)
+    async with ps.pipe(days(*rows), steps, files.write_jsonl(tmp_path / "{time}.jsonl")).open() as running:
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert not (tmp_path / "1.jsonl").exists()
+        assert running.progress.frontier().less_equal(1)
+        late.set()
+        await running.progress.completed(1)
+        assert {json.loads(line)["n"] for line in (tmp_path / "1.jsonl").read_text().splitlines()} == {1, 2}
+        await running.progress.completed(3)
+        assert [name for name in names(tmp_path) if name[0] != "."] == ["1.jsonl", "2.jsonl", "3.jsonl"]
+
+
+async def test_completed_means_that_the_file_is_there(tmp_path, autojump_clock):
+    """The frontier waits for the renaming, not only for the last value."""
+    seen = []
+    rows = [{"day": day} for day in range(20)]
+    async with ps.pipe(days(*rows), files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
+        for day in range(20):
+            await running.progress.completed(day)
+            seen.append((tmp_path / f"{day}.jsonl").exists())
+    assert seen == [True] * 20
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+@pytest.mark.parametrize("place", ["source", "map", "sink", "branch"])
+async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path, autojump_clock):
+    """An error in the middle of time 2, wherever it is: time 1 is there, time 2 is not, and waiters are notified."""
+    failure = KeyError("unseen")
+
+    @ps.source
+    async def source(ctx):
+        await trio.sleep(1)
+        yield ps.Batch(1, [{"day": 1}])
+        yield ps.Batch(2, [{"day": 2}])
+        if place == "source":
+            raise failure
+        yield ps.Batch(2, [{"day": 2, "bad": True}])
+        await trio.sleep(1)  # a branch may be ahead of another by what comes at once
+        yield ps.Batch(3, [{"day": 3}])
+
+    def check(row):
+        if "bad" in row:
+            raise failure
+        return row
+
+    writer = files.write_jsonl(tmp_path / "{time}.jsonl")
+    parts = {
+        "source": [writer],
+        "map": [ps.map(check), writer],
+        "sink": [ps.map(lambda row: {"no": object()} if "bad" in row else row), writer],
+        "branch": [ps.tee(writer, ps.drain(check))],
+    }[place]
+    told = []
+    with pytest.raises(TypeError if place == "sink" else KeyError) as caught:
+        async with ps.pipe(source(), *parts).open(limit=limit) as running:
+            try:
+                await running.progress.completed(2)
+            except (TypeError, KeyError) as exc:
+                told.append(exc)
+                raise
+    assert told == [caught.value]
+    assert names(tmp_path) == ["1.jsonl"]
+
+
+async def test_an_abort_leaves_whole_files_only(tmp_path, autojump_clock):
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, [1])
+        yield ps.Batch(2, [2])
+        await trio.sleep_forever()
+
+    with pytest.raises(ps.errors.Abandoned):
+        async with ps.pipe(source(), files.write_jsonl(tmp_path / "{time}.jsonl")).open() as running:
+            await running.progress.completed(1)
+            await running.abort()
+            await running.result()
+    assert names(tmp_path) == ["1.jsonl"]
+
+
+def test_a_branch_that_ends_early_writes_what_it_has(tmp_path):
+    """take in a branch completes its times."""
+    short = ps.pipe(ps.take(1), files.write_jsonl(tmp_path / "{time}.jsonl"))
+    paths, rest = ps.run(ps.pipe(days({"day": 1}, {"day": 1}, {"day": 2}), ps.tee(short, ps.collect())), limit=1)
+    assert paths == [tmp_path / "1.jsonl"]
+    assert len(rest) == 3
+    assert (tmp_path / "1.jsonl").read_text() == '{"day": 1}\n'
+
+
+def test_values_as_json(tmp_path):
+    """Named tuples are objects, dates are ISO text, text stays as it is."""
+    rows = [Flight(1, "Zürich ✈"), {"day": 1, "when": dt.date(2013, 1, 2), "delay": None}, [1, 2.5, "a\nb"]]
+    ps.run(ps.pipe(ps.values(rows), files.write_jsonl(tmp_path / "{time}.jsonl")))
+    assert (tmp_path / "0.jsonl").read_text(encoding="utf-8").splitlines() == [
+        '{"day": 1, "name": "Zürich ✈"}',
+        '{"day": 1, "when": "2013-01-02", "delay": null}',
+        '[1, 2.5, "a\\nb"]',
+    ]
+
+
+def test_the_number_of_files_is_the_status(tmp_path):
+    async def main():
+        async with ps.pipe(ps.values("ab", time=ord), files.write_text(tmp_path / "{time}")).open() as running:
+            await running.result()
+            return running.counters()
+
+    assert "2 files written, 0 under way" in str(trio.run(main))
+
+
+def slow_disk(monkeypatch, ready):
+    """Make syncs to disk wait for an event."""
+    real = Disk.flush
+
+    def flush(disk, path):
+        assert ready.wait(10)
+        real(disk, path)
+
+    monkeypatch.setattr(Disk, "flush", flush)
+
+
+async def test_later_values_are_taken_while_the_disk_is_busy(tmp_path, monkeypatch):
+    """Files of complete times are made in the background; a time is complete when its file is there."""
+    reached = threading.Event()
+    slow_disk(monkeypatch, reached)
+    source = ps.pipe(ps.values(range(10), time=int), ps.tap(lambda n: reached.set() if n == 5 else None))
+    async with ps.pipe(source, files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
+        await running.progress.completed(0)
+        assert reached.is_set()
+        assert (tmp_path / "0.jsonl").read_text() == "0\n"
+        assert len(await running.result()) == 10
+
+
+async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatch):
+    ready, taken = threading.Event(), []
+    slow_disk(monkeypatch, ready)
+    source = ps.pipe(ps.values(range(200), time=int), ps.tap(taken.append))
+    async with ps.pipe(source, files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
+        while len(taken) <= commits.AHEAD:  # noqa: ASYNC110 - nobody sets an event
+            await trio.sleep(0.001)
+        await trio.sleep(0.05)
+        assert len(taken) <= commits.AHEAD + 2
+        ready.set()
+        assert len(await running.result()) == 200
+
+
+async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
+    """The failure does not wait for the next value."""
+
+    def flush(disk, path):
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(Disk, "flush", flush)
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(0, ["a"])
+        ctx.advance(1)
+        await trio.sleep_forever()
+
+    with trio.fail_after(10):
+        with pytest.raises(OSError, match="the disk is gone"):
+            await ps.arun(ps.pipe(source(), files.write_text(tmp_path / "{time}.txt")))
+    assert not list(tmp_path.glob("*.txt"))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda out: files.write_jsonl(out / "{time}.jsonl", durable=False),
+        lambda out: files.write_jsonl(out / "{key}.jsonl.gz", key=lambda value: 0, durable=False),
+        lambda out: ps.pipe(
+            ps.map(lambda value: (repr(value),)), files.write_parquet(out / "{time}.pq", durable=False)
+        ),
+    ],
+    ids=["jsonl", "grown", "parquet"],
+)
+def test_conformance(write, tmp_path, monkeypatch):
+    """No rule is broken and nothing unfinished stays, in every ending and under every demand."""
+
+    async def in_no_time(function, *args):
+        await trio.lowlevel.checkpoint()
+        return function(*args)
+
+    # The kit's time is virtual, and passes by in no time while threads work.
+    monkeypatch.setattr(trio.to_thread, "run_sync", in_no_time)
+    before = left_behind()
+    conformance(write(tmp_path), cells=amount(50, 150)).check()
+    assert not [name for name in content(tmp_path) if ".pullstream-" in name]
+    assert left_behind() == before
+
+
+@pytest.mark.parametrize("target", ["{time}.jsonl", pytest.param("all.jsonl", marks=pytest.mark.slow)])
+def test_complete_times_are_kept_in_the_journal_only(tmp_path, target):
+    """A sink's memory does not grow with the number of times; a later run has them from the journal."""
+    runs = []
+
+    async def beside(running):
+        runs.append(running)
+
+    for _ in range(2):
+        source = ps.pipe(ps.values(range(300), time=int), ps.tap(lambda n: n))
+        pipeline = ps.pipe(source, files.write_jsonl(tmp_path / target))
+        journal = ps.Journal(tmp_path / "journal", version="1")
+        paths = ps.run(pipeline, journal=journal, beside=beside, limit=1)
+        assert len(paths) == (300 if "{" in target else 1)
+        for memory in runs[-1]._keeper._memories.values():
+            assert len(memory) + len(memory._touched) + len(memory._sealed) <= 2
+            assert not sum(map(len, memory.notes._waiting.values()))
+
+
+def test_failed_values_as_json_lines(tmp_path):
+    """Each with its text and its error."""
+    (tmp_path / "in.csv").write_text("item,n\ntea,1\nrice,2,3\n")
+    bad = files.write_jsonl(tmp_path / "bad-{time}.jsonl")
+    ps.run(ps.pipe(files.read_csv(tmp_path / "in.csv", on_error=bad), ps.drain()))
+    (line,) = (tmp_path / "bad-0.jsonl").read_text().splitlines()
+    told = json.loads(line)
+    assert told["value"].startswith("rice,2,3")
+    assert "in.csv:3" in told["error"]
+
+
+STOP = [None]
+
+
+def stopping(n):
+    if n == STOP[0]:
+        raise KeyError(n)
+    return n
+
+
+def even(n):
+    if stopping(n) % 2:
+        raise ValueError(f"{n} is odd")
+    return n
+
+
+def aside(path):
+    """Write failures, each at a time of its own, to a growing file."""
+    return ps.pipe(ps.map(lambda failed: str(failed.error)), ps.stamp_epochs(1), files.write_text(path))
+
+
+async def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
+    """They stay there when it is aborted, though its only time is never complete."""
+    STOP[0] = None
+    path, source = tmp_path / "bad.txt", ps.pushable(1)
+    async with ps.pipe(source, ps.map(even, on_error=aside(path)), ps.drain()).open() as running:
+        for n in range(1, 6, 2):
+            for value in (n, 0, 0):
+                await source.push(value)
+            while not path.exists() or not path.read_text().endswith(f"{n} is odd\n"):  # noqa: ASYNC110
+                await trio.sleep(0.001)
+        await running.abort()
+    assert path.read_text().splitlines() == ["1 is odd", "3 is odd", "5 is odd"]
+
+
+@pytest.mark.parametrize("stop", [3, 6, 7, 9])
+def test_failures_are_written_once_by_a_resumed_run(stop, tmp_path):
+    source = ps.pipe(ps.values(range(10)), ps.map(stopping))
+    pipeline = ps.pipe(source, ps.map(even, on_error=aside(tmp_path / "bad.txt")), ps.collect())
+    STOP[0] = stop
+    with pytest.raises(KeyError):
+        ps.run(pipeline, journal=tmp_path / "journal", limit=1)
+    STOP[0] = None
+    assert ps.run(pipeline, journal=tmp_path / "journal", limit=1) == [0, 2, 4, 6, 8]
+    assert (tmp_path / "bad.txt").read_text().splitlines() == [f"{n} is odd" for n in range(1, 10, 2)]
