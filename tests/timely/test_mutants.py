@@ -19,8 +19,8 @@ MUTANTS = [
     ),
     (
         "plan",
-        "for previous, _ in graph.predecessors[place]:",
-        "for previous, _ in graph.predecessors[place][:1]:",
+        "for previous, summary in graph.predecessors[place]:",
+        "for previous, summary in graph.predecessors[place][:1]:",
         "one way in",
     ),
     (
