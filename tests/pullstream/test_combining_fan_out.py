@@ -73,6 +73,16 @@ class TestLag:
         assert slow == [*range(50), "done"]
         assert probe.balanced
 
+    @pytest.mark.parametrize("capacity", [1, 5, 30])
+    def test_it_stays_as_far_ahead(self, limit, capacity, counting, probe):
+        """For each value that the slow branch takes, the fast one gets another, and not only when no more are kept."""
+        slow, ahead = [], []
+        notice = ps.drain(lambda value: ahead.append(value + 1 - len(slow)))
+
+        run(ps.pipe(counting(probe, 50), ps.tee(notice, kept(slow, pause=1), capacity=capacity)), limit)
+
+        assert min(ahead[capacity:]) >= capacity
+
     def test_everything_arrives_everywhere(self, limit, counting, probe):
         """Both get all, though one takes all its time."""
         fast, slow = [], []

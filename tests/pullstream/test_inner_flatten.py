@@ -365,6 +365,23 @@ async def test_a_time_is_complete_when_its_inner_streams_have_ended(concurrency,
     assert sorted((time, at - start) for time, at in seen) == list(enumerate(expected))
 
 
+async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
+    """Of streams that came together, those that are not open yet keep their time open as well."""
+
+    @ps.source
+    async def slow(ctx, value):
+        await trio.sleep(1)
+        yield value
+
+    # Short streams first: after them, many are asked for at a time.
+    streams = [(0, [n]) for n in range(1000)] + [(1, slow(n)) for n in range(10)] + [(2, [])]
+    source = ps.pipe(ps.values(streams, time=lambda pair: pair[0]), ps.map(lambda pair: pair[1]))
+    async with ps.pipe(source, ps.flatten(concurrency=2), ps.drain()).open() as running:
+        start = trio.current_time()
+        await running.progress.completed(1)
+        assert trio.current_time() - start == 5
+
+
 async def test_inside_an_inner_stream_times_complete(autojump_clock):
     """A module that waits for completions works inside an inner stream as it does outside."""
 

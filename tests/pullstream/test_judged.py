@@ -16,11 +16,8 @@ from pullstream.conformance import Report, conformance
 sys.path.insert(0, str(Path(__file__).parent))
 from judged import right, wrong_inputs, wrong_sinks, wrong_sources, wrong_times, wrong_transformers
 
-WRONG = [
-    (subject, rules)
-    for module in (wrong_sources, wrong_transformers, wrong_times, wrong_inputs, wrong_sinks)
-    for subject, rules in module.WRONG
-]
+KINDS = [module.WRONG for module in (wrong_sources, wrong_transformers, wrong_times, wrong_inputs, wrong_sinks)]
+WRONG = [case for kind in KINDS for case in kind]
 
 PRIVATE = re.compile(r"(?<![\w'\"(])_[A-Za-z]\w*|Cell\(|<locals>")
 
@@ -29,8 +26,16 @@ def named(value):
     return getattr(value, "name", "")
 
 
-@pytest.mark.sampled(8)
-@pytest.mark.parametrize(("subject", "rules"), WRONG, ids=named)
+def one_for_each_rule():
+    """All wrong modules as parameters; of each kind, those after the first one that breaks a rule are slow."""
+    for kind in KINDS:
+        seen = set()
+        for subject, rules in kind:
+            yield pytest.param(subject, rules, marks=pytest.mark.slow if rules <= seen else ())
+            seen |= rules
+
+
+@pytest.mark.parametrize(("subject", "rules"), [*one_for_each_rule()], ids=named)
 def test_a_wrong_module_is_caught_by_name(subject, rules):
     """The simplest case is the first, and its rule is the right one; it says where, what happened and what to do."""
     report = conformance(subject, cells=60 if subject.inputs < 2 else 20, limit=2 if "spin" in rules else 20)

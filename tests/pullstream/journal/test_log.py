@@ -262,6 +262,7 @@ def records_of(path):
         (lambda parts, other: [parts[0], other[1], parts[2]], "record 1 is not what was written, or not in its place"),
         (lambda parts, other: [parts[0], parts[1], other[2]], "record 2 is not what was written"),
         (lambda parts, other: [parts[0], b"\xff" * FRAME, parts[1]], "checksum of record 1's frame"),
+        (lambda parts, other: [parts[0][:-DIGEST] + bytes(DIGEST), *parts[1:]], "record 0 is not what was written"),
     ],
 )
 def test_records_out_of_their_places_are_found(path, tmp_path, change, message):

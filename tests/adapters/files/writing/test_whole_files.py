@@ -185,6 +185,29 @@ async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatc
         assert len(await running.result()) == 200
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_that_has_appeared_survives_a_power_cut(durable, tmp_path, monkeypatch):
+    """Its content is synced to disk before it appears, and its name after that."""
+    steps = []
+
+    def noted(name, real):
+        def operation(disk, *paths):
+            steps.append((name, *paths))
+            real(disk, *paths)
+
+        return operation
+
+    for name in ("flush", "rename"):
+        monkeypatch.setattr(Disk, name, noted(name, getattr(Disk, name)))
+    sink = files.write_text(tmp_path / "{time}.txt", durable=durable)
+    ps.run(ps.pipe(ps.values(["0", "1"], time=int), sink))
+    renames = [(number, step[1]) for number, step in enumerate(steps) if step[0] == "rename"]
+    assert len(renames) == 2
+    for number, part in renames:
+        assert (("flush", part) in steps[:number]) is durable
+        assert (("flush", tmp_path) in steps[number:]) is durable
+
+
 async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
     """The failure does not wait for the next value."""
 

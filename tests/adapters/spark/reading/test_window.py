@@ -82,6 +82,20 @@ def test_everything_arrives_once_in_order(alone):
     window.close()
 
 
+def test_results_are_taken_in_the_order_of_their_partitions():
+    """Also where a later one is there first."""
+    second = threading.Event()
+
+    def read(span):
+        # A result's size is asked for in the step in which it is kept.
+        assert span.start or second.wait(10)
+        return span.start
+
+    window = Window(read, Spans(4, 1000, grows=False), 2, lambda start: second.set() or 1 if start else 1)
+    assert [window.take() for _ in range(4)] == [0, 1, 2, 3]
+    window.close()
+
+
 def test_no_second_job_starts_beside_a_first_that_runs_alone():
     """While it runs; afterwards there is one job per thread."""
     others, over = threading.Event(), []
