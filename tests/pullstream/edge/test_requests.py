@@ -1,8 +1,8 @@
-"""The requests of an edge, without a run: every order of what up to three lanes can do, searched whole.
+"""The requests of an edge, without a run: every order of the steps of up to three lanes.
 
-`Model` does what the kernel does, a step of a task at a time, and remembers no more than the rules need. All its states
-are visited, and every step out of each: what a rule forbids is raised at the step that does it, and in a state that has
-no step left every request has been answered.
+`Model` does the same as the kernel, one step of a task at a time, and remembers only what the rules need. The search
+visits all states and takes every step from each. A step that breaks a rule raises, and in a state without further steps
+every request has been answered.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ class Ticket:
 
 
 class Lane:
-    """A task: where it stands in what it does, and what it waits for."""
+    """A task: its current step, and what it waits for."""
 
     def __init__(self, requests, *, handle=False):
         self.handle = handle
@@ -48,7 +48,7 @@ class Lane:
 
 
 class Model:
-    """One edge, the module above it, and some lanes that may do at any moment whatever they may do."""
+    """One edge, the module above it, and some lanes that may take any allowed step at any moment."""
 
     def __init__(self, lanes, requests=2, *, handle=False):
         self.edge = EdgeRequests()
@@ -73,7 +73,7 @@ class Model:
         )
 
     def copied(self):
-        """Another one in the same state."""
+        """A copy in the same state."""
         other = copy(self)
         tickets = {}
 
@@ -93,10 +93,10 @@ class Model:
         other.edge.left = ticket(self.edge.left)
         return other
 
-    # ---- what can happen
+    # ---- steps
 
     def steps(self):
-        """All that can happen now, as functions of no arguments by name."""
+        """The steps that are possible now, as the number of a lane and the name of a step."""
         for number, lane in enumerate(self.lanes):
             yield from ((number, step) for step in self.steps_of(lane))
 
@@ -233,7 +233,7 @@ class Model:
         self.terminal(lane)
 
     def terminal(self, lane):
-        assert self.ended, "R6, R10: told of the end before the release"
+        assert self.ended, "R6, R10: the end is seen before the release"
         self.in_turn(lane)
         if lane.cancelled:
             self.edge.overrule(None, decides=False)
@@ -241,7 +241,7 @@ class Model:
             self.edge.told = True
         if not lane.cancelled or not (self.terminated or self.edge.failure or self.asking(lane)):
             ending = self.edge.failure or "done"
-            assert self.told in (None, ending), f"R3: told of two endings, {self.told} and {ending}"
+            assert self.told in (None, ending), f"R3: two endings, {self.told} and {ending}"
             self.told = ending
         self.free(lane)
 
@@ -282,7 +282,7 @@ class Model:
         lane.number, lane.cancelled = self.sent, False
         edge = self.edge
         if self.told is None and not self.terminated and not self.asking(lane):
-            # R3, R5: this is the first end that anyone below sees.
+            # R3, R5: this is the first end that is seen below.
             self.told = reason or "done"
         self.terminated = True
         if self.close(lane, event, reason, below=True):
@@ -349,13 +349,13 @@ class Model:
 
 
 def search(lanes, requests=2, *, handle=False):
-    """Visit every state; how many there are, and how many steps between them."""
+    """Visit every state; returns the number of states and of the steps between them."""
     begin = Model(lanes, requests, handle=handle)
     seen, todo, taken = {begin.key()}, deque([begin]), 0
     while todo:
         model = todo.popleft()
         steps = list(model.steps())
-        # Code that was given up may never come back; nobody else waits for it.
+        # Code that was given up may never return; no other lane waits for it.
         stuck = [lane.lost and lane.at == "works" for lane in model.lanes]
         if all(stuck[number] for number, _ in steps):
             free = [lane.at == "free" for lane in model.lanes]
@@ -380,7 +380,7 @@ def test_every_state_of_two_lanes():
 
 @pytest.mark.parametrize(("lanes", "requests"), [(1, 2), (2, 1)])
 def test_every_state_with_a_handle(lanes, requests):
-    """A handle may end the stream at any moment: the requests still see one end (R3, R5)."""
+    """A handle may end the stream at any moment; the requests still see one end (R3, R5)."""
     states, steps = search(lanes, requests, handle=True)
     print(f"{lanes} lanes and a handle, {requests} requests each: {states} states, {steps} steps")
 
@@ -393,7 +393,7 @@ def test_every_state_of_more(lanes, requests):
     print(f"{lanes} lanes, {requests} requests each: {states} states, {steps} steps")
 
 
-# ---- breakages, each of which is to be noticed
+# ---- breakages, which the search must notice
 
 
 def passes_to_nobody(self):
@@ -501,7 +501,7 @@ def overrules_nothing(self, failure, *, decides=True):
     pass
 
 
-def overrules_what_was_told(self, failure, *, decides=True):
+def overrules_an_end_that_was_seen(self, failure, *, decides=True):
     if self.replaceable:
         self.fail(failure)
 
@@ -534,7 +534,7 @@ BREAKAGES = [
     ("reclaim", is_never_found_again),
     *(("terminate", broken) for broken in (lets_the_last_termination_decide, is_always_the_first, does_not_close)),
     *(("released", broken) for broken in (releases_for_nobody, releases_for_two, is_released_open)),
-    *(("overrule", broken) for broken in (overrules_nothing, overrules_what_was_told)),
+    *(("overrule", broken) for broken in (overrules_nothing, overrules_an_end_that_was_seen)),
     ("settled", property(lambda self: self.over)),
 ]
 
@@ -545,11 +545,11 @@ BREAKAGES = [
     ids=lambda part: part if isinstance(part, str) else getattr(part, "__name__", "property"),
 )
 def test_a_broken_rule_is_noticed(monkeypatch, method, broken):
-    """Every transition is searched: broken, each leads to a state that a rule forbids, or that there is no way to."""
+    """The search takes every transition: a broken one leads to a state that a rule forbids or that cannot be."""
     monkeypatch.setattr(EdgeRequests, method, broken)
     for lanes, requests, handle in ((2, 1, False), (1, 2, True), (2, 2, False), (3, 1, False)):
         try:
             search(lanes, requests, handle=handle)
         except (AssertionError, KeyError, IndexError, ValueError):
             return
-    pytest.fail("nobody has noticed")
+    pytest.fail("not noticed")
