@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import trio
 
-from pullstream.frames import shown, value_at
+from pullstream.frames import is_ours, shown, value_at
 
 
 class PullstreamError(Exception):
@@ -82,7 +82,8 @@ class StalledError(PullstreamError):
 
     - while another part of the run, or a run it waits for, still moves
     - where tasks wait for each other through something the run does not own: a trio event, lock or channel, a thread,
-      or a handle (`pushable`, `deferred`, a paused `pausable`, ...) that nothing will use again
+      or a handle (`pushable`, `deferred`, a paused `pausable`, ...) that nothing will use again. If only handles are
+      left to wait for in a `run`, which has no program around it, a warning says so
     - inside a `CancelScope` that a task opened itself, because the scope's owner, or its deadline, may cancel it
     - while a lane exists on which nothing has asked yet
     - while a run waits for a time that is held by a module that opens streams, such as `group_by`, and a handle of the
@@ -179,6 +180,11 @@ def blame(exc: BaseException, module: str) -> None:
         exc.add_note(
             "to call asyncio code, use from_asyncio(f) as a source, or map_async(asyncio_call(f), concurrency)"
         )
+    if _changes_a_batch(exc):
+        exc.add_note(
+            "a batch's values can be any sequence, and other modules may use it too: make a new list, for example "
+            "Batch(batch.time, [*batch.values, value])"
+        )
     value: object
     for value in found:
         columns = getattr(type(value), "_fields", None)
@@ -188,6 +194,23 @@ def blame(exc: BaseException, module: str) -> None:
         if text not in str(exc):
             note = f"{note}, at the value {text}"
     exc.add_note(note)
+
+
+def _changes_a_batch(exc: BaseException) -> bool:
+    """Whether a module's code failed because it tried to change the values of a batch that are no list."""
+    if not (
+        (isinstance(exc, AttributeError) and hasattr(list, str(exc.name)))
+        or (isinstance(exc, TypeError) and "object does not support item" in str(exc))
+    ):
+        return False
+    traceback = exc.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    names = {} if traceback is None else traceback.tb_frame.f_locals
+    return any(
+        is_ours(type(local).__module__) and str(exc).startswith(f"'{type(getattr(local, 'values', None)).__name__}'")
+        for local in names.values()
+    )
 
 
 def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str | None = None) -> Any:

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from types import UnionType
-from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Never, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 import attrs
 
@@ -106,6 +106,7 @@ class Form:
         self._keywords = {p.name for p in parameters if p.kind in {p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD}}
         self._options = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
         self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+        self._unwritten = {"self", *(p.name for p in parameters if p.annotation is Never)}
         self._others = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None)
         several = {self._rest, self._others}
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -166,9 +167,10 @@ class Form:
             hint = nearest(unknown, self._keywords)
             return f"has no argument {unknown!r}{hint or '.'} Write {self.written()}"
         if self._rest is None and len(args) > len(names):
-            number = f"{len(names)} argument{'s' * (len(names) != 1)}" if names else "no argument"
             hint = self._values_above(args[len(names) :])
-            return f"takes {number} by position, and got {len(args)}. Write {self.written()}{hint}"
+            got, takes = len(args) - names.count("self"), len(names) - names.count("self")
+            number = f"{takes} argument{'s' * (takes != 1)}" if takes else "no argument"
+            return f"takes {number} by position, and got {got}. Write {self.written()}{hint}"
         if twice := next((name for name in names[: len(args)] if name in kwargs and name in self._keywords), None):
             return f"got {twice!r} twice, by position and by name; give it once"
         missing = next(name for name in self._parameters if self._lacks(name, args, kwargs))
@@ -181,8 +183,9 @@ class Form:
 
     def written(self) -> str:
         """Write the call, with the names of the arguments."""
-        parts = [name if name in self._required else f"{name}=..." for name in self._positional]
-        parts += [f"*{self._rest}"] * (self._rest is not None)
+        names = [name for name in self._positional if name not in self._unwritten]
+        parts = [name if name in self._required else f"{name}=..." for name in names]
+        parts += [f"*{self._rest}"] * (self._rest is not None and self._rest not in self._unwritten)
         if self._others is not None:
             checks = self._checks.get(self._others, ())
             parts.append(next((check.text for check in checks if isinstance(check, Example)), "name=..."))

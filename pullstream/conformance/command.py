@@ -86,7 +86,10 @@ def check_modules(given: argparse.Namespace) -> int:
     """Run the command; return the exit code: 1 for findings, 2 if a module cannot be, or was not, tested."""
     sys.path.insert(0, "")
     said = {name: getattr(given, name) for name in HELP if getattr(given, name) is not None}
+    expected = said
     try:
+        if "values" in said:
+            expected = {**said, "values": _function(said["values"])}
         # Resolve the names first, so that a wrong one is reported at once; the modules are imported where they run.
         subjects = [found for name in given.names for found in _subjects(name)] or list(READY)
         report = conformance(
@@ -97,7 +100,7 @@ def check_modules(given: argparse.Namespace) -> int:
             limit=given.limit or None,
             replay=given.replay,
             progress=_tell if given.full else None,
-            **({**said, "values": _function(said["values"])} if "values" in said else said),
+            **expected,
         )
     except Exception as exc:
         notes: list[str] = getattr(exc, "__notes__", [])
@@ -107,7 +110,22 @@ def check_modules(given: argparse.Namespace) -> int:
         print("\n  ".join([f"python -m pullstream check: {what}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
         return 2
     print(_told(report, said))  # noqa: T201 - a command line
+    if report.ok and not given.replay and said.get("flushes") and "per_time" not in said:
+        _suggest_per_time(subjects, given, expected)
     return 0 if report.ok else 2 if report.vacuous else 1
+
+
+def _suggest_per_time(subjects: list[Any], given: argparse.Namespace, expected: dict[str, Any]) -> None:
+    """Say if a module that keeps values until a time is complete mixes the values of several open times."""
+    report = conformance(
+        *subjects, cells=given.cells, seed=given.seed, limit=given.limit or None, **expected, per_time=True
+    )
+    if found := report.first(1):
+        print(  # noqa: T201 - a command line
+            f"\nThe output at a time depends on the values at other times too:\n"
+            f"  {found[0].scene}\n  {found[0].message.splitlines()[0]}\n"
+            f"If that is a mistake, check with --per-time; otherwise --no-per-time leaves out this remark."
+        )
 
 
 def _subjects(name: str) -> list[Any]:

@@ -165,7 +165,7 @@ class _Judging:
                     finding = await trial.simplest(finding, lambda cell: send(_Tried(cell)))
                 found.add(finding.rule)
                 send(finding)
-            vacuous = None if found or self._plan.replay else trial.vacuous()
+            vacuous = None if found or self._plan.replay else await trial.vacuous()
             if vacuous is not None:
                 send(vacuous)
 

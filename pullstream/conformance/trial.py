@@ -2,17 +2,19 @@
 
 import inspect
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from operator import attrgetter
+from types import FrameType
 from typing import Any, Final, cast
 
 import attrs
 import trio
 
 from pullstream.blueprint import Sink, Source
-from pullstream.conformance.apart import place_of, shown_place
+from pullstream.conformance.apart import is_authors, place_of, shown_place
 from pullstream.conformance.bench import Bench, CheckFailed, Outcome
 from pullstream.conformance.cells import Cell, grid
 from pullstream.conformance.drive_sink import SinkDriver
@@ -107,12 +109,34 @@ class Trial:
                 return finding
         return found
 
-    def vacuous(self) -> Finding | None:
+    async def vacuous(self) -> Finding | None:
         """Return the finding that no value has come out, or gone in, in any cell."""
         if self.gave or self.subject.silent:
             return None
         what = "it took no value" if self.driver is SinkDriver else "no value came out of it"
-        return self.finding(Cell(), Trouble("vacuous", f"{what} in any cell, so nothing was tested"))
+        swallowed = await self._swallowed()
+        return self.finding(Cell(), Trouble("vacuous", f"{what} in any cell, so nothing was tested{swallowed}"))
+
+    async def _swallowed(self) -> str:
+        """Run the simplest cell again, and name the exception that the author's code caught last; "" if none."""
+        found = ""
+
+        def look(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal found
+            if not is_authors(frame.f_code.co_filename):
+                return None
+            if event == "exception" and issubclass(arg[0], Exception) and not issubclass(arg[0], StopAsyncIteration):
+                place = shown_place(frame.f_code.co_filename, frame.f_lineno)
+                found = f". It caught {arg[0].__name__}: {arg[1]}, at {place}"
+            return look
+
+        before = sys.gettrace()
+        sys.settrace(look)
+        try:
+            await self.drive(Cell())
+        finally:
+            sys.settrace(before)
+        return found
 
     async def drive(self, cell: Cell) -> tuple[Outcome | None, Trouble | None]:
         """Run one cell alone; return its outcome, or its trouble."""

@@ -8,6 +8,7 @@ from typing import Final, Never
 import trio
 from typing_extensions import TypeVar
 
+from pullstream.blueprint import checked
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.engine.runtime.signals import borrowed_wakeups
@@ -25,6 +26,7 @@ STALLS_ASYNCIO: Final = (
 )
 
 
+@checked
 def run(
     pipeline: Pipeline[R],
     *others: Never,
@@ -66,7 +68,7 @@ def run(
         )
     if current_task() is not None and not hasattr(builtins, "__IPYTHON__"):
         # In a notebook, blocking the loop is expected.
-        warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=2)
+        warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=3)
     with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
         running = pipeline.open(
             limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal, trace=trace
@@ -81,6 +83,7 @@ def run(
 async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:
     interrupts.check()
     running.abort_at(interrupts)
+    running.unaccompanied()
     async with running:
         if borrowed is not None:
             running.pass_on_signals(borrowed)

@@ -18,7 +18,7 @@ from pullstream.engine.runtime.interrupts import Interrupts, Spared
 from pullstream.engine.runtime.rounds import instrument
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
-from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside
+from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside, waits_for_handles
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import (
     Abandoned,
@@ -29,6 +29,7 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.frames import cut
+from pullstream.logger import LOG
 from pullstream.program import wanted
 from pullstream.program.endings import contains, instead_of, together
 from pullstream.program.onlookers import look_on, looker_argument
@@ -98,6 +99,8 @@ class Running(Generic[R]):
         self._entered = False
         self._aborted = False
         self._abandoned = False
+        self._warned = False
+        """Whether a warning has said that the run waits for a handle."""
         self._standing = ExitStack()
         """Ctrl-C handlers that precede the program's own."""
         self._interrupts: Interrupts | None = None
@@ -247,6 +250,10 @@ class Running(Generic[R]):
                 token.run_sync_soon(heard)
 
         interrupts.listen(signalled)
+
+    def unaccompanied(self) -> None:
+        """Note that no other program runs around this run, so only its own tasks can use its handles."""
+        self._run.detector.alone = self._beside is None
 
     @property
     def interrupted(self) -> bool:
@@ -417,6 +424,12 @@ class Running(Generic[R]):
         detector, sidecar = self._run.detector, self._run.scope.sidecar
         if not detector.deadlocked():
             detector.check_soon()
+            return
+        if detector.on_handles:
+            detector.check_when_woken()
+            if not self._warned:
+                self._warned = True
+                LOG.warning("run() waits for a handle that nothing in the run can use: %s", waits_for_handles(sidecar))
             return
         if moved_from_outside(sidecar):
             detector.check_when_woken()

@@ -539,6 +539,28 @@ async def nothing(upstream, ctx):
     async for batch in ctx.batches(upstream):
         if batch.time == "never":
             yield batch
+
+
+@ps.transformer
+async def catches(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        try:
+            yield ps.Batch(batch.time, [batch.values[9]])
+        except IndexError:
+            pass
+
+
+@ps.transformer
+async def mixed(upstream, ctx):
+    total = 0
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                total += sum(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [total])
+                total = 0
 """
 
 
@@ -550,7 +572,7 @@ async def nothing(upstream, ctx):
         (["own.py:every(3, last=True)"], 0, "ok"),
         (["own:every(10, last=True)"], 2, "vacuous"),
         (["own:every"], 2, "put other arguments into the name"),
-        (["own:every("], 2, "no call"),
+        (["own:every("], 2, "nor a call of one"),
         (["own:rows", "--resource"], 0, "ok"),
         (["own:names", "--values", "lambda n: {'name': n}"], 0, "ok"),
         (["own:names"], 1, "make them with --values 'lambda n: ...'"),
@@ -558,6 +580,8 @@ async def nothing(upstream, ctx):
         (["own:names", "--values", "vals.py:third"], 2, "--values takes an expression of Python"),
         (["own:names", "--values", "third"], 2, "not third: name 'third' is not defined"),
         (["own:total", "--flushes", "--per-time"], 0, "ok"),
+        (["own:mixed", "--flushes"], 0, "depends on the values at other times too"),
+        (["own:catches"], 2, "It caught IndexError: list index out of range, at own.py:"),
         (["own:total"], 1, "say so, with --flushes"),
         (["own:save", "--calls"], 0, "ok"),
         (["own:nothing"], 2, "no value came out of it in any cell"),

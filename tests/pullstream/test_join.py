@@ -477,6 +477,22 @@ def test_a_source_that_says_nothing_of_time_is_told_of(caplog):
     assert len(caplog.records) == 1
 
 
+def test_a_join_without_a_pair_says_why(caplog):
+    """Its keys are at other times, or of other types; where some match, there is nothing to say."""
+    first, second = ps.values(range(3), time=lambda _: 1), ps.values(range(3), time=lambda _: 2)
+    for left, right, on, told in (
+        (first, second, int, "is at 1 in source 1 and at 2 in source 2. Allow a distance with within="),
+        (first, first, (int, str), "of type int, as 0, and those of source 2 of type str, as '0'"),
+        (first, second, (int, lambda n: n + 3), None),
+        (first, ps.concat(first, second), int, None),
+        (first, ps.empty(), int, None),
+    ):
+        for how in ("inner", "left"):
+            caplog.clear()
+            ps.run(ps.pipe(ps.join(left, right, on=on, how=how), ps.drain()))
+            assert (told in caplog.text) if told else not caplog.records
+
+
 def test_a_join_is_reusable():
     """The same at every run, and after pickling."""
     joined = ps.join(ps.values(range(9), time=int), ps.values(range(0, 9, 2), time=int), on=int, how="left", within=1)

@@ -543,6 +543,30 @@ def test_an_answer_that_may_not_be_says_what_may(answer, hint):
         ps.run(ps.pipe(ps.values([3], time=int), answers(), ps.collect()))
 
 
+@ps.transformer
+async def appends(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        batch.values.append(9)
+        yield batch
+
+
+@ps.sink
+async def pops(upstream, ctx):
+    async for event in ctx.events(upstream):
+        event.values.pop()
+
+
+@pytest.mark.parametrize("rest", [(appends(), ps.collect()), (pops(),)], ids=str)
+def test_a_batch_that_is_changed_is_told(rest):
+    """Whether its values are a list, which other modules may hold, or a sequence that cannot be changed."""
+    with pytest.raises(ps.PullstreamError, match=r"^(appends|pops), composed at .* Make a new one") as caught:
+        ps.run(ps.pipe(ps.values([1, 2]), *rest))
+    for values in (range(3), (1, 2)):
+        with pytest.raises(AttributeError) as caught:
+            ps.run(ps.pipe(ps.values(values), *rest))
+        assert "make a new list" in caught.value.__notes__[0]
+
+
 def test_a_time_without_a_hash_is_named():
     """It is the time, and not a value, that is wrong."""
     with pytest.raises(TypeError, match=r"\[1\] is no time") as caught:
@@ -709,6 +733,27 @@ def test_an_argument_that_is_nearly_right_is_answered_with_the_right_one():
         ),
         (lambda: ps.take(count=3), "has no argument 'count'. Write take(what, last=..., ahead=..., on_error=...)"),
         (ps.map, "needs the argument 'function'. Write map(function, on_error=...)"),
+        (
+            lambda: ps.run(ps.pipe(ps.once(1), ps.drain()), chek=True),
+            (
+                "has no argument 'chek'; did you mean check=? Write run(pipeline, limit=..., release_timeout=..., "
+                "check=..., beside=..., journal=..., trace=...)"
+            ),
+        ),
+        (
+            ps.arun,
+            (
+                "needs the argument 'pipeline'. Write arun(pipeline, limit=..., release_timeout=..., "
+                "check=..., beside=..., journal=..., trace=...)"
+            ),
+        ),
+        (
+            lambda: ps.pipe(ps.once(1), ps.drain()).open(True),
+            (
+                "takes no argument by position, and got 1. Write open(limit=..., release_timeout=..., "
+                "check=..., beside=..., journal=..., trace=...)"
+            ),
+        ),
         (lambda: ps.agg.mean(off=len), "has no argument 'off'; did you mean of=? Write mean(of=...)"),
     ],
 )

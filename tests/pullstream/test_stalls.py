@@ -1,5 +1,7 @@
 """What happens when nothing in a run can move any more: it fails at once, and says why."""
 
+import logging
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +11,7 @@ import trio.testing
 import pullstream as ps
 from pullstream import authoring
 from pullstream.engine.runtime import blocked, rounds
+from pullstream.logger import LOG
 
 
 def timed(*times):
@@ -480,6 +483,71 @@ async def test_below_a_handle_a_sink_that_waits_for_itself_is_told(autojump_cloc
     pushed.push_nowait(1)
     with pytest.raises(ps.StalledError, match="which is the one that waits"):
         await fate(ps.pipe(pushed, ps.sink(awaiting)(running := Box())), running)
+
+
+def handles():
+    pushed, listened, added, later = ps.pushable(1), ps.broadcast(1), ps.dynamic_merge(), ps.deferred("source")
+    sink, paused, (source, into) = ps.deferred("sink"), ps.pausable(), ps.duplex.pair()
+    pushed.push_nowait(1)
+    added.add(ps.once(1))
+    paused.pause()
+    yield "pushable", ps.pipe(pushed, ps.map(str), ps.collect()), pushed.end
+    yield "listen", ps.pipe(listened.listen(), ps.collect()), listened.end
+    yield "dynamic_merge", ps.pipe(added, ps.collect()), added.cap
+    yield "deferred source", ps.pipe(later, ps.collect()), lambda: later.resolve(ps.empty())
+    yield "deferred sink", ps.pipe(ps.once(1), sink), lambda: sink.resolve(ps.drain())
+    yield "pausable", ps.pipe(ps.once(1), paused, ps.collect()), paused.resume
+    del into
+    yield "pair", ps.pipe(source, abort := ps.abortable(), ps.collect()), abort.abort
+
+
+@pytest.mark.parametrize(
+    ("name", "pipeline", "use"), list(handles()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_run_that_waits_only_for_a_handle_says_so(name, pipeline, use):
+    """In `run` there is hardly anybody who could use it; but a thread or a signal handler could, so it goes on."""
+    told = []
+
+    class Uses(logging.Handler):
+        def emit(self, record):
+            told.append(record.getMessage())
+            use()
+
+    LOG.addHandler(handler := Uses())
+    try:
+        ps.run(pipeline)
+    finally:
+        LOG.removeHandler(handler)
+    (message,) = told
+    assert message.startswith("run() waits for a handle")
+    assert f"{name.partition(' ')[0]}, composed at {__file__}" in message
+    assert "async with pipeline.open()" in message
+
+
+def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
+    """A task of the run that sleeps, or a call in a thread, may still use it; and so may a companion."""
+
+    async def slowly(n):
+        await trio.sleep(0.05)
+        return n
+
+    def use(pushed):
+        pushed.push_nowait(1)
+        pushed.end()
+
+    async def companion(running, pushed):
+        await trio.sleep(0.05)
+        use(pushed)
+
+    for between in (ps.map_async(slowly, 1), ps.map_thread(lambda n: time.sleep(0.05) or n, 1)):
+        pushed = ps.pushable(3)
+        user = ps.pipe(ps.once(1), between, ps.tap(lambda _, pushed=pushed: use(pushed)))
+        assert ps.run(ps.pipe(ps.merge(pushed, user), ps.collect())) == [1, 1]
+    pushed = ps.pushable(3)
+    assert ps.run(ps.pipe(pushed, ps.collect()), beside=lambda running: companion(running, pushed)) == [1]
+    with pytest.raises(ps.AskTimeout):
+        ps.run(ps.pipe(pushed := ps.pushable(3), ps.timeout(0.05), ps.collect()))
+    assert not caplog.records
 
 
 # ---- handles that wait for each other

@@ -18,7 +18,7 @@ from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.waiting import Requests
-from pullstream.errors import CapabilityError
+from pullstream.errors import CapabilityError, PullstreamError
 from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Reader
 from pullstream.timely import less_equal
@@ -131,6 +131,15 @@ class Account:
         """The module lives: whatever failed inside a `hold` of its own has been dealt with."""
         while self.owed:
             self.location.drop(self.owed.pop())
+
+    def is_unchanged(self, batch: Batch[Any], count: int) -> None:
+        """Refuse a change of a batch that was received, as far as its length shows one; the checker sees all."""
+        if len(batch.values) != count and self.run.watcher is None:
+            raise PullstreamError(
+                f"{self.location}, changed the list of values of a batch that it received: its length was {count}, and "
+                f"is {len(batch.values)} now. Other modules may use the same list. Make a new one, for example "
+                f"Batch(batch.time, [*batch.values, value])"
+            )
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time."""
@@ -360,19 +369,22 @@ class Batches(Generic[T]):
     def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
         self._account = account
         self._ask = upstream.ask_many if many else upstream.ask
-        self._first = True
+        self._batch: Batch[T] | None = None
+        self._count = 0
+        """The number of values that the last batch had."""
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Batch[T]:
-        if not self._first:
+        if self._batch is not None:
+            self._account.is_unchanged(self._batch, self._count)
             self._account.went_on()
             await self._account.breathe()
-        self._first = False
         batch = await self._ask(self._account.limit)
         if batch is DONE:
             raise StopAsyncIteration
+        self._batch, self._count = batch, len(batch.values)
         return batch
 
 
@@ -382,12 +394,18 @@ class Events(Generic[T]):
     def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
         self._account = account
         self._events = account.events(upstream, many=many)
+        self._batch: Batch[T] | None = None
+        self._count = 0
+        """The number of values that the last batch had."""
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Batch[T] | Completed:
         account = self._account
+        if self._batch is not None:
+            account.is_unchanged(self._batch, self._count)
+            self._batch = None
         account.give_back()
         await account.breathe()
         # A module that waits for completions keeps values, and asks for more at its own pace.
@@ -399,6 +417,7 @@ class Events(Generic[T]):
             if keeps:
                 account.pace.took()
             account.listened = True
+            self._batch, self._count = event, len(event.values)
             return event
         if isinstance(event, Completed):
             account.delivered = event.time

@@ -41,6 +41,10 @@ class DeadlockDetector:
         """The exception of a run in a deadlock."""
         self.within: trio.CancelScope | None = None
         """The scope around the block that the run is open in."""
+        self.alone = False
+        """Whether no program runs around the run, as with `run()`: then hardly anything can use its handles."""
+        self.on_handles: set[trio.lowlevel.Task] = set()
+        """In a run that is alone: the tasks that wait for a handle, which only a thread or a signal may still use."""
         self.lanes: WeakSet[Any] = WeakSet()
         """The lanes that tasks of users' ask."""
         self._on_deadlock: Callable[[], None] | None = None
@@ -133,6 +137,7 @@ class DeadlockDetector:
 
     def leave(self, task: trio.lowlevel.Task) -> None:
         """Forget the wait of a task: what it waited for has come, or it is cancelled."""
+        self.on_handles.discard(task)
         if self._rounds is not None:
             self._rounds.waits.pop(task, None)
             self.unblocked(task)
@@ -255,10 +260,12 @@ class Signal:
 
     async def wait(self, *, outside: bool = False) -> None:
         """Wait until it is set; a wait that something else may end too, such as a handle, is an `outside` one."""
-        if outside or self._event.is_set():
+        if self._event.is_set() or (outside and not self._detector.alone):
             await self._event.wait()
             return
         self.task = task = trio.lowlevel.current_task()
+        if outside:
+            self._detector.on_handles.add(task)
         self._detector.enter(task)
         try:
             await self._event.wait()

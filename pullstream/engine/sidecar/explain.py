@@ -107,19 +107,36 @@ def explain_stall(sidecar: Sidecar) -> str:
                 lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
                 if own:
                     advice = _ADVICE
-    asked = [
-        f"{location} ({said})" if (said := location.meter.said()) else str(location)
-        for location in sidecar.locations
-        if any(count.asks for count in location.meter.outs)
-    ]
-    if asked:
-        lines.append(f"asked, and not answering: {'; '.join(asked)}")
+    if asked := _asked(sidecar):
+        lines.append(f"asked, and not answering: {asked}")
     if len(lines) == 1:
-        waiting = [str(location) for location in sidecar.sinks if location.ending is Ending.RUNNING]
-        lines.append(f"waited for, and not at an end: {'; '.join(waiting)}")
+        lines.append(f"waited for, and not at an end: {_sinks(sidecar)}")
     if advice:
         lines.append(advice)
     return "\n".join(dict.fromkeys(lines))
+
+
+def waits_for_handles(sidecar: Sidecar) -> str:
+    """The rest of a warning that a run which is alone waits for a handle: the modules that wait, and what to do."""
+    return (
+        f"{_asked(sidecar) or _sinks(sidecar)}. Before run(), use the handle completely, including its end; or use it "
+        f"in the block of `async with pipeline.open()`. run() goes on waiting, in case a thread or a signal handler "
+        f"uses it"
+    )
+
+
+def _asked(sidecar: Sidecar) -> str:
+    """Return the modules that were asked and have not answered, with what they say of themselves."""
+    return "; ".join(
+        f"{location} ({said})" if (said := location.meter.said()) else str(location)
+        for location in sidecar.locations
+        if any(count.asks for count in location.meter.outs)
+    )
+
+
+def _sinks(sidecar: Sidecar) -> str:
+    """Return the sinks that have not ended."""
+    return "; ".join(str(location) for location in sidecar.sinks if location.ending is Ending.RUNNING)
 
 
 def moved_from_outside(sidecar: Sidecar) -> bool:

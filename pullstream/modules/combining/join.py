@@ -112,6 +112,8 @@ class _Join(FanIn):
             if self.failure_above is not None:
                 raise self.failure_above
             if self._over():
+                if fault := self._pairing.fault():
+                    LOG.warning("%s, found no pair: %s", self.location, fault)
                 return DONE
             self._ask_sides()
             await self._wait()
@@ -121,8 +123,8 @@ class _Join(FanIn):
         timeless = [number for number, side in enumerate(self._sides, 1) if side.timeless()]
         if self._within is not None and timeless:
             LOG.warning(
-                "%s with within=, got every value of its source %s at the time 0, because the source assigns no times. "
-                "Assign times with time= in the source, or with stamp(...) after it",
+                "%s with within=, got every value of its source %s at the time 0. Values without an assigned time are "
+                "at 0: assign times with time= in the source or with stamp(...), or correct the function that gave 0",
                 self.location,
                 " and of its source ".join(map(str, timeless)),
             )

@@ -11,12 +11,16 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.location import NOTHING, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.failures import caught
+from pullstream.frames import shown
 from pullstream.modules.combining.join_state import Groups, Kept, Near
 from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
 from pullstream.protocol import DONE, Batch
 from pullstream.timely import Antichain
 from pullstream.timely.order import in_one_order, is_total
+
+SAMPLE: Final = 64
+"""Number of keys of each side to keep in mind until there is a pair, to explain why there is none."""
 
 MANY: Final = 256
 """Number of pairs to make before they are answered."""
@@ -52,6 +56,8 @@ class Side:
         """Whether values without a match are answered, too."""
         self.met: set[Any] = set()
         """Times of its values, at most two: enough to tell whether there is more than one."""
+        self.sample: dict[Hashable, Any] = {}
+        """Some of its keys, each with a time."""
 
     def timeless(self) -> bool:
         """Whether all values so far were at the int 0, the time of a source without times."""
@@ -108,6 +114,26 @@ class Pairing:
         """Whether all pairs of the current batch have been made."""
         self.failed: BaseException | None = None
         """The failure that ends the pairs."""
+        self._matched = within is not None
+        """Whether there was a pair; not looked at with `within`."""
+
+    def fault(self) -> str:
+        """Return why there was no pair, and what to do; "" if there was one, or if the data has none."""
+        one, two = (side.sample for side in self._sides)
+        if self._matched or not (one and two):
+            return ""
+        for key in one.keys() & two.keys():
+            return (
+                f"only values at equal times are paired, and the key {shown(key)} is at {one[key]!r} in source 1 and "
+                f"at {two[key]!r} in source 2. Allow a distance with within=, or equal times with map_time(...)"
+            )
+        types = [{type(key).__name__ for key in keys} for keys in (one, two)]
+        if types[0].isdisjoint(types[1]):
+            return (
+                f"the keys of source 1 are of type {', '.join(types[0])}, as {shown(next(iter(one)))}, and those of "
+                f"source 2 of type {', '.join(types[1])}, as {shown(next(iter(two)))}. Give a pair of functions as on="
+            )
+        return ""
 
     def of(self, side: Side) -> Iterator[Chunk]:
         """Make the pairs of the current batch of a side, in chunks; a failure is kept in `failed`."""
@@ -141,6 +167,10 @@ class Pairing:
                 keys, wrong = keys_of(side.key, values[begin:end])
                 some = values[begin : begin + len(keys)]
                 there = others.at(time)
+                if not self._matched:
+                    self._matched = there is not None and not there.keys().isdisjoint(keys)
+                    if len(side.sample) < SAMPLE:
+                        side.sample.update(dict.fromkeys(keys[:SAMPLE], time))
                 pairs = self._matches(side, keys, some, there or {}, keep=keep)
                 while not made.take(pairs):
                     yield made.chunk()

@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, OneOf, Positive, Site, Source, checked
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.outbox import Outbox, StreamEnd
+from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended
 from pullstream.protocol import DONE, Batch, Done
@@ -147,7 +148,7 @@ class _Listener(Kernel[Any]):
     def __init__(self, handle: Broadcast[Any]) -> None:
         self._handle = handle
         self._queue = Outbox()
-        self.changed = trio.Event()
+        self.changed: Signal | trio.Event = trio.Event()
 
     @property
     def full(self) -> bool:
@@ -187,8 +188,8 @@ class _Listener(Kernel[Any]):
         while not self._queue:
             if self._handle.ending.reached():
                 return DONE
-            self.changed = trio.Event()
-            await self.changed.wait()
+            self.changed = self.run.signal()
+            await self.changed.wait(outside=True)
         batch = self._queue.take(limit)
         # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
         self.lower()

@@ -4,7 +4,6 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Generic, Literal, cast, overload
 
 import attrs
-import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site, Source, Transformer
@@ -14,6 +13,8 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Through
 from pullstream.engine.nested.inner_streams import consume_below, follow_inner, inner_frontier, open_below
 from pullstream.engine.parts.context import Context
+from pullstream.engine.run import Run
+from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.modules.handles.handle import Grip
@@ -31,7 +32,7 @@ class Later(Grip):
         super().__init__(f"deferred {kind.kind}", site)
         self._kind = kind
         self._known: Blueprint | BaseException | None = None
-        self._waiting: list[trio.Event] = []
+        self._waiting: list[Signal] = []
 
     def settle(self, known: object) -> None:
         """Set the module or the failure; only one call is accepted."""
@@ -48,13 +49,13 @@ class Later(Grip):
         for event in self._waiting:
             event.set()
 
-    async def wait(self) -> Blueprint:
+    async def wait(self, run: Run) -> Blueprint:
         """Wait until the module is known; raise the failure if there is one."""
         if self._known is None:
-            event = trio.Event()
+            event = run.signal()
             self._waiting.append(event)
             try:
-                await event.wait()
+                await event.wait(outside=True)
             finally:
                 self._waiting.remove(event)
         if isinstance(self._known, BaseException):
@@ -81,7 +82,7 @@ class Deferred(Kernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._lane is None:
-            blueprint = await self._later.wait()
+            blueprint = await self._later.wait(self.run)
             if not self.edge.open:
                 return DONE
             feed = None if self._source else Through(cast("Lane[Any]", self.upstream))
@@ -118,7 +119,8 @@ class _LaterSink(Wiring):
         later.attach(upstream)
 
         async def body(reader: Reader[Any], _: Context) -> Any:
-            return await consume_below(assembly.scope, consumer.location, cast("Lane[Any]", reader), await later.wait())
+            blueprint = await later.wait(assembly.scope.run)
+            return await consume_below(assembly.scope, consumer.location, cast("Lane[Any]", reader), blueprint)
 
         consumer = Consumer(assembly.scope, module, body, upstream)
         return consumer

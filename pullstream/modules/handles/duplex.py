@@ -110,7 +110,7 @@ class Joint(OfOneRun):
         self.wanted = limit
         try:
             while self._batch is None and not self.end.known:
-                self._answered = signal_of(self.writes)
+                self._answered = signal_of(self.writes or self.reads)
                 self.wake(self._asked)
                 await self._answered.wait(outside=self.writes is None)
         finally:
@@ -138,7 +138,7 @@ class Joint(OfOneRun):
             while not self.left:
                 if not self.wanted:
                     reads = self.reads
-                    self._asked = signal_of(reads)
+                    self._asked = signal_of(reads or self.writes)
                     await self._asked.wait(outside=reads is None)
                     continue
                 batch = await reader.ask_many(self.wanted)

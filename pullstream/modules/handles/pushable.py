@@ -12,6 +12,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Positive, Site, Source, checked
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.run import Run
+from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
 from pullstream.modules.handles.handle import Grip
@@ -133,7 +135,7 @@ class Entries(Grip):
         self._left = False
         self._reason: BaseException | None = None
         self._over = trio.Event()
-        self._changed = trio.Event()
+        self._changed: Signal | trio.Event = trio.Event()
 
     @override
     def __repr__(self) -> str:
@@ -219,7 +221,7 @@ class Entries(Grip):
 
     # ---- for the run
 
-    async def take(self, limit: int) -> Batch[Any] | Done:
+    async def take(self, limit: int, run: Run) -> Batch[Any] | Done:
         """Give at most `limit` values, once there are any, or the end."""
         while (answer := self._stored.answer(limit)) is None:
             if not self.handles:
@@ -227,8 +229,8 @@ class Entries(Grip):
                     f"pushable, made at {self.site}, waits for values, and the program has no reference to it, so none "
                     f"can come. Keep it in a variable, push into it from another task, and end() it"
                 )
-            self._changed = trio.Event()
-            await self._changed.wait()
+            self._changed = run.signal()
+            await self._changed.wait(outside=True)
         if answer is not DONE:
             self._answered = answer.times[-1] if isinstance(answer, TimedBatch) else answer.time
             while self._waiting and self._stored.values < self._capacity:
@@ -281,7 +283,7 @@ class _Pushing(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self._entries.take(limit)
+        batch = await self._entries.take(limit, self.run)
         # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
         self._entries.lower()
         return batch
