@@ -300,7 +300,7 @@ class Checker:
         assert isinstance(edge, RunEdge)
         self._open.pop(edge, None)
         inputs = [lane.record for lane in edge.machine.inputs if isinstance(lane, WatchedLane)]
-        verify_end(edge, inputs, how, edge.resource.failed, edge.machine.untold)
+        verify_end(edge, inputs, how, edge.resource.failed, edge.machine.undelivered)
         if not isinstance(edge.refusal, ReleaseTimeout):
             # A ReleaseTimeout already reports the resource.
             edge.resource.ended()

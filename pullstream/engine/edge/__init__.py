@@ -1,1 +1,1 @@
-"""The edge between two modules: its state, its requests, and the kernel that serves them."""
+"""The edge between two modules: its state, its requests, and the machine that serves them."""

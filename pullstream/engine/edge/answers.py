@@ -1,4 +1,4 @@
-"""The mistakes that an answer may be: no batch, at no time, without a sequence of values, or of too many (R2)."""
+"""Checks of a module's answer: it is a batch, with times, with a sequence of values, and not too many of them (R2)."""
 
 from collections.abc import Iterable, Mapping, Sized
 from collections.abc import Set as AbstractSet
@@ -30,7 +30,10 @@ def mistake(answer: object, limit: int) -> str:
 
 
 def unequal(batch: Batch[Any]) -> str:
-    """The mistake in a batch of many times, with a sequence of values, that has not one time for each of them."""
+    """The mistake in a multi-time batch that does not have exactly one time per value; empty if there is none.
+
+    The values must be a sequence.
+    """
     if not isinstance(batch, TimedBatch):
         return ""
     times = cast("object", batch.times)
@@ -42,16 +45,19 @@ def unequal(batch: Batch[Any]) -> str:
 
 
 def no_sequence(batch: Batch[Any]) -> str:
-    """The mistake in a batch whose values are no sequence, or a text, which would be taken letter by letter."""
+    """The mistake in a batch whose values are no sequence, or are a text, which would be read letter by letter.
+
+    Empty if there is none.
+    """
     values = cast("object", batch.values)
     if values.__class__ is list:
         return ""
     problem = "whose values are no sequence"
     if isinstance(values, Sized) and not isinstance(values, (AbstractSet, Mapping)):
-        # One letter is one value, whatever was meant.
+        # A text of at most one letter gives the right values, whatever the author meant.
         if not isinstance(values, (str, bytes)) or len(values) < 2:
             return ""
-        problem = "whose values are a text, which would be taken letter by letter"
+        problem = "whose values are a text, which would be read letter by letter"
     if isinstance(batch, TimedBatch):
         return f"{problem}: make it one, TimedBatch(times, list(...))"
     time = batch.time

@@ -1,4 +1,4 @@
-"""The behaviour that a module supplies: what its edge calls, and nothing else of it."""
+"""The behaviour of a module: the methods that its edge calls. The edge uses nothing else of a module."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,77 +14,77 @@ T = TypeVar("T")
 
 
 class Behaviour(ABC, Generic[T]):
-    """The methods of a module that the machine calls; a module's class overrides them (see `Kernel`).
+    """The methods of a module that its edge calls. A module's class overrides them (see `Kernel`).
 
-    The machine takes them from the class, once, when the module gets its place. What a module sets on itself, whatever
-    the name, is its own.
+    The edge looks them up in the class, once, when the module is placed in its run. Attributes that a module sets on
+    itself are its own, whatever their names.
     """
 
     __slots__ = ()
 
     traits: Traits = PLAIN
-    """The facts known of the module beforehand; read when it gets its place."""
+    """The module's static properties, read once, when the module is placed in its run."""
 
     # ---- answers
 
     async def acquire(self) -> None:
-        """Take the resources the module needs; called once, at the first request for a value (R10).
+        """Acquire the module's resources; called once, at the first request for a value (R10).
 
-        If it does not return, because it raised or was cancelled, `release` is not called.
+        If it raises or is cancelled, `release` is not called.
         """
 
     @abstractmethod
     async def produce(self, limit: int) -> Batch[T] | Done:
-        """The next answer: at most `limit` values at one time, or DONE; raise to fail.
+        """Return the next answer: a batch of at most `limit` values, or DONE. Raise to fail.
 
-        One call at a time. To deliver values before a failure, answer them now and raise at the next call. What came
-        from upstream is in flight, and keeps its time from completing, until upstream is asked again: what is kept of
-        it beyond that is held at its time, `self.location.hold(time)`, until it has been answered.
+        Calls never overlap. To deliver values before a failure, return them now and raise at the next call. A batch
+        received from upstream is in flight, and keeps its time from completing, until the module asks upstream again. A
+        module that keeps any of it longer must hold its time, `self.location.hold(time)`, until it has answered.
         """
 
     # ---- endings
 
     async def release(self) -> None:
-        """Let go of what `acquire` took; called once, after the last `produce`, shielded from cancellation (R6)."""
+        """Release what `acquire` acquired; called once, after the last `produce`, shielded from cancellation (R6)."""
 
     def halt(self) -> None:
-        """Cancel what runs in tasks of the module's own; called when its stream ends, before anything upstream does.
+        """Cancel the module's own tasks; called when its stream ends, before anything upstream is ended.
 
-        So such a task never takes the end of what is upstream, which is about to follow, for the stream's own end. It
+        Upstream ends right afterwards, and a task still running would take that for the normal end of the stream. It
         may be called twice.
         """
 
     @abstractmethod
     async def dismiss(self, reason: BaseException | None) -> None:
-        """End what is upstream; for a module whose upstream is not simply its `inputs`."""
+        """End everything upstream. Override it in a module whose upstream is not simply its `inputs`."""
 
-    # ---- what it has to say
+    # ---- reports
 
     def status(self) -> str:
-        """The module's own word on its state, for `Counters.status` and displays: a line, or nothing.
+        """The module's own status text, for `Counters.status` and displays: one line, or empty.
 
-        It is called at any time after the run has begun, also after the end, and must be cheap.
+        It may be called at any time after the run has begun, also after the end, and must be cheap.
         """
         return ""
 
     def placed(self) -> None:
-        """Do what is to be done as soon as the module has its place and its inputs, before the run begins."""
+        """Prepare the module: it has its location and its inputs, and the run has not begun."""
 
     def relayed(self, exc: BaseException) -> bool:  # noqa: ARG002 - overridden
-        """Whether a failure came to the module from elsewhere than its inputs, and so has its note already."""
+        """Whether a failure reached the module from elsewhere than its inputs, and so already has its note."""
         return False
 
     def culprit(self) -> str:
-        """The name that goes into a note on what the module raised, if it is not its own."""
+        """The name for the note on a failure raised here, if it is not the module's own name; else empty."""
         return ""
 
 
 def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
-    """A method that the class of a module has, bound to it, whatever the module itself may have by that name."""
+    """A method of the module's class, bound to the module, even if the module itself has an attribute of that name."""
     cls = type(module)
     found = getattr(cls, name)
     if found.__class__ is FunctionType:
-        # For every module of every run: the search below takes ten times as long.
+        # The quick way, as every module of every run passes here: the search below takes ten times as long.
         return MethodType(found, module)
     found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
     return found.__get__(module, cls) if hasattr(found, "__get__") else found

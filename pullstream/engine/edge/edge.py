@@ -1,19 +1,19 @@
-"""An edge: the machine that keeps R1 to R12 for the module above it.
+"""The edge below a module: the state machine that keeps R1 to R12 for it.
 
-An edge *has* a module, which says how an answer is produced; everything else (turns, terminations, failures,
-cancellation, release and accounting) happens here. The requests of all lanes of an edge pass through it, and it serves
-them one at a time, first come, first served (R1, R4). Whose turn it is, and what has ended the edge, is decided in
-`requests`; here is what waits, and what lets go.
+An edge *has* a module, which only produces answers. Everything else happens here: turns, terminations, failures,
+cancellation, release and accounting. The requests of all lanes of an edge pass through it, and it serves them one at a
+time, first come, first served (R1, R4). `requests` decides whose turn it is and what has ended the edge; this file does
+the waiting and the releasing.
 
-An ending comes from three sides: as a request from below (`terminate`), from the module itself, which answers DONE or
-raises (`_conclude`), or from somewhere else in the run (`end_here`). Whoever brings it first marks the edge
-(`_end_by`), carries the ending out (`_let_all_go`), and is told last; who comes later waits for that.
+An ending comes from one of three sides: a request from below (`terminate`), the module itself, which answers DONE or
+raises (`_conclude`), or another part of the run (`end_here`). The first ending marks the edge (`_end_by`) and carries
+the ending out (`_let_all_go`). It is confirmed last; every other request waits until it is carried out.
 
-Two facts about trio carry the argument that no value passes after a termination. First, a coroutine runs until it
-awaits something that really waits: so `terminate` marks this edge, and through its upstream's `terminate` every edge
-above, before any other task runs; where it goes on in another task (`dismiss_all`), those up to there. Second, a ticket
-that was set wakes its waiter at a later step: so an ask that is answered, and gives the turn to a waiting abort, has
-returned to its asker before the abort is confirmed (R5).
+Two facts about trio guarantee that no value passes after a termination. First, a coroutine runs without interruption
+until it awaits something that really waits. So `terminate` marks this edge and, through its upstream's `terminate`,
+every edge above before any other task runs; where it continues in new tasks (`dismiss_all`), it marks the edges up to
+that point. Second, setting a ticket wakes its waiter only at a later step. So when an ask is answered and passes the
+turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
 from collections.abc import Sequence
@@ -52,45 +52,46 @@ T = TypeVar("T")
 OPEN: Final = State.OPEN
 
 BREATH = 0.005
-"""Seconds that synchronous work may go on before other tasks get a turn."""
+"""The seconds that synchronous work may run before other tasks get a turn."""
 
 
 class Edge(Generic[T]):
-    """The edge below one module, and the machine that serves its requests."""
+    """The edge below one module, which serves its requests."""
 
     def __init__(self, module: Behaviour[T], scope: Scope, location: Location, inputs: "list[Any]") -> None:
         self.module = module
         self.scope, self.run = scope, scope.run
         self.location = location
         self.inputs: list[End[Edge[Any]]] = inputs
-        """The module's ends of the edges above it; it may open further ones, and close them, while it runs."""
+        """The module's ends of the edges above; the module may open and close more of them while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
-        """Edges above that are no inputs, and that the module's `dismiss` ends all the same."""
+        """Edges above that are not inputs, but that the module's `dismiss` ends too."""
         self.ends: WeakSet[End[Any]] = WeakSet()
-        """The ends below. Whoever takes a lane for one ask takes any number of them: those in use keep themselves."""
+        """The ends below, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
         traits = self.traits = module.traits
         self.origin = not (inputs or traits.follows)
-        """Whether each answer says that nothing before it will come."""
+        """Whether this is a source in time order: each of its answers promises that no earlier time will follow."""
         above = [end.edge for end in inputs]
         self.height: int = 1 + max((edge.height for edge in above), default=0)
         """The number of modules in a row above this edge."""
         self.depth: int = 1 if traits.asks_apart else 1 + max((edge.depth for edge in above), default=scope.depth)
-        """The number of these that ask one inside the other."""
+        """The number of modules above, this one included, that ask within one call stack."""
         self._requests = EdgeRequests()
         self._waits = traits.waits
         self._trusted = traits.trusted
         self.handover: Handover[T] = Handover(
             location, scope.sidecar, inputs, origin=self.origin, trusted=traits.trusted
         )
-        # What runs in it can be cancelled by a termination: `acquire` or `produce`, where they wait for anything.
+        # The cancel scope around `acquire` or `produce`, where they may wait: a termination cancels it.
         self._scope: trio.CancelScope | None = None
-        # The place in line of the termination from below, if an ask was being served when it came.
+        # The ticket of the termination from below, if an ask was being served when it came.
         self._confirmation: trio.Event | None = None
-        # What went wrong on the way up or in the release, after the ending was decided: told to who is told of the end.
+        # The failure raised upstream or in the release after the ending was decided: raised to those who confirm the
+        # ending.
         self._trouble: BaseException | None = None
         self._breath = 0.0
         self.acquire, self.release = method_of(module, "acquire"), method_of(module, "release")
-        """The module's; who watches a run counts them."""
+        """The module's methods; observers of a run wrap them."""
         self._produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
         self._step = method_of(module, "step") if isinstance(module, Stepwise) else self._produce
         self._at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
@@ -98,11 +99,11 @@ class Edge(Generic[T]):
         location.fail_soon = self.fail_soon
 
     def placed(self) -> None:
-        """Tell the module that it has its place: it may look at what is above."""
+        """Call the module's `placed`: it has its location, and may look at its inputs."""
         method_of(self.module, "placed")()
         self._waits = self.traits.waits and not self.stepwise()
 
-    # ---- for those below, and for the module itself
+    # ---- for modules below, and for the module itself
 
     @property
     def open(self) -> bool:
@@ -111,37 +112,37 @@ class Edge(Generic[T]):
 
     @property
     def over(self) -> bool:
-        """Whether the edge has ended, and everything from it up is released."""
+        """Whether the edge has ended, and everything from it upwards is released."""
         return self._requests.over
 
     @property
     def failure(self) -> BaseException | None:
-        """The exception that the stream failed with, if it did."""
+        """The exception that the stream failed with, if any."""
         return self._requests.failure
 
     @cached_property
     def memory(self) -> Memory:
-        """The dict that the module keeps from time to time, saved in a run with a journal."""
+        """The module's persistent dict, saved in a run with a journal."""
         return self.scope.memory(self.location)
 
     def answers_promptly(self) -> bool:
-        """Whether nothing has to be waited for beside an ask, neither a completion nor the clock."""
+        """Whether the module waits for nothing but answers: neither for a completion nor for the clock."""
         return self.traits.prompt and all(end.edge.answers_promptly() for end in self.inputs)
 
     def stepwise(self) -> bool:
-        """Whether an ask with `stepping` comes back without waiting, having done no more than one thing."""
+        """Whether an ask with `stepping` returns without waiting, after at most one piece of work."""
         if isinstance(self.module, Stepwise):
             return bool(method_of(self.module, "stepwise")())
         return self.answers_promptly()
 
     def steps_now(self) -> bool:
-        """Whether that is so of the next one, as things are."""
+        """Whether the next ask with `stepping` returns without waiting; a later one may not."""
         if isinstance(self.module, Stepwise):
             return bool(method_of(self.module, "steps_now")())
         return self.answers_promptly()
 
     async def breathe(self) -> bool:
-        """Let other tasks have a turn, and a cancellation strike, if it is time; False if the stream has ended."""
+        """Let other tasks run, and deliver a pending cancellation, if it is time; False if the stream has ended."""
         now = monotonic()
         if now - self._breath > BREATH:
             self._breath = await self.run.let_others()
@@ -150,10 +151,10 @@ class Edge(Generic[T]):
     # ---- requests
 
     async def ask(self, end: End[Any], limit: int, stepping: bool) -> Batch[T] | Done | None:  # noqa: FBT001 - quickest so
-        """Serve an ask (R1 to R5, R7, R8, R10); if `stepping`, None says that there is no answer yet.
+        """Serve an ask (R1 to R5, R7, R8, R10); with `stepping`, None means that there is no answer yet.
 
-        The ask has the turn from `begin` to `answered`, whatever happens meanwhile. After each await the edge may have
-        been ended by another request: then what was produced goes to nobody, and `_conclude` says how it ended (R5).
+        The ask has the turn from `begin` to `answered`. During each await another request may end the edge. Then what
+        was produced is dropped, and `_conclude` answers with that ending (R5).
         """
         requests, handover = self._requests, self.handover
         if (requests.busy or requests.state is not OPEN) and not await self._turn():
@@ -173,7 +174,7 @@ class Edge(Generic[T]):
                     if at_hand is not None:
                         answer = at_hand
                     else:
-                        # Left by a cancellation, as by `finish`, it has come to its end.
+                        # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
                         with own_scope() as self._scope:
                             answer = await self._produce(limit)
                 elif stepping:
@@ -196,7 +197,8 @@ class Edge(Generic[T]):
                 if answer is not DONE:
                     if not self._trusted and (problem := mistake(answer, limit)):
                         raise ProtocolError(f"R2: {self.location}, answered {problem}")  # noqa: TRY301 - as all here
-                    # In one step: a source's capability goes down when the batch is counted below, and no sooner.
+                    # No await in between: a source's capability is lowered in the same step that counts the batch as in
+                    # flight.
                     if answer.__class__ is TimedBatch:
                         answer = handover.hand_over(answer, end, limit)
                     else:
@@ -211,7 +213,7 @@ class Edge(Generic[T]):
             await self._conclude(exc)
         else:
             await self._conclude(None)
-        # Out of the handler, or what was raised above would take the place of the failure's own context.
+        # Outside the handler: inside it, the exception handled there would replace the failure's own context.
         return self._terminal()
 
     async def terminate(self, reason: BaseException | None) -> Done:
@@ -222,12 +224,12 @@ class Edge(Generic[T]):
             ticket = trio.Event()
             self._requests.enqueue(ticket)
             await self._confirmed(ticket)
-        if self._requests.untold is not None and self._trouble is not None:
+        if self._requests.undelivered is not None and self._trouble is not None:
             raise self._trouble
         return DONE
 
     def close(self, reason: BaseException | None) -> bool:
-        """Take a termination: from now on no value passes (R5). True for the first, which is to be confirmed."""
+        """Take a termination: from now on no value passes (R5). True for the first, which the caller must confirm."""
         first = self._end_by(Event.ABORT if reason is None else Event.ERROR, reason, below=True)
         if not first:
             self._requests.overrule(reason)
@@ -237,10 +239,10 @@ class Edge(Generic[T]):
         return first
 
     async def confirm(self) -> Done:
-        """Let go of everything from here up: what confirms the termination that `close` took (R6)."""
+        """Release everything from here upwards, and so confirm the termination that `close` took (R6)."""
         await self._let_all_go()
         if self._confirmation is not None:
-            # Nobody before it in line has anything to wait for any more.
+            # The requests before it in the queue have nothing left to wait for.
             with trio.CancelScope(shield=True):
                 await self._confirmed(self._confirmation)
         if self._trouble is not None:
@@ -248,25 +250,28 @@ class Edge(Generic[T]):
         return DONE
 
     def announce(self, reason: BaseException) -> "Sequence[Edge[Any]]":
-        """Hear of an error that is on its way from below; gives the edges above, which are to hear of it as well."""
+        """Note the reason of an error that is coming from below; returns the edges above, which must note it as well.
+
+        Empty if a reason was noted before.
+        """
         if self._requests.announced is not None:
             return ()
         self._requests.announced = reason
         return self._above()
 
     def unanswered(self) -> None:
-        """Take note that an ask came back without an answer: it was cancelled, which is an abort (R10)."""
+        """Note that an ask returned without an answer: it was cancelled, which counts as an abort (R10)."""
         self._requests.overrule(None, decides=False)
 
     @property
-    def untold(self) -> BaseException | None:
+    def undelivered(self) -> BaseException | None:
         """The failure that a termination from below replaced before any ask was answered with it."""
-        return self._requests.untold
+        return self._requests.undelivered
 
-    # ---- endings that nobody below asked for
+    # ---- endings that do not come from below
 
     def finish(self) -> None:
-        """Come to the end by itself as soon as may be, instead of producing more; for sources."""
+        """End as soon as possible instead of producing more; for sources."""
         if isinstance(self.module, Finishing):
             method_of(self.module, "finish")()
             return
@@ -275,10 +280,10 @@ class Edge(Generic[T]):
             self._scope.cancel()
 
     def end_here(self, failure: BaseException | None = None) -> None:
-        """End the stream at this module now, or let it fail, whether anybody asks or not; the first ending counts.
+        """End the stream at this module now, or let it fail, even if nobody asks; only the first ending counts.
 
-        Upstream is notified at once, and asks are answered when all of it is released (R7, R8). A termination from
-        below that comes before any ask has been answered with this end replaces it.
+        Upstream is notified at once; asks are answered when all of it is released (R7, R8). A termination from below
+        that comes before any ask has been answered with this end replaces it.
         """
         if self._requests.state is OPEN:
             self._requests.replaceable = True
@@ -291,7 +296,7 @@ class Edge(Generic[T]):
         self.run.spawn(self._let_all_go)
 
     def fail_soon(self, failure: BaseException) -> None:
-        """Let the stream fail here at the next step: for what is raised in the middle of something else."""
+        """Let the stream fail here at the next step: for a failure in code that must not be interrupted."""
         if self._requests.state is OPEN and self.run.begun:
             self.run.spawn(self._fail, failure)
 
@@ -299,7 +304,7 @@ class Edge(Generic[T]):
         if self._requests.state is OPEN:
             self._end_now(failure)
 
-    # ---- how an ask ends, if not with a batch
+    # ---- asks that end without a batch
 
     async def _begin(self) -> None:
         self.location.meter.begin()
@@ -312,9 +317,9 @@ class Edge(Generic[T]):
             self._requests.acquired = True
 
     async def _conclude(self, exc: BaseException | None) -> None:
-        """An ask has no batch: its module came to the end (R7), something was raised (R8), or it was cancelled (R10).
+        """Answer an ask that has no batch: its module ended (R7), something was raised (R8), or it was cancelled (R10).
 
-        Or another request has ended the edge meanwhile: then that one says what the answer is.
+        If another request ended the edge meanwhile, that ending is the answer.
         """
         requests = self._requests
         failure = None if exc is None else failure_in(exc)
@@ -337,8 +342,9 @@ class Edge(Generic[T]):
                     cancelled = cancelled and requests.failure is None
                 else:
                     if failure is not None and not self.relayed(failure) and raised_when_cancelled(failure):
-                        # The code under way was cancelled and raised something of its own: a release that failed.
-                        # What it raised before the cancellation could reach it came too late: nobody asks any more.
+                        # A cancelled `produce` raised an exception of its own: a failed release, which is kept. An
+                        # exception raised before the cancellation reached it is dropped: it comes too late, as nobody
+                        # asks any more.
                         blame(failure, self._name())
                         self._keep(failure)
                     await self._until_over()
@@ -348,7 +354,7 @@ class Edge(Generic[T]):
             raise exc
 
     async def _turn(self) -> bool:
-        """Wait for this ask's turn; False when the stream has ended before, and it may be answered."""
+        """Wait for this ask's turn; False if the stream has ended instead, and the ask can be answered with that."""
         requests = self._requests
         if requests.settled:
             return False
@@ -358,7 +364,7 @@ class Edge(Generic[T]):
             await self._answerable(ticket)
             if requests.state is OPEN:
                 return True
-            # The turn came in the very step in which the stream ended.
+            # The turn came in the same step in which the stream ended.
             await self._until_over()
         except BaseException:
             requests.answered()
@@ -367,15 +373,16 @@ class Edge(Generic[T]):
         return False
 
     async def _until_over(self) -> None:
-        """Wait until the stream, which another request has ended, is released: nobody is told before (R10)."""
+        """Wait until the stream, ended by another request, is released: no ask is answered before that (R10)."""
         if self._requests.state is State.CLOSING:
-            # No inside wait: what is being released has its time, and is no deadlock.
+            # A plain event, not a run's signal: the deadlock detector must ignore this wait, as a release has its own
+            # timeout.
             ticket = trio.Event()
             self._requests.requeue(ticket)
             await self._answerable(ticket)
 
     async def _answerable(self, ticket: Signal | trio.Event) -> None:
-        """Wait for the turn; who is cancelled in this ends the stream, and comes back when that is released (R10)."""
+        """Wait for the turn; if cancelled meanwhile, end the stream, and return once it is released (R10)."""
         try:
             await ticket.wait()
         except BaseException:
@@ -384,7 +391,7 @@ class Edge(Generic[T]):
                 if first:
                     await self._let_all_go()
                 await ticket.wait()
-                # The turn may have come in the very step in which the cancellation did, and before the end.
+                # The turn may have come in the same step as the cancellation, just before the end.
                 await self._until_over()
             if not first or self._requests.failure is None:
                 raise
@@ -397,40 +404,41 @@ class Edge(Generic[T]):
             self._requests.withdraw(ticket)
 
     def _terminal(self) -> Done:
-        self._requests.told = True
+        self._requests.delivered = True
         failure = self._requests.failure
         if failure is not None:
-            # The same object for every ask, with the traceback it had at first (R3).
+            # Every ask raises the same object, with the traceback it had at first (R3).
             raise failure.with_traceback(self._requests.traceback)
         return DONE
 
-    # ---- the one way in which an edge ends
+    # ---- the one path that every ending takes
 
     def _end_by(self, event: Event, failure: BaseException | None = None, *, below: bool = False) -> bool:
-        """Take a termination from either side: no value passes any more. True for the first, which is to be done.
+        """Take a termination from either side: no value passes any more. True for the first; its caller carries it out.
 
-        What might still have left here is frozen in this very step, before anything above is withdrawn: that must look
-        like completion to nobody.
+        Stamps of values that might still have left here are frozen in this same step, before anything above withdraws
+        its own: otherwise the ending would look like completion below.
         """
         first = self._requests.terminate(event, failure, below=below)
         if first:
-            # What no lane was given it never will be.
+            # The values not yet given to any lane never will be.
             self.location.freeze(self.handover.drop())
         return first
 
     def _end_cancelled(self) -> bool:
-        """Take the cancellation of an ask: an abort, or the work of an error that is on its way here (R6, R10)."""
+        """Take the cancellation of an ask: as the announced error, which caused it, or else as an abort (R6, R10)."""
         reason = self._requests.announced
         return self._end_by(Event.ABORT if reason is None else Event.ERROR, reason)
 
     async def _let_all_go(self) -> None:
-        """Carry out an ending, whoever brought it: everything is let go from here up, then the edge has ended (R6).
+        """Carry out an ending from any side: release everything from here upwards, then end the edge (R6).
 
-        In this order: the module's tasks and what is upstream, at once, so that nothing else is asked for; the code
-        under way, which what is upstream may be holding up; the release. What any of them raises stops none of them.
+        The order: first the module's tasks and upstream, in one step, so that nothing more is asked for; then the code
+        under way, which may be waiting for upstream; then the release. An exception in one of them does not stop the
+        others.
         """
         requests, reason = self._requests, self._requests.failure
-        # A module that has nothing to wait for needs no scope, which is most of what it costs to end a short stream.
+        # Without anything to wait for, no shield: it would be most of the cost of ending a short stream.
         waits = self._waits or requests.working or not all(end.over for end in self.inputs)
         try:
             with trio.CancelScope(shield=True) if waits else nullcontext():
@@ -440,12 +448,12 @@ class Edge(Generic[T]):
                     if requests.acquired:
                         self._halt()
                     await method_of(self.module, "dismiss")(reason)
-                except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
+                except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
                     self._keep(exc)
                 try:
                     await self._settle()
-                except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-                    # A failure that comes from above has its note, and what ran out of time names the module itself.
+                except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
+                    # A failure from above has its note already, and a ReleaseTimeout names its module itself.
                     if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc) or exc is reason):
                         blame(exc, self._name())
                     self._keep(exc)
@@ -453,19 +461,20 @@ class Edge(Generic[T]):
             self._ended(reason)
 
     async def _settle(self) -> None:
-        """Wait for the code under way, and release, within the time there is for it."""
+        """Wait for the code under way, then release, both within the run's grace period."""
         requests = self._requests
         if not (self._waits or requests.working):
             if requests.acquired:
                 await self.release()
             return
         with self.run.grace() as grace:
-            # An upstream that has not let go in its time answers no ask either: what waits for it is not waited for.
+            # If upstream ran out of its grace period, it will not answer an ask either, so code that may wait for it is
+            # given up.
             if requests.working and not isinstance(self._trouble, ReleaseTimeout):
                 left = requests.left = trio.Event()
                 await left.wait()
             if requests.acquired:
-                # Once more, for what `acquire` has begun since.
+                # Again, for tasks that `acquire` has started since.
                 self._halt()
                 await self.release()
         if grace.cancelled_caught:
@@ -475,10 +484,10 @@ class Edge(Generic[T]):
             )
 
     def _ended(self, reason: BaseException | None) -> None:
-        """Say, in the sidecar and to those who wait, that everything from here up is let go.
+        """Record, in the sidecar and for all waiting requests, that everything from here upwards is released.
 
-        In one step, and in this order: how this place ended, then what was frozen above, which counts here by now, and
-        only then the requests, for who is answered may look.
+        In one step, and in this order: how this location ended; then the stamps frozen above, which by now count here;
+        the requests last, because an answered asker may read the frontier.
         """
         requests, trouble = self._requests, self._trouble
         self.run.sources.discard(self)
@@ -488,7 +497,7 @@ class Edge(Generic[T]):
             self.location.abandon(requests.failure)
         else:
             if trouble is not None:
-                # Nobody confirms a termination that nobody sent: whoever asks hears of the release that failed.
+                # No request from below will raise a failed release here, so every ask does.
                 trouble.__context__ = trouble.__context__ or reason
                 requests.fail(trouble)
             if requests.failure is not None:
@@ -497,7 +506,7 @@ class Edge(Generic[T]):
                 self.location.abandon(keep=True)
             else:
                 self.location.complete()
-        # What an ending froze above is frozen here as well: what is below may deal with a failure, and go on.
+        # Stamps that an ending froze above are frozen here too: a module below may handle the failure, and continue.
         for above in self.inputs:
             above.edge.location.withdraw_frozen()
         requests.give_up()
@@ -510,12 +519,12 @@ class Edge(Generic[T]):
 
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, or from elsewhere, rather than from this module."""
-        # What a function of times raises in the sidecar has its note, and may reach others first, who wait there.
+        # A function of times that failed in the sidecar: it has its note, and waiters there may have raised it already.
         failed = any(exc is edge.failure for edge in self._above())
         return failed or exc is self.scope.sidecar.trouble or bool(method_of(self.module, "relayed")(exc))
 
     def _name(self) -> str:
-        """The name that goes into a note on what was raised here."""
+        """The name for the note on a failure raised here."""
         return method_of(self.module, "culprit")() or str(self.location)
 
     def _status(self) -> str:

@@ -1,4 +1,4 @@
-"""An end of an edge: what was answered there, and is in flight until it is dealt with."""
+"""One end of an edge: the batch answered there, which is in flight until it is acknowledged."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, Protocol
@@ -13,7 +13,7 @@ from pullstream.protocol import TimedBatch
 
 
 class HasEnds(Protocol):
-    """The edge of an end, as far as the end knows it."""
+    """The part of an edge that its ends use."""
 
     scope: Scope
     ends: "WeakSet[End[Any]]"
@@ -23,7 +23,7 @@ E_co = TypeVar("E_co", bound=HasEnds, covariant=True)
 
 
 class End(Stamp, Generic[E_co]):
-    """One end of an edge, as the edge sees it: who asks there, and what it has in flight."""
+    """One end of an edge, as the edge sees it: what one asker has in flight."""
 
     __slots__ = ("edge", "others", "over", "whole")
 
@@ -31,25 +31,26 @@ class End(Stamp, Generic[E_co]):
         super().__init__(edge.scope.sidecar, port)
         self.edge = edge
         self.over = False
-        """Whether it has had its last answer."""
+        """Whether the terminal answer was given here."""
         self.whole = False
-        """Whether an answer of many times is wanted as it is, and not one time after another."""
+        """Whether the asker takes a multi-time batch whole, rather than one time after another."""
         self.others: Least | None = None
-        """The times of a batch of many times that is in flight here, of which the least but the first count beside."""
+        """All times of the multi-time batch in flight. Its minimal times beyond the first are counted here."""
         edge.ends.add(self)
         self._counts.stamps.add(self)
 
     def brought(self, batch: TimedBatch[Any], limit: int) -> None:
-        """Hear of an answer of many times to an ask of this end, before any of it is counted; for who verifies it."""
+        """Hook for checkers: called with a multi-time answer before it is counted."""
 
     def rest_of(self, batch: TimedBatch[Any]) -> Rest:
-        """An answer of many times to an ask of this end, to be given out one time after another."""
+        """A multi-time answer to an ask of this end, to be given out one time after another."""
         return Rest(self._counts, self.port, batch)
 
     def stamp_many(self, batch: TimedBatch[Any]) -> None:
-        """Count a batch of many times that is handed over whole: its least times alone, which hold up the others.
+        """Count a multi-time batch, handed over whole, with its minimal times only: they hold back the others.
 
-        In place of what was counted here before: a part of a batch is what is left of it, and no values are nothing.
+        This replaces what was counted here before. The batch may be the remaining part of an earlier one; with no
+        values left, nothing is counted.
         """
         self.stamp_least(batch.least)
         if batch.times:
@@ -60,7 +61,7 @@ class End(Stamp, Generic[E_co]):
                 self.port.note(time)
 
     def stamp_least(self, least: Sequence[Hashable]) -> None:
-        """Count these times, of which none is before another, in place of what was counted here before."""
+        """Count these times, none of which is before another, in place of those counted here before."""
         if not least:
             self.let_go()
             return
@@ -72,7 +73,7 @@ class End(Stamp, Generic[E_co]):
     @property
     @override
     def times(self) -> Sequence[Hashable]:
-        """The times of the batch in flight: all of them, whatever is counted."""
+        """All times of the batch in flight, not only those counted."""
         return super().times if self.others is None else self.others.times
 
     @override
@@ -80,7 +81,7 @@ class End(Stamp, Generic[E_co]):
         return super().covers(time) or (self.live and self.others is not None and self.others.covers(time))
 
     def let_go(self) -> None:
-        """Count nothing here as in flight any more."""
+        """Acknowledge everything in flight here."""
         if self.live:
             self.acknowledge()
         if self.others is not None:

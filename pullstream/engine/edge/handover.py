@@ -1,4 +1,4 @@
-"""From the module's answer to the asker's hands: each time is looked at, and all that is handed over is counted."""
+"""The step from a module's answer to its asker: check each time, and count everything that is handed over."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, cast
@@ -18,12 +18,11 @@ T = TypeVar("T")
 def allowed(
     batch: TimedBatch[T], say: Callable[[Hashable, Sequence[T]], object], *, in_order: bool
 ) -> tuple[TimedBatch[T], BaseException | None]:
-    """The part of a batch before the first time that `say` refuses, and what it raised; all of it, and None.
+    """The part of a batch before the first time that `say` refuses, and what it raised; all of it and None if none is.
 
-    With `in_order`, of times that ascend only the first and the last are said: nothing between them is refused.
+    With `in_order`, ascending times are checked by the first and the last alone: `say` refuses none between them.
 
-    Raises:
-        BaseException: what `say` raised at the first time.
+    Raises: BaseException: `say` refused the first time.
     """
     times: Sequence[Any] = batch.times
     if in_order and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
@@ -45,7 +44,7 @@ def allowed(
 
 
 class Handover(Generic[T]):
-    """The last step of an answer: times are looked at, values counted, and many times given out in turn."""
+    """The last step of an answer: check its times, count its values, and give out a multi-time batch in turn."""
 
     __slots__ = ("_failure", "_inputs", "_location", "_origin", "_sidecar", "_trusted", "drops", "owing", "rest")
 
@@ -55,27 +54,27 @@ class Handover(Generic[T]):
         self._location, self._sidecar, self._inputs = location, sidecar, inputs
         self._origin, self._trusted = origin, trusted
         self.drops: Callable[[Hashable], bool] | None = None
-        """Times that are not let pass, because an earlier run has completed what comes of them."""
+        """Whether to drop values at a time, as an earlier run has completed everything that follows from it."""
         self.rest: Rest | None = None
-        """The values of an answer of many times that are still to be given out, before anything else is asked for."""
+        """The values of a multi-time answer not given out yet; they come before the next `produce`."""
         self.owing = False
-        """Whether the last answer is not at its end: a rest of it is left, or the failure that comes after it."""
+        """Whether the last answer is incomplete: a rest of it is left, or the failure that follows it."""
         self._failure: BaseException | None = None
 
     def owed(self, end: End[Any], limit: int) -> Batch[T]:
-        """Give the next of what is owed of the last answer; or raise the failure that comes after it."""
+        """Return the next part of the last answer, or raise the failure that follows it."""
         if self.rest is None:
             assert self._failure is not None
             raise self._failure
         return self._give_out(self.rest, end, limit)
 
     def drop(self) -> Callable[[], None] | None:
-        """Owe nothing any more; gives what takes the rest out of the account, for what was given to no lane."""
+        """Drop the rest of the last answer; returns the function that stops counting it, as no lane was given it."""
         rest, self.rest, self.owing = self.rest, None, False
         return None if rest is None else rest.drop
 
     def not_done(self, answer: Batch[T], drops: Callable[[Hashable], bool]) -> Batch[T] | Done:
-        """The part of an answer of which an earlier run has not completed what comes of it; DONE for none."""
+        """The part of an answer whose results an earlier run has not completed; DONE if there is none."""
         if answer.__class__ is not TimedBatch:
             if not drops(answer.time):
                 return answer
@@ -83,9 +82,8 @@ class Handover(Generic[T]):
                 self._location.advance(answer.time, answer.values)
             return DONE
         if self._origin:
-            # A time may not go back, whether it is dropped or not, and what is before one that does is answered.
+            # Times must not go back, dropped or not; the values before one that does are still answered.
             answer = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
-        # Each time is looked up once.
         gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
         if not gone:
             return answer
@@ -97,7 +95,7 @@ class Handover(Generic[T]):
         return DONE
 
     def hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
-        """Count an answer of many times; what is handed over is all of it, or as much as was asked for (`whole`)."""
+        """Count a multi-time answer and hand it over: whole (`End.whole`), or as much as was asked for."""
         end.brought(cast("TimedBatch[T]", answer), limit)
         batch = cast("TimedBatch[T]", answer)
         if self.drops is None or not self._origin:
@@ -109,13 +107,13 @@ class Handover(Generic[T]):
             self.rest, self.owing = end.rest_of(batch), True
             return self._give_out(self.rest, end, limit)
         except BaseException as exc:
-            # Times that cannot be compared: nobody is given any of it, and that must look like completion to nobody.
+            # The times cannot be compared. Nobody gets any of the values, and that must not look like completion.
             self._sidecar.stop_tracking(exc)
             end.let_go()
             raise
 
     def _give_out(self, rest: Rest, end: End[Any], limit: int) -> Batch[T]:
-        """The next values of an answer that is given out one time after another, counted anew."""
+        """Return the next values of a multi-time answer, and count anew what is left."""
         batch = rest.take(limit)
         end.stamp(batch.time)
         if not rest.count():
@@ -123,7 +121,7 @@ class Handover(Generic[T]):
         return batch
 
     def _before_a_wrong_time(self, answer: TimedBatch[T]) -> TimedBatch[T]:
-        """The part of an answer before the first time at which it may not be; the next ask hears of that (R8)."""
+        """The part of an answer before the first forbidden time; the next ask raises the failure (R8)."""
         if self._trusted and not self._origin:
             return answer
         say = self._location.advance if self._origin else self._check
@@ -135,7 +133,7 @@ class Handover(Generic[T]):
         self.check_right(time)
 
     def check_right(self, time: Hashable) -> None:
-        """Raise a CapabilityError if the module has no right to answer at a time (R12)."""
+        """Raise a CapabilityError if the module may not answer at a time (R12)."""
         if not self._may_speak(time):
             raise self._location.refusal(f"answered at {time!r}, but may not", time, self._inputs)
 
@@ -143,6 +141,6 @@ class Handover(Generic[T]):
         """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
         if any(end.covers(time) for end in self._inputs) or self._location.holds(time):
             return True
-        # Or one that came by a further lane of an input.
+        # Batches received by further lanes of the inputs count as well.
         ports = {end.port for end in self._inputs}
         return any(end.port in ports and end.covers(time) for above in self._inputs for end in above.edge.ends)

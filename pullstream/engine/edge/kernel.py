@@ -1,4 +1,4 @@
-"""The class of which an author of modules writes subclasses: what a module is given, beside what it supplies."""
+"""The base class for authors' modules: what a module is given, and what it supplies."""
 
 import inspect
 from collections.abc import Coroutine, Sequence
@@ -23,19 +23,19 @@ STEPS: Final = 16
 
 GIVEN: Final = {
     "upstream": "the first of its inputs",
-    "inputs": "what it reads",
-    "location": "its place in the sidecar, where it holds times",
-    "memory": "what it keeps from time to time",
-    "run": "the run it is part of",
-    "scope": "the stream it is part of",
+    "inputs": "the lanes that it reads",
+    "location": "its location in the sidecar, where it holds times",
+    "memory": "the dict that a journal saves",
+    "run": "the run that it is part of",
+    "scope": "the stream that it is part of",
     "edge": "the edge below it",
-    "breathe": "how it lets other tasks have a turn",
+    "breathe": "the method that lets other tasks run",
 }
-"""The names of things that a module is given, which are not to be given to anything else."""
+"""The attributes that a module is given; their names must not be used for anything else."""
 
 
 class Given(property):
-    """A thing that a module is given: it cannot be set."""
+    """An attribute that a module is given, and cannot set."""
 
     @override
     def __set__(self, instance: Any, value: Any) -> None:
@@ -43,7 +43,7 @@ class Given(property):
 
 
 class Kernel(Behaviour[T]):
-    """A module at run time. A subclass gives `produce`, and `acquire` and `release` where it needs them.
+    """A module at run time. A subclass defines `produce`, and `acquire` and `release` if it needs them.
 
     >>> import pullstream as ps
     >>> @ps.transformer
@@ -57,16 +57,15 @@ class Kernel(Behaviour[T]):
     [(1, 1), (2, 2)]
 
     A module is given `upstream`, `inputs`, `location`, `memory`, `run`, `scope` and `edge`, and may override the
-    methods of `Behaviour`. Every other attribute is the author's own: nothing else of a module is read, or written, by
-    the machine that runs it. What would be in its way is refused by name, when the class is made or the module gets its
-    place.
+methods of `Behaviour`. Every other attribute is the author's own: the toolkit neither reads nor writes it. A name that
+    would collide is refused when the class is made or the module is placed in its run.
 
     >>> try:
     ...     class Busy(ps.authoring.Kernel[int]):
     ...         memory = {}
     ... except ps.CompositionError as refused:
     ...     print(refused)
-    Busy has a 'memory' of its own; in a module that is what it keeps from time to time: give it another name
+Busy has a 'memory' of its own; in a module that is the dict that a journal saves: give it another name
     """
 
     __slots__ = ("__edge__", "location", "run", "scope", "upstream")
@@ -82,11 +81,11 @@ class Kernel(Behaviour[T]):
         super().__init_subclass__(**options)
         _check_names(cls)
 
-    # ---- what it is given
+    # ---- attributes and methods that a module is given
 
     @Given
     def edge(self) -> Edge[T]:
-        """The edge below the module: how it stands, and how the module ends it by itself."""
+        """The edge below the module: its state, and how the module ends it by itself."""
         return self.__edge__
 
     @Given
@@ -96,20 +95,20 @@ class Kernel(Behaviour[T]):
 
     @Given
     def memory(self) -> Memory:
-        """A dict that the module keeps from time to time, saved with the run's journal; see `Memory`.
+        """The module's persistent dict, saved with the run's journal; see `Memory`.
 
-        A value that is changed in place, such as a deque that is appended to, is saved only if it is assigned again.
+        A value changed in place, such as a deque appended to, is saved only if it is assigned again.
         """
         return self.__edge__.memory
 
     def breathe(self) -> Coroutine[Any, Any, bool]:
-        """Let other tasks have a turn, and a cancellation strike, if it is time; for loops that may run long.
+        """Let other tasks run, and deliver a pending cancellation, if it is time; for loops that may run long.
 
-        False if the stream has ended meanwhile: upstream has been told, and nothing is asked any more (R9).
+        False if the stream has ended meanwhile: upstream has been notified, and must not be asked any more (R9).
         """
         return self.__edge__.breathe()
 
-    # ---- what it does if it says nothing else
+    # ---- defaults
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -118,17 +117,17 @@ class Kernel(Behaviour[T]):
         if len(inputs) == 1 and edge.height % STEPS:
             await inputs[0].terminate(reason)
         elif inputs:
-            # In tasks, also where there is one, now and then: a long row would meet Python's recursion limit.
+            # Every `STEPS` modules a new task, even for a single input: a long row would exceed Python's recursion
+            # limit.
             await dismiss_all(inputs, reason)
 
 
 def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequence[Kernel[Any]]) -> Edge[T]:
-    """Put a module into a run: above it `upstreams`, beside it its `location`, below it the edge that this gives.
+    """Place a module in a run: `upstreams` above it, its `location` in the sidecar, and below it the edge returned.
 
-    A branch of a fan-out has a port in the sidecar's graph, and no upstream that it could ask.
+    A branch of a fan-out has a port in the sidecar's graph, but no upstream that it could ask.
 
-    Raises:
-        CompositionError: it has given one of the names of what it is given here to something else.
+    Raises: CompositionError: the module uses a name that is given to it, such as `run`, for something else.
     """
     for name in ("location", "run", "scope", "upstream"):
         if hasattr(kernel, name):
@@ -144,10 +143,9 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
 
 
 def traits_of(kernel: Kernel[Any]) -> Traits:
-    """The traits of a module, which its class or its `__init__` has given it.
+    """The traits of a module, set by its class or its `__init__`.
 
-    Raises:
-        CompositionError: it has something else by that name.
+    Raises: CompositionError: `traits` is something else.
     """
     traits = kernel.traits
     if not isinstance(traits, Traits):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
@@ -158,18 +156,18 @@ def traits_of(kernel: Kernel[Any]) -> Traits:
 _KINDS: Final = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 METHODS: Final = tuple(name for name in vars(Behaviour) if not name.startswith("_") and name != "traits")
-"""The methods that the machine calls of a module."""
+"""The methods of a module that its edge calls."""
 
 
 def _check_names(cls: type[Kernel[Any]]) -> None:
-    """Refuse a class of modules that has something else by a name that is a module's own or the machine's."""
+    """Refuse a module class that uses a name of the toolkit's for something else."""
     for name in GIVEN:
         if _static(cls, name) is not vars(Kernel)[name]:
             raise CompositionError(_taken(cls.__name__, name))
     for name in METHODS:
         if not callable(getattr(cls, name)):
             raise CompositionError(
-                f"{cls.__name__} has a {name!r} that is no method; in a module that is one which the toolkit calls: "
+                f"{cls.__name__} has a {name!r} that is not a method; in a module, the toolkit calls a method of that name: "
                 f"give it another name"
             )
     for name, method in vars(cls).items():
@@ -180,12 +178,12 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
 
 
 def _static(cls: type[object], name: str) -> object:
-    """The attribute of a class as it stands there. Every import of the toolkit waits for this."""
+    """The attribute of a class, without binding it. Quick, as every import of the toolkit waits for it."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
 def _check_method(cls: type[Kernel[Any]], name: str, method: FunctionType) -> None:
-    """Refuse a method that yields, or is async, where that of the toolkit's own class is not: nobody would run it."""
+    """Refuse a method that yields or is async while the toolkit's own is not, or the reverse: it would never run."""
     base = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
     if not (isinstance(base, FunctionType) and base.__module__.startswith("pullstream.")):
         return
@@ -194,9 +192,9 @@ def _check_method(cls: type[Kernel[Any]], name: str, method: FunctionType) -> No
     if inspect.iscoroutinefunction(base) and (
         inspect.isasyncgenfunction(method) or inspect.isgeneratorfunction(method)
     ):
-        what = "yields, and is to return one answer at a time: a generator is a module by itself, without a class"
+        what = "yields, but must return one answer at a time: write a generator as a module of its own, without a class"
     elif inspect.iscoroutinefunction(method) and not inspect.iscoroutinefunction(base):
-        what = f"is async, and is called without await: def {name}"
+        what = f"is async, but is called without await: write def {name}"
     else:
         return
     code = method.__code__

@@ -19,7 +19,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Lane(End[Edge[Any]], Reader[T_co]):
-    """A reader of an edge: one task's end of it."""
+    """A reader of an edge, for one task."""
 
     __slots__ = ("asker", "count", "handed", "trouble")
 
@@ -32,9 +32,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         self.count = count
         self.trouble: BaseException | None = None
         self.handed = False
-        """Whether a user's code has it."""
+        """Whether user code has this lane."""
         self.asker: trio.lowlevel.Task | None = None
-        """Then, which task asks, if that is known."""
+        """The task that asks, if user code has the lane and the task is known."""
 
     @overload
     async def ask(
@@ -100,16 +100,16 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     async def _confirm(self) -> None:
         try:
             await self.edge.confirm()
-        except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for the confirmation after all
+        except BaseException as exc:  # noqa: BLE001 - raised to the next sender of a termination
             self.trouble = exc
 
     def close(self, reason: BaseException | None) -> bool:
-        """Send a termination, if none was needed before; True if it is for the sender to have it confirmed."""
+        """Send a termination, unless the edge has ended for this lane; True if the sender must confirm it."""
         self.let_go()
         return not self.over and self.edge.close(reason)
 
     async def confirm(self, reason: BaseException | None, *, closed: bool) -> None:
-        """Wait for the confirmation of what `close` sent."""
+        """Wait for the confirmation of the termination that `close` sent, or send one if `closed` is False."""
         if not closed:
             await self.terminate(reason)
             return
@@ -119,7 +119,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             self.over = True
 
     async def terminate(self, reason: BaseException | None) -> Done:
-        """Abort or, with a reason, error; nothing is sent after a terminal answer (R9)."""
+        """Abort or, with a reason, error. Nothing is sent after a terminal answer (R9)."""
         self.let_go()
         if self.over:
             return DONE
@@ -148,24 +148,25 @@ class Lane(End[Edge[Any]], Reader[T_co]):
                 if not self.edge.open:
                     return
                 raise ValueError(
-                    f"{left!r} is no part of the batch that is worked on: that is what ask_many gave, until it is "
-                    f"acknowledged or the next one is asked for"
+                    f"{left!r} is not part of the batch in flight: pass a part of the batch that ask_many returned, before "
+                    f"it is acknowledged and before the next ask"
                 )
             self.stamp_many(left)
             if self._counts.alert:
                 self._counts.activate(self.port)
 
     def ack_before(self, least: Sequence[Hashable]) -> None:
-        """Acknowledge the last batch but for a part of it that is left, of which these are the least times.
+        """Acknowledge the last batch except for a part with these minimal times.
 
-        So who deals with a batch in many parts need not look at all of it with each; a sink says `ack_but`.
+        A module that works through a batch in many parts then need not look at all of it each time; a sink calls
+        `ack_but`.
         """
         self.stamp_least(least)
         if self._counts.alert:
             self._counts.activate(self.port)
 
     def settle(self) -> None:
-        """Say that what came last has been dealt with: in the step in which it is answered, or after it is held."""
+        """Acknowledge the last batch: in the step in which its results are answered, or after they are held."""
         if self.live:
             self.acknowledge()
         if self.others is not None:
@@ -174,7 +175,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             self._counts.activate(self.port)
 
     def arriving(self) -> Antichain[Any]:
-        """The times that may still come to the module below or, in flight, have come."""
+        """The times that may still arrive at the module below, or have arrived and are in flight."""
         return self._counts.arriving(self.port)
 
     @override
@@ -184,31 +185,32 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         return lane
 
     def hand_over(self, asker: trio.lowlevel.Task | None) -> None:
-        """A user's code has it, and asks in this task or in one that is not known yet."""
+        """Note that user code has this lane, and asks in the task `asker`, or in one not known yet."""
         self.handed, self.asker = True, asker
         self.edge.run.detector.lanes.add(self)
         self.edge.run.detector.check_soon()
 
 
 def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
-    """A first lane for the module that has the `port`, which further lanes are taken from."""
+    """The first lane for the module that has the `port`; further lanes are made from it."""
     watcher = edge.run.watcher
     return Lane(edge, port) if watcher is None else watcher.lane(edge, port)
 
 
 async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None) -> None:
-    """Terminate what is upstream, each input in a task of its own, whose stack begins anew.
+    """Terminate several inputs, each in a task of its own, whose stack begins anew.
 
-    Raises:
-        BaseException: what the first release to fail raised.
+    Raises: BaseException: the first failure of a release.
     """
-    # All are told before any other task runs, or a value could pass on one while another lets go (R5, R6).
-    told = [(lane, lane.close(reason)) for lane in lanes]
+    # All are closed before any other task runs: otherwise a value could still pass on one while another is released
+    # (R5, R6).
+closing = [(lane, lane.close(reason)) for lane in lanes]
     if reason is not None:
-        # An ask that goes through several is cancelled in the next step, and must not be taken for an abort there.
-        hearing = [lane.edge for lane in lanes]
-        for edge in hearing:
-            hearing += edge.announce(reason)
+        # An ask under way through several of them is cancelled in the next step, which must not count as an abort
+        # there.
+announcing = [lane.edge for lane in lanes]
+        for edge in announcing:
+            announcing += edge.announce(reason)
     failures: list[BaseException] = []
 
     async def confirm(lane: "Lane[Any]", closed: bool) -> None:  # noqa: FBT001
@@ -220,7 +222,7 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
             failures.append(exc)
 
     async with trio.open_nursery() as nursery:
-        for lane, closed in told:
+for lane, closed in closing:
             nursery.start_soon(confirm, lane, closed)
     if failures:
         raise failures[0]

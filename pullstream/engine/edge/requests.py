@@ -1,23 +1,21 @@
 """The requests of one edge: which are outstanding, whose turn it is, and how the edge ends (R1, R3 to R5).
 
-Nothing here waits, and nothing calls anybody's code: what happens on the edge comes in as a call, and what follows is a
-return value, or a ticket that is set. So no change of state can be left half done, and all orders of what can happen
-can be tried one after another.
+Nothing here waits or calls foreign code. Events on the edge come in as calls; the result is a return value, or a ticket
+that is set. So no change of state can be interrupted halfway, and a test can try all orders of events.
 
-A request that cannot be answered at once leaves a **ticket**, which is anything with a `set()`. All that have one stand
-in a queue, asks and terminations alike. The first there is given the **turn** by setting its ticket, and gives it back
-by `answered`, whatever happened to it meanwhile: cancelled, too, it is still the one whom the others wait for.
+A request that cannot be answered at once enqueues a **ticket**: any object with a `set()`. Asks and terminations share
+the queue. Setting the first ticket gives its request the **turn**. The request returns the turn by `answered`, whatever
+happened meanwhile: even a cancelled request keeps the turn until then, as the others wait for it.
 
-What always holds between two calls:
+These invariants hold between two calls:
 
 - At most one request has the turn (`busy`). Only its ask may have the module's code under way (`working`).
-- Who queues has a reason to: somebody has the turn, or the edge is closing. While it closes, nobody
-  is given the turn; once it has ended, one after the other is, and so requests are answered in the order in which they
-  came, asks before the termination that came after them.
-- The first termination decides, from whichever side it comes: how the edge ends, and with what, is then the same for
-  every request. Two events may still change it, and only before any request was answered with it: a release that fails
-  turns an end into a failure, and a termination from below replaces one that a handle brought while no request was
-  outstanding (`overrule`).
+- A request queues only while another has the turn or the edge is closing. While it closes, no request gets the turn.
+  Once it has ended, each gets it in order of arrival: asks are answered before a termination that came after them.
+- The first termination decides, from whichever side it comes: how the edge ends, and with which failure, is the same
+  for every request. Two events may still change it, both only before any request was answered with it: a release that
+  fails turns an end into a failure, and a termination from below replaces one that a handle brought while no request
+  was outstanding (`overrule`).
 """
 
 from collections import deque
@@ -31,14 +29,14 @@ CLOSING: Final = State.CLOSING
 
 
 class Ticket(Protocol):
-    """A ticket of a request that has not got its turn yet, to wait for it."""
+    """The ticket of a request that waits for its turn."""
 
     def set(self) -> None:
-        """Give it the turn."""
+        """Give the request its turn."""
         ...
 
     def is_set(self) -> bool:
-        """Whether it has the turn."""
+        """Whether the request has its turn."""
         ...
 
 
@@ -58,9 +56,9 @@ class EdgeRequests:
         "queue",
         "replaceable",
         "state",
-        "told",
+        "delivered",
         "traceback",
-        "untold",
+        "undelivered",
         "working",
     )
 
@@ -69,67 +67,68 @@ class EdgeRequests:
         self.how: Event | None = None
         """The first termination, which ended the edge."""
         self.below = False
-        """Whether that was a request, from below, which is confirmed."""
+        """Whether the first termination was a request from below, which gets a confirmation."""
         self.failure: BaseException | None = None
-        """The exception that every ask raises from now on, instead of being answered done."""
+        """The exception that every ask raises from now on, in place of the answer DONE."""
         self.traceback: TracebackType | None = None
         self.acquired = False
-        """Whether the module has what it needs, which is released at the end."""
+        """Whether the module has acquired its resources, which must be released at the end."""
         self.finishing = False
-        """Whether the module is to come to its end instead of producing more."""
+        """Whether the module must end instead of producing more."""
         self.announced: BaseException | None = None
         """The reason of an error that is on its way here from below."""
         self.busy = False
         self.working = False
         self.queue: deque[Ticket] = deque()
         self.left: Ticket | None = None
-        """Set when the code that was under way at the end has come back."""
+        """The ticket to set when the code that was under way at the end has returned."""
         self.replaceable = False
-        """Whether a termination from below may replace the end, as no ask led to it and no run depends on it."""
-        self.told = False
+        """Whether a termination from below may replace the end, as no ask caused it and the run does not depend on it.
+        """
+        self.delivered = False
         """Whether an ask was answered with the end."""
-        self.untold: BaseException | None = None
+        self.undelivered: BaseException | None = None
         """The failure that a termination from below replaced before any ask was answered with it."""
         self.lost = False
-        """Whether the code under way did not come back in time, and its ask has lost its turn."""
+        """Whether the code under way did not return in time, and its ask has lost its turn."""
 
     @property
     def over(self) -> bool:
-        """Whether the edge has ended, and everything from it up is released."""
+        """Whether the edge has ended, and everything from it upwards is released."""
         return self.state is not OPEN and self.state is not CLOSING
 
     @property
     def settled(self) -> bool:
-        """Whether the edge has ended and nobody is left who waits for an answer: a request is answered at once."""
+        """Whether the edge has ended and no request waits for an answer: a new one is answered at once."""
         return self.over and not self.busy
 
     # ---- turns
 
     def begin(self) -> None:
-        """An ask came to an open edge where nobody had the turn, or was given the turn: its module goes to work."""
+        """Give an ask the turn and start its module's code: the edge is open, and no other request has the turn."""
         self.busy = self.working = True
 
     def enqueue(self, ticket: Ticket) -> None:
-        """A request waits for its turn, behind those that came before."""
+        """Let a request wait for its turn, behind earlier ones."""
         self.queue.append(ticket)
 
     def answered(self) -> None:
-        """The request that had the turn is answered: the next has it at once, so that none can overtake it (R1).
+        """Take the turn back from an answered request; the next in the queue has it at once, so none overtakes (R1).
 
-        While the edge is closing nobody is answered: see `requeue`.
+        While the edge is closing no request is answered: see `requeue`.
         """
         self.busy = self.working = False
         if self.queue:
             self._grant()
 
     def requeue(self, ticket: Ticket) -> None:
-        """The ask that has the turn is not answered before the edge has ended: it is the first in the queue again."""
+        """Return the ask that has the turn to the head of the queue: it is answered when the edge has ended."""
         self.code_returned()
         self.busy = False
         self.queue.appendleft(ticket)
 
     def withdraw(self, ticket: Ticket) -> None:
-        """A request will not be answered, because whoever sent it waits no more."""
+        """Remove a request that will not be answered, because its sender has stopped waiting."""
         if ticket.is_set():
             self.answered()
         else:
@@ -142,28 +141,28 @@ class EdgeRequests:
     # ---- the module's code
 
     def code_returned(self) -> None:
-        """The module's code, which was under way for the request that has the turn, has come back."""
+        """Note that the module's code, under way for the request that has the turn, has returned."""
         self.working = False
         if self.left is not None:
             self.left.set()
             self.left = None
 
     def give_up(self) -> None:
-        """The module's code does not come back in time: its ask loses its turn, and others are answered before it."""
+        """Take the turn from an ask whose code does not return in time; the others are answered before it."""
         if self.working:
             self.lost = True
             self.busy = self.working = False
             self.left = None
 
     def reclaim(self) -> bool:
-        """Whether the code that returns now was given up: its ask has no turn, and queues like a new one."""
+        """Whether the code that returns now was given up: its ask has no turn, and must queue like a new one."""
         lost, self.lost = self.lost, False
         return lost
 
     # ---- endings
 
     def terminate(self, event: Event, failure: BaseException | None = None, *, below: bool = False) -> bool:
-        """A termination comes; True for the first, which is to be carried out and then `released` (R5, R6)."""
+        """Take a termination. True for the first, whose caller must carry it out and then call `released` (R5, R6)."""
         first = self.state is OPEN
         self.state = TRANSITIONS[self.state, event]
         if first:
@@ -172,29 +171,29 @@ class EdgeRequests:
         return first
 
     def overrule(self, failure: BaseException | None, *, decides: bool = True) -> None:
-        """Let a termination from below replace an end that a handle brought and no ask was answered with (R3, R5).
+        """Let a termination from below replace an end that a handle brought and that no ask was answered with (R3, R5).
 
-        The requester saw no end before its own termination. So that one decides how later asks are answered. The
-        cancellation of an ask `decides` nothing while other requests are outstanding.
+        The requester had not seen the end when it sent its own termination, so that termination decides how later asks
+        are answered. While other requests are outstanding, the cancellation of an ask `decides` nothing.
         """
-        if not self.replaceable or self.told:
+        if not self.replaceable or self.delivered:
             return
         if self.busy or self.queue:
-            # An ask that came before a termination is answered with the end there is. A cancelled one changes nothing.
+            # An ask that came before a termination is answered with the present end. A cancelled ask changes nothing.
             self.replaceable = not decides
             return
         self.replaceable = False
-        self.untold = self.failure
+        self.undelivered = self.failure
         self.how, self.below = (Event.ABORT if failure is None else Event.ERROR), True
         self.fail(failure)
 
     def fail(self, failure: BaseException | None) -> None:
-        """Let every ask raise this from now on: the same object, with the traceback that it has now (R3)."""
+        """Let every ask raise this exception from now on: the same object, with its present traceback (R3)."""
         self.failure = failure
         self.traceback = None if failure is None else failure.__traceback__
 
     def released(self) -> None:
-        """Answer requests, one after another, now that everything from here up is released."""
+        """Start to answer the waiting requests in order, now that everything from here upwards is released."""
         self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
         if self.queue and not self.busy:
             self._grant()

@@ -1,4 +1,4 @@
-"""Values in flight at many times: what is left of an answer that is given out one time after another."""
+"""The rest of a multi-time answer that is given out one time after another; all its values are in flight."""
 
 from collections.abc import Hashable, Sequence
 from itertools import repeat
@@ -10,7 +10,7 @@ from pullstream.protocol import Batch, TimedBatch
 
 
 class Least:
-    """The least times of some values in flight at an input, a stamp for each; what comes later they hold up as well."""
+    """The minimal times of some values in flight at an input, one stamp each; they hold back the later times too."""
 
     __slots__ = ("_counts", "_port", "_stamps", "times")
 
@@ -18,12 +18,12 @@ class Least:
         self._counts, self._port = counts, port
         self._stamps: list[Stamp] = []
         self.times: Sequence[Hashable] = ()
-        """All the times of the batch that those values are of, where it was handed over whole."""
+        """All the times of the batch in flight, if it was handed over whole."""
 
     def count(self, times: Sequence[Any]) -> None:
-        """Count these times, and no others."""
+        """Count exactly these times."""
         if len(times) > 1 < len(self._stamps):
-            # Each keeps its time, as few of thousands change. A stamp that counts no more may have a live one's time.
+            # Stamps keep their times, as few of thousands change. A dead stamp may have the same time as a live one.
             known = {stamp.stamped: stamp for stamp in self._stamps if stamp.live}
             spare = [stamp for stamp in self._stamps if not stamp.live]
             kept = [known.pop(time, None) for time in times]
@@ -40,15 +40,15 @@ class Least:
                 stamp.acknowledge()
 
     def covers(self, time: Hashable) -> bool:
-        """Whether one of them gives the right to speak at a time."""
+        """Whether one of the stamps gives the right to answer at a time."""
         return any(stamp.covers(time) for stamp in self._stamps)
 
 
 class Rest:
-    """The values of an answer, each at its time, that no lane has been given yet; all are in flight.
+    """The values of a multi-time answer that no lane has been given yet; all are in flight.
 
-    It is the edge's, whichever lane the answer came to: lanes are served in the order in which they ask (R4), and one
-    that was taken for a single ask takes nothing with it.
+    The rest belongs to the edge, whichever lane asked for the answer: lanes are served in the order in which they ask
+    (R4), and a lane taken for a single ask must not take the rest with it.
     """
 
     __slots__ = ("_at", "_batch", "_in_flight", "_minima")
@@ -61,11 +61,11 @@ class Rest:
 
     @property
     def times(self) -> Sequence[Hashable]:
-        """The least times of what is left."""
+        """The minimal times of the values left."""
         return self._minima.at(self._at)
 
     def take(self, limit: int) -> Batch[Any]:
-        """The next values, at most `limit`, all at one time; then `count`, once those are counted elsewhere."""
+        """Take the next values, at most `limit`, all at one time. Call `count` once those are counted elsewhere."""
         start, times = self._at, self._batch.times
         time = times[start]
         stop, last = start + 1, min(len(times), start + limit)
@@ -75,7 +75,7 @@ class Rest:
         return Batch(time, self._batch.values[start:stop])
 
     def count(self) -> bool:
-        """Count what is left, and nothing else; False if that is nothing."""
+        """Count exactly the values left; False if there are none."""
         times = self.times
         self._in_flight.count(times)
         return bool(times)

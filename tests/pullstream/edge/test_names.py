@@ -137,7 +137,7 @@ def test_what_a_class_has_changes_nothing_or_is_refused(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_no_method_by_the_name_of_one_is_refused(name):
     """The methods that the machine calls are the class's to override, by methods."""
-    with pytest.raises(ps.CompositionError, match=f"^Named has a '{name}' that is no method"):
+    with pytest.raises(ps.CompositionError, match=f"^Named has a '{name}' that is not a method"):
         type("Named", (ps.authoring.Kernel,), {name: 7})
 
 

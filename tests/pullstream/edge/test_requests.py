@@ -65,7 +65,7 @@ class Model:
         sent = sorted(lane.number for lane in lanes if lane.at != "free")
         return (
             *(edge.state, edge.how, edge.failure, edge.busy, edge.working, edge.left is None, edge.lost, edge.below),
-            *(edge.replaceable, edge.told, edge.untold),
+            *(edge.replaceable, edge.delivered, edge.undelivered),
             tuple(owners.get(id(ticket)) for ticket in edge.queue),
             tuple(lane.key() for lane in lanes),
             tuple(sent.index(lane.number) if lane.at != "free" else None for lane in lanes),
@@ -238,7 +238,7 @@ class Model:
         if lane.cancelled:
             self.edge.overrule(None, decides=False)
         else:
-            self.edge.told = True
+            self.edge.delivered = True
         if not lane.cancelled or not (self.terminated or self.edge.failure or self.asking(lane)):
             ending = self.edge.failure or "done"
             assert self.told in (None, ending), f"R3: two endings, {self.told} and {ending}"
