@@ -24,8 +24,8 @@ def verify_end(
 ) -> None:
     """Verify when `edge` is over: the inputs of its module must be over, ended with the same reason.
 
-    `let_go_failed` tells whether a failure comes from the module's own release. `undelivered` is a failure of the module
-    that a termination from downstream replaced: the inputs may have received either.
+    `let_go_failed` tells whether a failure comes from the module's own release. `undelivered` is a failure of the
+    module that a termination from downstream replaced: the inputs may have received either.
     """
     inputs = list(inputs)
     # A failed release comes after all upstream edges were notified (R8).
@@ -37,7 +37,7 @@ def verify_end(
     for other in inputs:
         if other.requests and not other.over:
             what = f"it has ended, but its upstream, {other.above.name}, has not"
-        elif undelivered is not None and other.reason is untold:
+        elif undelivered is not None and other.reason is undelivered:
             continue
         elif other.terminated_at > edge.latest_at and not (refused or _same_reason(edge, other, how, let_go_failed)):
             reason = {Event.END: None, Event.FAIL: edge.ending}.get(how, edge.reason)

@@ -57,15 +57,15 @@ class Kernel(Behaviour[T]):
     [(1, 1), (2, 2)]
 
     A module is given `upstream`, `inputs`, `location`, `memory`, `run`, `scope` and `edge`, and may override the
-methods of `Behaviour`. Every other attribute is the author's own: the toolkit neither reads nor writes it. A name that
-    would collide is refused when the class is made or the module is placed in its run.
+    methods of `Behaviour`. Every other attribute is the author's own: the toolkit neither reads nor writes it. A name
+    that would collide is refused when the class is made or the module is placed in its run.
 
     >>> try:
     ...     class Busy(ps.authoring.Kernel[int]):
     ...         memory = {}
     ... except ps.CompositionError as refused:
     ...     print(refused)
-Busy has a 'memory' of its own; in a module that is the dict that a journal saves: give it another name
+    Busy has a 'memory' of its own; in a module that is the dict that a journal saves: give it another name
     """
 
     __slots__ = ("__edge__", "location", "run", "scope", "upstream")
@@ -167,8 +167,8 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
     for name in METHODS:
         if not callable(getattr(cls, name)):
             raise CompositionError(
-                f"{cls.__name__} has a {name!r} that is not a method; in a module, the toolkit calls a method of that name: "
-                f"give it another name"
+                f"{cls.__name__} has a {name!r} that is not a method; in a module, the toolkit calls a method of "
+                f"that name: give it another name"
             )
     for name, method in vars(cls).items():
         if isinstance(method, FunctionType):
@@ -194,7 +194,7 @@ def _check_method(cls: type[Kernel[Any]], name: str, method: FunctionType) -> No
     ):
         what = "yields, but must return one answer at a time: write a generator as a module of its own, without a class"
     elif inspect.iscoroutinefunction(method) and not inspect.iscoroutinefunction(base):
-        what = f"is async, but is called without await: write def {name}"
+        what = f"is async, but is called without await: def {name}"
     else:
         return
     code = method.__code__

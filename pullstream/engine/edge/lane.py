@@ -148,8 +148,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
                 if not self.edge.open:
                     return
                 raise ValueError(
-                    f"{left!r} is not part of the batch in flight: pass a part of the batch that ask_many returned, before "
-                    f"it is acknowledged and before the next ask"
+                    f"{left!r} is not part of the batch in flight: pass a part of the batch that ask_many returned, "
+                    f"before it is acknowledged and before the next ask"
                 )
             self.stamp_many(left)
             if self._counts.alert:
@@ -204,11 +204,11 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
     """
     # All are closed before any other task runs: otherwise a value could still pass on one while another is released
     # (R5, R6).
-closing = [(lane, lane.close(reason)) for lane in lanes]
+    closing = [(lane, lane.close(reason)) for lane in lanes]
     if reason is not None:
         # An ask under way through several of them is cancelled in the next step, which must not count as an abort
         # there.
-announcing = [lane.edge for lane in lanes]
+        announcing = [lane.edge for lane in lanes]
         for edge in announcing:
             announcing += edge.announce(reason)
     failures: list[BaseException] = []
@@ -222,7 +222,7 @@ announcing = [lane.edge for lane in lanes]
             failures.append(exc)
 
     async with trio.open_nursery() as nursery:
-for lane, closed in closing:
+        for lane, closed in closing:
             nursery.start_soon(confirm, lane, closed)
     if failures:
         raise failures[0]

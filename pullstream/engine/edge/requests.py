@@ -48,6 +48,7 @@ class EdgeRequests:
         "announced",
         "below",
         "busy",
+        "delivered",
         "failure",
         "finishing",
         "how",
@@ -56,7 +57,6 @@ class EdgeRequests:
         "queue",
         "replaceable",
         "state",
-        "delivered",
         "traceback",
         "undelivered",
         "working",
@@ -83,7 +83,7 @@ class EdgeRequests:
         self.left: Ticket | None = None
         """The ticket to set when the code that was under way at the end has returned."""
         self.replaceable = False
-        """Whether a termination from below may replace the end, as no ask caused it and the run does not depend on it.
+        """Whether a termination from below may replace the end: no ask caused the end, and no run depends on it.
         """
         self.delivered = False
         """Whether an ask was answered with the end."""
