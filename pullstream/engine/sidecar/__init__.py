@@ -1,1 +1,1 @@
-"""Progress tracking beside a run: locations, what is held and in flight, frontiers, and who waits for them."""
+"""Progress tracking beside a run: locations, holds and stamps, frontiers, and waits for them."""

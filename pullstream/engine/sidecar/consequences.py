@@ -1,8 +1,8 @@
-"""The consequences of a time: the times of the sinks at which anything of it shows, from anywhere above them.
+"""The consequences of a time: all times of the sinks at which its effects appear.
 
-Frontiers say when the *first* of what a time leads to may come, and follow the least of all paths. Who must know that
-*everything* has come (a commit, a journal) follows every path, and each to the last time at which it still matters: of
-a sliding window that is the last window a value is in.
+A frontier tells when the *first* effect of a time may come, along the least of all paths. A commit or a journal must
+know that *every* effect has come. So this follows every path, each to the last time at which it still matters: for a
+sliding window, the last window that a value is in.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from pullstream.timely import Antichain, Summary, TimelyError
 
 @final
 class Last:
-    """The time after every other; part of a time for which it stands, such as the last one within an outer time.
+    """The time after every other, also as a component: the last one within an outer time.
 
     >>> (3, 10**9) <= (3, LAST), (4, 0) <= (3, LAST)
     (True, False)
@@ -60,7 +60,7 @@ _CARRYING = (Carries.MEMORY, Carries.LOST)
 
 
 def may_come(frontier: Antichain[Any], time: Hashable, *, unlike: bool) -> bool:
-    """Whether a frontier has not left a time behind; `unlike` is the answer where times are of another domain."""
+    """Whether a time may still come, given a frontier; `unlike` is the answer if its times are of another domain."""
     try:
         return frontier.less_equal(time)
     except TimelyError:
@@ -74,17 +74,17 @@ class Consequence:
     sink: Location
     times: Sequence[Hashable]
     tells: bool
-    """False if something on the way gives times of its own: only at the sink's end is everything there."""
+    """False if a module on the way makes times of its own: then all has come only at the end of the sink's stream."""
 
     def complete(self, frontier: Antichain[Any]) -> bool:
-        """Whether all of it has come, where this is what may still come."""
+        """Whether all consequences have come, given what may still come."""
         if not frontier.elements:
             return True
         return self.tells and not any(may_come(frontier, time, unlike=True) for time in self.times)
 
 
 class Consequences:
-    """The ways from every place of a run to its sinks."""
+    """The paths from every place of a run to its sinks."""
 
     def __init__(self, locations: Sequence[Location], sinks: Iterable[Location]) -> None:
         self._sinks = set(sinks)
@@ -94,39 +94,39 @@ class Consequences:
                 self._below[upstream].append((location, number))
 
     def from_output(self, location: Location, time: Hashable) -> list[Consequence]:
-        """The consequences of whatever leaves a module at a time."""
+        """The consequences of anything that leaves a module at a time."""
         return self._follow([(location, time)], [])
 
     def from_input(self, location: Location, number: int, time: Hashable) -> list[Consequence]:
-        """The consequences of whatever comes to an input of a module at a time."""
+        """The consequences of anything that arrives at an input of a module at a time."""
         return self._follow(*self._through(location, number, time))
 
     def below(self, location: Location) -> list[Location]:
-        """The modules that anything of another one can come to, in order."""
+        """The modules downstream of another, in order."""
         below = self._anything_below([location])
         return sorted(below.keys() - {location}, key=lambda below: below.node)
 
     def carrying(self, location: Location) -> list[Location]:
-        """The modules below one that carry something from a time to later ones: a state, or a value into a window.
+        """The modules below one that carry something from a time to later ones, as a state or in a later window.
 
-        What such a module knows of a time is not yet at the sinks when the time is complete there. With a journal it
-        is saved or given again.
+        When a time is complete at the sinks, what such a module keeps of it has not arrived there. With a journal it is
+        saved, or read again.
         """
         return [below for below in self.below(location) if below.traits.carries in _CARRYING or below.traits.later]
 
     def sinks_below(self, location: Location) -> list[Location]:
-        """The sinks that anything at a module can come to."""
+        """The sinks downstream of a module, itself included."""
         below = self._anything_below([location])
         return [sink for sink in self._sinks if sink in below]
 
     def strangers(self, location: Location, time: Hashable) -> list[Location]:
-        """The modules on the ways from there that give times of their own: behind them nothing is known of `time`."""
+        """The modules downstream that make times of their own: nothing is known of `time` below them."""
         found: list[Location] = []
         self._follow([(location, time)], found)
         return list(dict.fromkeys(found))
 
     def _follow(self, starts: Iterable[tuple[Location, Hashable]], cut: list[Location]) -> list[Consequence]:
-        """Every way from some times on; what gives times of its own on these ways is added to `cut`."""
+        """Follow every path from some times; modules that make times of their own on these paths are added to `cut`."""
 
         def steps(here: tuple[Location, Hashable]) -> Iterator[tuple[Location, Hashable]]:
             location, time = here
@@ -150,7 +150,7 @@ class Consequences:
     def _through(
         location: Location, number: int, time: Hashable
     ) -> tuple[list[tuple[Location, Hashable]], list[Location]]:
-        """From an input to the output: the times there, or the module itself if no time there follows from this."""
+        """Follow an input to the output: the times there, or the module itself if none follows from this one."""
         try:
             if location.traits.lasting is not None:
                 return [(location, later) for later in location.traits.lasting(number, time)], []
@@ -160,7 +160,7 @@ class Consequences:
             summaries = (row,) if isinstance(row, Summary) else row
             later = [(location, summary.results_in(time)) for summary in summaries]
         except (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError):
-            # A function of times that has no answer for this one.
+            # The function of times has no result for this time.
             return [], [location]
         return [step for step in later if step[1] is not None], [] if summaries else [location]
 

@@ -1,4 +1,4 @@
-"""Counters: what every module of a run did, and what it waited for."""
+"""Counters: how much each module of a run processed, and how long it waited."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -11,13 +11,14 @@ import attrs
 class Counters:
     """The counters of one module, or of a row of fused ones; times are in seconds of the wall clock.
 
-    `waiting_for_upstream` is how long asks of its own were outstanding, `waiting_for_downstream` how long nobody asked
-    it, since it was first asked; `busy` is what remains: it was asked, and asked nobody, because it computed, or waited
-    for user code or the outside world. A sink counts as asked all the time. In a module that asks several inputs, or
-    asks ahead, these overlap: the waits of all its asks are added up. One that several ask, as `tee`, counts
-    as asked while it gets what all of them want. `skipped` are the values that a failure policy left out. `status` is
-    what a module has to say of itself (`Kernel.status`), mostly nothing. `batches_in` and `batches_out` are the answers
-    in which the values came and went: few values in each are a sign of a source that waits, or of a small `limit`.
+    `waiting_for_upstream` is how long its own asks were outstanding. `waiting_for_downstream` is how long no ask to it
+    was outstanding, since the first one. `busy` is the remaining time: the module was asked and did not ask, because it
+    computed, or waited for user code or the outside world. A sink counts as asked all the time. In a module that asks
+    several inputs, or asks ahead, these overlap: the waits of all its asks are added up. A module with several
+    consumers, such as `tee`, counts as asked while it gets values for all of them. `skipped` counts the values that a
+    failure policy left out. `status` is the module's own status text (`Kernel.status`), mostly empty. `batches_in` and
+    `batches_out` count the answers that carried the values: few values per answer are a sign of a source that waits, or
+    of a small `limit`.
     """
 
     module: str
@@ -32,12 +33,12 @@ class Counters:
     batches_out: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as a plain dict, for JSON, a DataFrame or a metrics system."""
+        """The counters as a plain dict, for JSON, a DataFrame or a metrics system."""
         return attrs.asdict(self)
 
 
 class LaneCount:
-    """The count of what passed a lane of an edge, and of how long its asks took."""
+    """The values, batches and waiting time of one lane of an edge."""
 
     __slots__ = ("asks", "batches", "since", "values", "waited")
 
@@ -46,19 +47,19 @@ class LaneCount:
         self.batches = 0
         self.waited = 0.0
         self.asks = 0
-        """The number of asks that are outstanding."""
+        """The number of outstanding asks."""
         self.since = 0.0
-        """The sum of the moments at which they began."""
+        """The sum of the times at which they began."""
 
     def begin(self) -> float:
-        """An ask begins; gives when, for `end`."""
+        """Note that an ask begins; returns the time, for `end`."""
         began = perf_counter()
         self.asks += 1
         self.since += began
         return began
 
     def end(self, began: float) -> None:
-        """An ask is answered."""
+        """Note that an ask is answered."""
         self.asks -= 1
         self.since = self.since - began if self.asks else 0.0
         self.waited += perf_counter() - began
@@ -69,13 +70,13 @@ class LaneCount:
 
 
 class Meter:
-    """The measurements that a module's counters are made of."""
+    """The measurements from which a module's counters are computed."""
 
     def __init__(self) -> None:
         self.ins: list[LaneCount] = []
         self.outs: list[LaneCount] = []
         self.asked: LaneCount | None = None
-        """The time it took to get what all of several askers want."""
+        """The time spent getting values for all of several consumers."""
         self.skipped = 0
         self.begun = 0.0
         self.ended = 0.0
@@ -83,16 +84,16 @@ class Meter:
         self._sink = False
 
     def begin(self, *, sink: bool = False) -> None:
-        """The module is asked for the first time or, as a `sink`, begins to ask."""
+        """Note that the module is asked for the first time or, as a `sink`, begins to ask."""
         self.begun = perf_counter()
         self._sink = sink
 
     def end(self) -> None:
-        """The module has ended."""
+        """Note that the module has ended."""
         self.ended = perf_counter()
 
     def counters(self, module: str) -> Counters:
-        """The figures, as of now."""
+        """The counters, as of now."""
         now = self.ended or perf_counter()
         life = now - self.begun if self.begun else 0.0
         upstream = sum(count.waited_until(now) for count in self.ins)
@@ -112,7 +113,7 @@ class Meter:
         )
 
     def said(self) -> str:
-        """The module's own word on its state, whatever its status function raises."""
+        """The module's own status text; never raises, even if its status function does."""
         try:
             return self.status()
         except Exception as exc:  # noqa: BLE001 - shown where the status would be, for the figures are right all the same

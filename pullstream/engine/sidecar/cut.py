@@ -1,4 +1,4 @@
-"""Cuts, which say what is done: times from which everything that can be reached at every sink is complete."""
+"""Cuts: the frontiers of all sinks, from which follows which times are done elsewhere."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from pullstream.engine.sidecar.location import NOTHING, Location
 from pullstream.timely import Antichain, TimelyError
 
 Frontiers = Sequence[Antichain[Any]]
-"""Accounts of what may still come at a sink: what one of them excludes does not."""
+"""Frontiers known for one sink; a time that one of them excludes will not come."""
 
 
 def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
-    """The accounts of a sink that two runs have together."""
+    """The frontiers that two runs together know for a sink."""
     try:
         rest = [frontier for frontier in before if not frontier <= now]
     except TimelyError:
@@ -23,18 +23,18 @@ def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
 
 
 class Cut:
-    """Frontiers of all sinks, and what they mean elsewhere."""
+    """The frontiers of all sinks, and what is done at other locations because of them."""
 
     def __init__(self, consequences: Consequences, sinks: Mapping[Location, Frontiers]) -> None:
         self._consequences = consequences
         self._sinks = sinks
 
     def output_done(self, location: Location, time: Hashable) -> bool:
-        """Whether everything that comes of a time at a module's output is complete."""
+        """Whether everything that follows from a time at a module's output is complete."""
         return self._complete(self._consequences.from_output(location, time))
 
     def input_done(self, location: Location, time: Hashable) -> bool:
-        """Whether everything that comes of a time at a module's inputs, or at its output if it has none, is."""
+        """Whether everything that follows from a time at a module's inputs, or output if it has none, is complete."""
         if location in self._sinks:
             return self._past(location, time)
         if not location.upstreams:
@@ -45,7 +45,7 @@ class Cut:
         )
 
     def over(self, location: Location) -> bool:
-        """Whether all sinks below a module have come to their end."""
+        """Whether the streams of all sinks below a module have ended."""
         return all(
             any(not each.elements for each in self._sinks[sink]) for sink in self._consequences.sinks_below(location)
         )
@@ -62,7 +62,7 @@ class Cut:
 
 
 def remembered(test: Callable[[Hashable], bool]) -> Callable[[Hashable], bool]:
-    """The same test, which answers at once for the time it was asked for last."""
+    """The same test, remembering the answer for the last time."""
     last: Hashable = NOTHING
     answer = False
 

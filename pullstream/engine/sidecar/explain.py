@@ -1,4 +1,4 @@
-"""Explaining a sidecar: what keeps a time from completing, every pointstamp there is, and the text of a stall."""
+"""Explanations of a sidecar: what keeps a time from completing, all pointstamps, and the text of a stall."""
 
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -14,12 +14,12 @@ _ADVICE = (
 )
 
 _NAMED = 5
-"""The number of holders of a time, in one source, that are named."""
+"""The number of holders of a time that are named, in one source."""
 
 
 @attrs.frozen
 class Blocking:
-    """A pointstamp that keeps a time from completing, and the way it would take."""
+    """A pointstamp that keeps a time from completing, and its path to there."""
 
     holder: str
     what: str
@@ -46,7 +46,7 @@ def blocking_at(sidecar: Sidecar, locations: Iterable[Location], time: Hashable)
 
 
 def pointstamps(sidecar: Sidecar) -> list[Blocking]:
-    """Every time at every place, with no path."""
+    """All pointstamps, without paths."""
     sidecar.propagate()
     stamps = sidecar.phase.stamps
     return [
@@ -140,7 +140,7 @@ def _sinks(sidecar: Sidecar) -> str:
 
 
 def moved_from_outside(sidecar: Sidecar) -> bool:
-    """Whether a program can complete, by a handle and without anybody asking, what a task of the run waits for."""
+    """Whether the program can complete, by a handle and without an ask, a time that a task of the run waits for."""
     for waiter, waited in list(sidecar.waits.items()):
         task = waiter.event.task
         if task is None or not sidecar.detector.has(task) or not _steered(waited):
@@ -153,7 +153,7 @@ def moved_from_outside(sidecar: Sidecar) -> bool:
 
 
 def _steered(sidecar: Sidecar) -> bool:
-    """Whether times may be completed there by a handle, or by another run in which something may move."""
+    """Whether times may be completed here by a handle, or by another run in which something may still move."""
     return any(location.steered and location.ending is Ending.RUNNING for location in sidecar.locations) or any(
         _steered(outer) or (outer.detector is not sidecar.detector and outer.detector.mover(set()) is not None)
         for outer in sidecar.nesting.outside
@@ -161,6 +161,6 @@ def _steered(sidecar: Sidecar) -> bool:
 
 
 def _gives_way(sidecar: Sidecar, blocker: Blocker) -> bool:
-    """Whether a handle may withdraw a pointstamp: where it is held, or in another stream that is mirrored here."""
+    """Whether a handle may withdraw a pointstamp: it is held at a steered module, or mirrored from another stream."""
     location = sidecar.locations[blocker.location.node]
     return isinstance(blocker.location, Source) and (location.steered or location in sidecar.nesting.mirrors)

@@ -1,4 +1,4 @@
-"""The interface of a journal, as a run needs it."""
+"""The interface of a journal that a run uses."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -10,14 +10,14 @@ from pullstream.engine.sidecar.memory import Memory
 
 
 class Keeping(ABC):
-    """The journal of a run, to the run."""
+    """The journal of a run."""
 
     path: Path
     """The journal's file."""
 
     @abstractmethod
     def done(self, location: Location, time: Hashable) -> bool:
-        """Whether everything that comes of a time at a module's output was complete before."""
+        """Whether an earlier run has completed everything that follows from a time at a module's output."""
 
     @abstractmethod
     def memory(self, location: Location) -> Memory:
@@ -29,16 +29,16 @@ class Keeping(ABC):
 
     @abstractmethod
     async def until_recorded(self, location: Location, time: Hashable) -> None:
-        """Wait until the journal says that everything that comes of a time at a module's output is complete."""
+        """Wait until the journal has recorded that everything `time` at a module's output leads to is complete."""
 
     @abstractmethod
     def finished(self, location: Location) -> bool | None:
-        """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""
+        """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
 
     @abstractmethod
     def result(self, location: Location) -> Any:
-        """The result of a sink that came to its end in an earlier run."""
+        """The result of a sink that ended in an earlier run."""
 
     @abstractmethod
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
-        """Note that a sink has come to its end, and that all it did is done."""
+        """Note that a sink has ended, and that all its effects are done."""

@@ -1,4 +1,4 @@
-"""Locations: what a module holds and has in flight, in the sidecar, and how its part of the run stands."""
+"""Locations: a module's place in the sidecar, with its holds, its batches in flight, and its ending."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -25,38 +25,38 @@ NOTHING: Final = _Nothing.NOTHING
 
 
 FEW: Final = 64
-"""The number of times that are kept before it is worth a look which of them are over."""
+"""The number of times kept before it is worth checking which of them are over."""
 
 
 def no_place_in_an_order(*times: Hashable) -> str:
-    """The advice where a time is NaN, which is neither before nor after any other; nothing if none is."""
+    """The advice if a time is NaN, which is neither before nor after any other; empty if none is."""
     if all(time == time for time in times):  # noqa: PLR0124 - NaN alone is not equal to itself
         return ""
     return "NaN has no place in an order: give its value another time, or leave the value out"
 
 
 class Counts(ABC):
-    """The counts of pointstamps of a run, to the locations and lanes that change them."""
+    """The pointstamp counts of a run, as the locations and lanes that change them see it."""
 
     phase: Phase
-    """Takes every change."""
+    """Receives every change."""
     alert = False
-    """Whether anybody wants to hear that something was given back or acknowledged (`activate`)."""
+    """Whether drops and acknowledgements must be reported (`activate`)."""
     stamps: WeakSet["Stamp"]
-    """The lanes of the run, as long as anybody has them."""
+    """The lanes of the run that are still in use."""
     acknowledged: dict["Stamp", None]
-    """The lanes that were acknowledged since the last look: the next look withdraws their counts."""
+    """The lanes acknowledged since the last read; the next read withdraws their counts."""
 
     @abstractmethod
     def activate(self, at: "Location | Port | None" = None) -> None:
-        """Let the sidecar look soon, while anybody waits: something may be complete.
+        """Schedule a read of the frontiers, if there are waiters: something may be complete.
 
-        It was given back at a module's output or acknowledged at an input of one, if that is said.
+        `at` is the output where a hold was dropped, or the input where a batch was acknowledged, if known.
         """
 
     @abstractmethod
     def ended(self, location: "Location") -> None:
-        """Let the sidecar look soon, as a module's part of the run has ended."""
+        """Schedule a read of the frontiers, as a module's part of the run has ended."""
 
     @abstractmethod
     def frontier_of(self, location: "Location") -> Antichain[Any]:
@@ -64,7 +64,7 @@ class Counts(ABC):
 
     @abstractmethod
     def arriving(self, port: "Port") -> Antichain[Any]:
-        """The times that may still come to an input or, in flight, have come."""
+        """The times that may still arrive at an input, or have arrived and are in flight."""
 
     @abstractmethod
     def propagate(self) -> None:
@@ -72,11 +72,11 @@ class Counts(ABC):
 
     @abstractmethod
     def soon(self, call: Callable[[], object]) -> None:
-        """Let something be called soon that forgets what is over, though nobody looks."""
+        """Schedule a call that discards what is over, although nothing reads the frontiers."""
 
     @abstractmethod
     def stop_tracking(self, exc: BaseException | None = None) -> None:
-        """Let nothing be complete any more: times cannot be compared."""
+        """Let no time be complete any more: times cannot be compared."""
 
     @abstractmethod
     def done(self, location: "Location", time: Hashable) -> bool:
@@ -94,8 +94,8 @@ class Counts(ABC):
 class Stamp:
     """A lane's batch in flight: counted at its consumer's input until it is acknowledged.
 
-    `live` goes false when the batch is acknowledged; the count itself is withdrawn at the next look, or kept, for
-    nothing, when the next batch is at the same time. Until then the lane is in `port.in_flight`.
+    `live` becomes False when the batch is acknowledged. The count itself is withdrawn at the next read of the
+    frontiers, or kept, at no cost, if the next batch is at the same time. Until then the lane is in `port.in_flight`.
     """
 
     __slots__ = ("_counts", "live", "port", "stamped")
@@ -130,12 +130,12 @@ class Stamp:
         return (self.stamped,)
 
     def acknowledge(self) -> None:
-        """Let the next look withdraw the count: the batch has been dealt with."""
+        """Mark the batch as acknowledged; the next read withdraws the count."""
         self.live = False
         self._counts.acknowledged[self] = None
 
     def withdraw(self) -> None:
-        """Count nothing of this lane as in flight any more."""
+        """Stop counting this lane's batch."""
         self.live = False
         if self.stamped is not NOTHING:
             if self.port.location.mirroring:
@@ -147,12 +147,12 @@ class Stamp:
         self._counts.acknowledged.pop(self, None)
 
     def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
-        """Count the batch in flight anew."""
+        """Report the batch in flight to `update`."""
         if self.stamped is not NOTHING:
             update(self.port.place, self.stamped, 1)
 
     def covers(self, time: Hashable) -> bool:
-        """Whether an unacknowledged batch gives the right to speak at `time`."""
+        """Whether an unacknowledged batch gives the right to answer at `time`."""
         return self.live and self.stamped <= time  # type: ignore[operator]  # the time domain's own order
 
 
@@ -166,20 +166,20 @@ class Port:
         self._number = number
         self.place = place
         self.note: Callable[[Hashable], object] | None = None
-        """Called with every time that comes in here."""
+        """Called with every time that arrives here."""
         self.in_flight: dict[Stamp, None] = {}
-        """The lanes with a batch in flight here, or acknowledged since the last look."""
+        """The lanes with a batch in flight here, or acknowledged since the last read."""
         self._most = FEW
 
     @property
     def upstream(self) -> "Location":
-        """The location from which anything comes in here."""
+        """The location upstream of this input."""
         return self.location.upstreams[self._number]
 
     def enter(self, stamp: Stamp) -> None:
-        """Count a lane among those with a batch in flight."""
+        """Add a lane to those with a batch in flight."""
         if len(self.in_flight) >= self._most:
-            # Lanes that were taken for one ask and then acknowledged. Without a look they would stay here for ever.
+            # Lanes taken for one ask and then acknowledged. Without reads they would stay here for ever.
             for other in list(self.in_flight):
                 if not other.live:
                     other.withdraw()
@@ -197,9 +197,9 @@ class Ending(Enum):
 
 
 class Location:
-    """A module's location in the sidecar: its name, its inputs and output, and what it holds.
+    """A module's location in the sidecar: its name, its inputs and output, and its holds.
 
-    To `timely` a location is one input or output, a `Target` or a `Source`; this one has all those of a module.
+    In `timely` a location is one input or output, a `Target` or a `Source`; here it has all those of a module.
     """
 
     def __init__(
@@ -216,33 +216,33 @@ class Location:
         self._counts = counts
         self.traits = traits
         self.steered = traits.steered
-        """Whether a program may give up, by a handle and at any time, what is held here."""
+        """Whether the program may drop holds here, by a handle and at any time."""
         self._held: dict[Hashable, int] = {}
         self._waiting: dict[Hashable, int] = {}
-        """Of these, the holds for answers that wait to be asked for: they give no right to any other."""
+        """The holds among these for answers that wait to be asked for: they give no right to other answers."""
         self.names = names
         self.site = site
         self.node = node
         self.upstreams = upstreams
         self.summaries: Sequence[Summary | Sequence[Summary]] = ()
-        """The summaries of the traits, guarded against what a function of times may raise."""
-        # A graph numbers its ports so: node by node, the inputs before the output.
+        """The summaries of the traits, guarded against exceptions of functions of times."""
+        # The numbering of a graph's ports: node by node, the inputs before the output.
         self.ports = [Port(self, number, place + number) for number in range(len(upstreams))]
         self.output = place + len(upstreams)
         self.meter = Meter()
         self.ending = Ending.RUNNING
         self.failure: BaseException | None = None
         self.holders: Callable[[Hashable], Sequence[str]] | None = None
-        """The parts of a source that hold a time, where it has several; `explain` names them."""
+        """The names of the parts of a source that hold a time, if it has several, for `explain`."""
         self.fail_soon: Callable[[BaseException], None] = _no_module
-        """Let the module fail at the next step."""
+        """Lets the module fail at the next step."""
         self.trouble: BaseException | None = None
-        """The exception of its function of times, raised when somebody looked."""
+        """The exception of its function of times, raised while the frontier was read."""
         self._last: Antichain[Any] | None = None
         self._lost: Callable[[], object] | None = None
         self._capability: Hashable = BEGINNING
         self.mirroring = False
-        """Whether it holds what streams inside may still bring (see `mirror`)."""
+        """Whether its holds mirror what streams inside may still bring (see `mirror`)."""
         self._mirrored: set[Hashable] = set()
         self._most_mirrored = FEW
 
@@ -252,13 +252,13 @@ class Location:
 
     @property
     def name(self) -> str:
-        """The name in errors and figures; of a row of fused modules all names, in their order."""
+        """The name in errors and counters; for a row of fused modules, all names in their order."""
         return " -> ".join(self.names)
 
     # ---- holds
 
     def hold(self, time: Hashable) -> None:
-        """Keep the right to speak at `time` and later."""
+        """Keep the right to answer at `time` and later."""
         if self._over:
             return
         try:
@@ -272,7 +272,7 @@ class Location:
         self._held[time] = count + 1
 
     def drop(self, time: Hashable) -> None:
-        """Give one hold of `time` back."""
+        """Drop one hold of `time`."""
         if self._over:
             return
         count = self._held.get(time, 0)
@@ -286,13 +286,13 @@ class Location:
             self._held[time] = count - 1
 
     def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
-        """Count what is held anew."""
+        """Report what is held to `update`."""
         for time in self._held:
             update(self.output, time, 1)
 
     @property
     def _over(self) -> bool:
-        """Whether the stream has ended here: what it held then is frozen, whatever the module still does."""
+        """Whether the stream has ended here: what it held then is frozen, whatever the module does afterwards."""
         return self._last is not None or self.ending is not Ending.RUNNING
 
     @property
@@ -301,7 +301,7 @@ class Location:
         return list(self._held)
 
     def holds(self, time: Hashable) -> bool:
-        """Whether a hold gives the right to speak at `time`."""
+        """Whether a hold gives the right to answer at `time`."""
         held, waiting = self._held, self._waiting
         if not waiting:
             return time in held or any(each <= time for each in held)  # type: ignore[operator]
@@ -310,21 +310,21 @@ class Location:
         return any(each <= time and count > waiting.get(each, 0) for each, count in held.items())  # type: ignore[operator]
 
     def hold_waiting(self, time: Hashable) -> None:
-        """Keep `time` open for an answer that is made, and waits to be asked for; it gives no right to others."""
+        """Hold `time` for a finished answer that waits to be asked for; this gives no right to other answers."""
         self.hold(time)
         self._waiting[time] = self._waiting.get(time, 0) + 1
 
     def drop_waiting(self) -> None:
-        """Give back all holds for answers that waited: they are in flight, or held otherwise."""
+        """Drop all holds for answers that waited: they are in flight, or held otherwise."""
         waiting, self._waiting = self._waiting, {}
         for time, count in waiting.items():
             for _ in range(count):
                 self.drop(time)
 
     def refusal(self, what: str, time: Hashable, ends: Iterable[Stamp]) -> CapabilityError:
-        """The refusal of a time, with what it may speak by: what it holds, and what is in flight at its inputs' `ends`.
+        """The error for a time that may not be answered; it names the holds, and the batches in flight at `ends`.
 
-        Why it has no right it does not know: it may never have had one, or let go of it too soon.
+        The location cannot know why the right is missing: it may never have existed, or was given up too soon.
         """
         current = ", ".join(repr(end.stamped) for end in ends if end.live)
         asked = "works on no batch (asking again acknowledges the one before)"
@@ -339,9 +339,9 @@ class Location:
         )
 
     def advance(self, time: Hashable, values: Sequence[object] = ()) -> None:
-        """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come.
+        """Lower a source's capability to `time`: apart from its holds, nothing earlier will come.
 
-        `values`, which it answers there, are for the message if it may not.
+        `values`, which it answers there, are for the error message.
         """
         capability = self._capability
         if capability is time or capability == time:
@@ -355,7 +355,7 @@ class Location:
                 raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)", time)
             advice = "Sort it, or leave its times to ps.stamp(..., lateness=...) below"
             if not self.traits.trusted or self.traits.carries is Carries.MAYBE:
-                # A module of the user's own.
+                # A user's own module.
                 advice += f"; a module of one's own can take ctx.hold({time!r}) before going on"
             answered = f"{shown(values[0])}, at {time!r}," if len(values) else f"at {time!r}"
             raise CapabilityError(
@@ -365,9 +365,9 @@ class Location:
             )
 
     def mirror(self, times: Iterable[Hashable]) -> None:
-        """Hold exactly `times`, of those held this way: what a stream opened while running may still bring.
+        """Make the mirrored holds exactly `times`: what a stream opened while running may still bring.
 
-        A source that mirrors has nothing of its own that it may still produce.
+        A source that mirrors can produce nothing of its own.
         """
         if self._over:
             return
@@ -382,23 +382,23 @@ class Location:
             self.drop_capability()
 
     def drop_capability(self) -> None:
-        """Give up a source's one capability: from now on it may answer at what it holds, and nothing else."""
+        """Give up a source's capability: from now on it may answer only at times it holds."""
         capability, self._capability = self._capability, NOTHING
         if capability is not NOTHING:
             self.drop(capability)
 
     def hold_until_looked(self, time: Hashable) -> None:
-        """Hold `time`, at which something went into a stream inside, until there is a look; what is earlier will do."""
+        """Hold `time`, at which a value entered an inner stream, until the next read, unless an earlier one is held."""
         if self._over or time in self._mirrored or any(less_equal(held, time) for held in self._mirrored):
             return
         self.hold(time)
         self._mirrored.add(time)
         if len(self._mirrored) > self._most_mirrored:
-            # Where nobody waits, nobody looks; and a time that is over would be held for ever.
+            # Without waiters nothing is read, and a time that is over would be held for ever.
             self._most_mirrored = 2 * len(self._mirrored)
             self._counts.soon(self._counts.propagate)
 
-    # ---- what comes of a time
+    # ---- consequences of a time
 
     @property
     def remembers(self) -> bool:
@@ -408,15 +408,15 @@ class Location:
     def done(self, time: Hashable) -> bool:
         """Whether an earlier run with this journal has completed everything that `time` at this output leads to.
 
-        What is answered at such a time is dropped: a source may save itself the work. False without a journal.
+        Answers at such a time are dropped: a source may skip the work. False without a journal.
         """
         return self._counts.done(self, time)
 
     def fulfilled(self, time: Hashable) -> bool:
         """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.
 
-        Every path is followed, and each to the last time at which `time` still matters. Behind a module that gives
-        times of its own (`stamp`) nothing is known of it before the run's end.
+        Every path is followed, each to the last time at which `time` still matters. Below a module that makes times of
+        its own (`stamp`) nothing is known of it before the run's end.
         """
         return self._counts.fulfilled(self, time)
 
@@ -437,15 +437,15 @@ class Location:
         if self._last is not None:
             return self._last
         if self.ending is Ending.COMPLETE:
-            # A branch of a tee may have ended while what is above it goes on.
+            # A branch of a tee may have ended while upstream goes on.
             return Antichain()
         return self._counts.frontier_of(self)
 
     def freeze(self, lost: Callable[[], object] | None = None) -> None:
-        """Keep what may still leave this module as its own hold, until it is known how the module ends.
+        """Hold all times that may still leave this module, until it is known how the module ends.
 
-        Whatever is upstream is about to be withdrawn, and that must look like completion to nobody. So must what has
-        left here and was given to nobody, which stays in flight as long: `lost` withdraws it.
+        Everything upstream is about to be withdrawn, and that must not look like completion to anyone. Nor must values
+        that left here and were never delivered: they stay in flight until then, and `lost` withdraws them.
         """
         if self.ending is Ending.RUNNING and self._last is None:
             frontier = self.frontier
@@ -453,30 +453,30 @@ class Location:
             try:
                 for time in frontier:
                     self.hold(time)
-            except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not leave an ending half done
+            except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not interrupt an ending halfway
                 self._counts.stop_tracking(exc)
             self._last = frontier
         self._lost = lost or self._lost
 
     def complete(self) -> None:
-        """End as the stream does: nothing more will leave."""
+        """End with the stream: nothing more will leave."""
         self._end(Ending.COMPLETE, None)
 
     def fail(self, failure: BaseException) -> None:
-        """End with a failure: what may still have left the module stays frozen."""
+        """End with a failure: the times that might still have left the module stay frozen."""
         self.freeze()
         self._end(Ending.FAILED, failure)
 
     def withdraw_frozen(self) -> None:
-        """Withdraw what an ending froze here: the module below has taken it over."""
+        """Withdraw the holds that an ending froze here: the module below has taken them over."""
         if self.ending in (Ending.FAILED, Ending.ABANDONED):
             self._withdraw()
 
     def abandon(self, failure: BaseException | None = None, *, keep: bool = False) -> None:
-        """End because nobody below wants more: after an abort, or an error that came from there.
+        """End because no module below wants more: after an abort, or an error that came from there.
 
-        A cancelled ask unwinds from the source down: with `keep`, what was frozen stands until the module below has
-        frozen it as well.
+        A cancelled ask unwinds from the source down: with `keep`, the frozen holds stay until the module below has
+        frozen its own.
         """
         self.freeze()
         self._end(Ending.ABANDONED if failure is None else Ending.FAILED, failure, keep=keep)
@@ -502,11 +502,11 @@ class Location:
 
 
 def _no_module(exc: BaseException) -> None:
-    """No module is here that could fail."""
+    """Do nothing: there is no module here that could fail."""
 
 
 def reachable(starts: Iterable[N], steps: Callable[[N], Iterable[N]]) -> dict[N, None]:
-    """The nodes that can be reached from some, themselves included, nearest first."""
+    """The nodes that can be reached from some, these included, nearest first."""
     found = dict.fromkeys(starts)
     todo = list(found)
     for here in todo:
@@ -518,5 +518,5 @@ def reachable(starts: Iterable[N], steps: Callable[[N], Iterable[N]]) -> dict[N,
 
 
 def above(location: Location) -> dict[Location, None]:
-    """Every location from which anything may come to one, nearest first; in a cycle it is among them itself."""
+    """Every location upstream of another, nearest first; in a cycle that includes itself."""
     return reachable(location.upstreams, lambda here: here.upstreams)

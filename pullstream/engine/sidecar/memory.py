@@ -1,4 +1,4 @@
-"""The memory of a module beyond a time: a dict with a version for every time, of which the journal saves one."""
+"""The memory of a module across times: a dict with a version for every time, one of which the journal saves."""
 
 import pickle
 from abc import abstractmethod
@@ -20,28 +20,28 @@ _NONE: Final = object()
 
 
 _PLAIN: Final = frozenset({int, str})
-"""The commonest types of keys; what is equal to one of those, and of its type, is pickled as the same bytes."""
+"""The commonest types of keys: equal keys of one of these types are pickled to the same bytes."""
 
 
 class _Noting(MutableMapping[Any, Any]):
-    """A dict that notes which keys were changed."""
+    """A dict that records which keys were changed."""
 
     def __init__(self, location: Location | None) -> None:
         self._location = location
         self._now: dict[Any, Any] = {}
         self._names: dict[Any, bytes] = {}
-        """The bytes by which keys are saved that are not plain: equal ones can be pickled in several ways."""
+        """The bytes under which keys that are not plain are saved: equal keys can be pickled in several ways."""
 
     @abstractmethod
     def _touch(self, key: Any) -> None:
-        """Note that the value of a key was set, or the key deleted."""
+        """Record that the value of a key was set, or the key deleted."""
 
     @abstractmethod
     def pickle(self, what: object) -> bytes:
-        """Bytes for a key or a value."""
+        """Pickle a key or a value."""
 
     def _begin(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
-        """Begin with what was saved, each key by the bytes that it had."""
+        """Begin with the saved state, each key under the bytes it had."""
         for name, value in saved.items():
             key = unpickle(name)
             self._now[key] = unpickle(value)
@@ -49,9 +49,10 @@ class _Noting(MutableMapping[Any, Any]):
                 self._names[key] = name
 
     def _pickled(self, keys: Iterable[Any]) -> Changes:
-        """The changes of keys. One is saved by what it, or its equal, was first saved by: 1.0 by 1, or else by 1.0.
+        """The changes of keys. A key is saved under the bytes that it, or an equal key, was first saved under.
 
-        Also two tuples that are equal can be pickled in two ways, by whether parts of them are the same object.
+        So 1.0 is saved under 1 if that was saved, and else under 1.0. Equal tuples, too, can be pickled in two ways,
+        depending on whether parts of them are the same object.
         """
         changes: Changes = {}
         now, names = self._now, self._names
@@ -104,10 +105,10 @@ class _Noting(MutableMapping[Any, Any]):
 class Memory(_Noting):
     """A module's own dict, which a journal, if there is one, saves as of the times that are done.
 
-    `memory.at(time)` is called before it is changed because of what came at `time`, and gives the dict itself: what was
-    there before is then the state as of the time before. Times must be in order, or the module has no state as of a
-    time, and the run fails; with `ordered=False` they need not, and a key must be written at one time only. A value
-    that is changed in place is saved if it is assigned again. Keys and values are pickled.
+    Call `memory.at(time)` before changing it because of something that came at `time`; it returns the dict itself. The
+    state before that call is then the state as of the time before. Times must be in order, or the module has no state
+    as of a time, and the run fails. With `ordered=False` they need not be, and each key must be written at one time
+    only. A value changed in place is saved only if it is assigned again. Keys and values are pickled.
 
     >>> memory = Memory()
     >>> memory.at(3)["tea"] = 1
@@ -118,20 +119,19 @@ class Memory(_Noting):
     def __init__(self, location: Location | None = None, *, saves: bool = False) -> None:
         super().__init__(location)
         self.saves = saves
-        """Whether there is a journal; without one nothing is noted, and times may be in any order."""
+        """Whether there is a journal; without one nothing is recorded, and times may be in any order."""
         self._time: Any = _NONE
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, Changes]] = []
         self.ledger = Ledger(location)
-        """Decisions that hold from now on, whatever the time, and are saved before anything that follows from them."""
+        """Decisions that hold from now on, at every time, and are saved before anything that follows from them."""
         self.notes = Notes(location)
-        """Entries that only a later run wants to know; nothing of them stays in memory."""
+        """Entries that only a later run reads; they do not stay in memory."""
 
     def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
-        """The dict, to be changed because of what came at `time`.
+        """The dict, for changes because of something that came at `time`.
 
-        Raises:
-            JournalError: `time` is not at or after the one before.
+        Raises: JournalError: `time` is not at or after the time before.
         """
         if self.saves and time is not self._time and time != self._time:
             if ordered:
@@ -146,7 +146,7 @@ class Memory(_Noting):
         if not less_equal(before, time):
             raise JournalError(
                 f"{self._location}, carries a state from value to value, and {time!r} came after {before!r}: such a "
-                f"state cannot be told for a time, so no journal can save it. Have the values in the order of their "
+                f"state belongs to no single time, so no journal can save it. Put the values in the order of their "
                 f"times: sort_by_time() above it does that"
             )
         self._seal(before)
@@ -169,13 +169,13 @@ class Memory(_Noting):
         unpickle: Callable[[bytes], Any],
         notes: Iterable[Any] = (),
     ) -> None:
-        """Begin with what was saved."""
+        """Begin with the saved state."""
         self._begin(saved, unpickle)
         self.ledger.restore(ledger, unpickle)
         self.notes.restore(notes)
 
     def take(self, done: Callable[[Hashable], bool]) -> Changes:
-        """The changes up to and with the times that are done that were not taken before."""
+        """The changes at times that are done, except those taken before."""
         changes: Changes = {}
         while self._sealed and done(self._sealed[0][0]):
             changes |= self._sealed.pop(0)[1]
@@ -197,18 +197,18 @@ class Memory(_Noting):
 
 
 class Ledger(_Noting):
-    """Decisions made once: saved as they are with whatever is recorded next."""
+    """Decisions made once: saved as they are with the next record."""
 
     def __init__(self, location: Location | None = None) -> None:
         super().__init__(location)
         self._changed: set[Any] = set()
 
     def restore(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
-        """Begin with what was saved."""
+        """Begin with the saved state."""
         self._begin(saved, unpickle)
 
     def take(self) -> Changes:
-        """The changes since the last time."""
+        """The changes since the last call."""
         changed, self._changed = self._changed, set()
         return self._pickled(changed)
 
@@ -222,7 +222,7 @@ class Ledger(_Noting):
 
 
 class Notes:
-    """Entries that are written down at their times, in any order, and are read again by the next run alone.
+    """Entries written down at their times, in any order, and read only by the next run.
 
     >>> notes = Notes()
     >>> notes.add(3, "a file")
@@ -236,25 +236,25 @@ class Notes:
         self._earlier: Iterable[Any] = ()
 
     def restore(self, earlier: Iterable[Any]) -> None:
-        """Begin with what was saved."""
+        """Begin with the saved state."""
         self._earlier = earlier
 
     def earlier(self) -> Iterable[Any]:
-        """The entries of earlier runs at times that are done, in that order; given away once."""
+        """The entries of earlier runs at times that are done, in the order of writing; returned once."""
         earlier, self._earlier = self._earlier, ()
         return earlier
 
     def add(self, time: Hashable, entry: object) -> None:
-        """Write down, because of what came at `time`, what is saved when that is done."""
+        """Write down an entry because of something that came at `time`; it is saved when `time` is done."""
         self._waiting.setdefault(time, []).append(pickled(entry, f"{self._location}, keeps it beyond its time"))
 
     def take(self, done: Callable[[Hashable], bool]) -> list[bytes]:
-        """The entries at times that are done, and were not taken before."""
+        """The entries at times that are done, except those taken before."""
         return [entry for time in [time for time in self._waiting if done(time)] for entry in self._waiting.pop(time)]
 
 
 def _plain(key: Any) -> int | str | None:
-    """The plain key that is equal to another one, if there is one."""
+    """The plain key that equals another one; None if there is none."""
     if isinstance(key, str):
         return str.__str__(key)
     if isinstance(key, Number):
@@ -267,10 +267,9 @@ def _plain(key: Any) -> int | str | None:
 
 
 def pickled(what: object, reason: str) -> bytes:
-    """Bytes for what a journal saves.
+    """Pickle something that a journal saves.
 
-    Raises:
-        JournalError: it cannot be pickled.
+    Raises: JournalError: it cannot be pickled.
     """
     try:
         return pickle.dumps(what, protocol=5)

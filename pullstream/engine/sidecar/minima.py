@@ -1,4 +1,4 @@
-"""The least times of values that are dealt with one after another: what counts of them, as nothing else can hold up."""
+"""The minimal times of the values still to be processed; only these hold a frontier back."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -9,13 +9,14 @@ from pullstream.timely.order import Ascending, in_one_order
 
 
 class Minima:
-    """The least of some times, from each of their places on.
+    """The minimal times of a sequence, from each position on.
 
     >>> minima = Minima([2, 1, 3])
     >>> minima.at(0), minima.at(2), minima.at(3)
     ([1], [3], [])
 
-    Times without a common order are compared here, and nowhere later: what that raises leaves nothing half done.
+    Times without a common order are compared in `__init__`, and nowhere later: an exception then leaves nothing half
+    done.
     """
 
     __slots__ = ("_at", "_freed", "_from", "_least", "_times")
@@ -24,13 +25,16 @@ class Minima:
         self._times = times
         self._from: list[Any] | None = None
         self._freed: list[Sequence[int] | None] | None = None
-        """Of times in no order, for each place, the places that its time keeps from counting; None if it does not."""
+        """For times in no common order: for each position, those that its time keeps from being minimal.
+
+        None if its own time is not minimal.
+        """
         if not (isinstance(times, Ascending) or in_one_order(times)):
             self._at = 0
             self._least, self._freed = _in_no_order(times)
 
     def at(self, start: int) -> Sequence[Any]:
-        """The least of the times from `start` on; one place is asked for after the other."""
+        """The minimal times from position `start` on; call it with ascending positions."""
         if start >= len(self._times):
             return []
         if self._freed is not None:
@@ -39,14 +43,14 @@ class Minima:
             return self._times[start : start + 1]
         if self._from is None:
             if not start:
-                # Most batches are dealt with whole.
+                # Most batches are processed whole.
                 return [cast("Any", min)(self._times)]
             self._from = list(accumulate(reversed(self._times), cast("Any", min)))
             self._from.reverse()
         return [self._from[start]]
 
     def _go_on(self, start: int, freed: list[Sequence[int] | None]) -> list[Any]:
-        """Step from place to place: what is kept is what changes, as the least ones of all places are far too many."""
+        """Move on position by position; only changes are stored, as storing the minima of each would take too much."""
         least = self._least
         for place in range(self._at, start):
             instead = freed[place]
@@ -58,9 +62,9 @@ class Minima:
 
 
 def _in_no_order(times: Sequence[Any]) -> tuple[dict[int, Any], list[Sequence[int] | None]]:
-    """The least of times, by their places; and for each place what its time keeps from being among the least after it.
+    """The minimal times, by position; and for each position those that its time keeps from being minimal after it.
 
-    Those from one place on are known to be beside each other, so a time is compared with each of them and no more.
+    The minima from one position on are mutually incomparable, so a time is compared with these alone.
     """
     least: dict[int, Any] = {}
     freed: list[Sequence[int] | None] = [None] * len(times)

@@ -1,21 +1,21 @@
-"""Sidecars of streams inside modules: what they take over from the one outside, and what they report to it.
+"""Sidecars of streams inside modules: what they take from the sidecar outside, and what they report to it.
 
-A module that opens streams while it runs is one node outside; each stream has a small sidecar of its own.
-Two things tie them together, and both are brought up to date when somebody looks, never when something happens:
+A module that opens streams while it runs is one node outside; each stream has a small sidecar of its own. Two ties
+connect them. Both are brought up to date when a frontier is read, never when something happens:
 
-- what may still come in at the module outside, the source of the stream may still bring inside (`enter`);
-- what the stream may still bring, the module holds outside (`report`, with a `mirror` at the module).
+- the source of the stream may still bring inside what may still arrive at the module outside (`enter`);
+- the module holds outside what the stream may still bring (`report`, with a `mirror` at the module).
 
-**Looking** (`refresh`). Each location that mirrors is read, those above first: what it holds decides what comes in to
-those below. Reading one looks at the stream inside, and its source at what comes in outside; that second look outside
-finds a refresh under way and takes the counts as they are, which is enough: the locations above are done, and of what
-the module itself, or anything below it, holds nothing comes in to it, but in a loop, where the hold of the last look is
-earlier and so safe, and the next look follows.
+**Reading** (`refresh`). Every location that mirrors is read, upstream ones first, as their holds decide what arrives at
+those below. Reading one reads the frontiers of the stream inside, and its source reads what arrives outside. This
+second read outside finds a refresh under way and takes the counts as they are. That is enough: the locations upstream
+are done, and no hold of the module itself, or of anything below it, arrives at it, except in a loop. There the hold of
+the last read is earlier and so safe, and the next read follows.
 
-**News** (`spread`). Whatever is given back in one may complete something in all that are tied to it. The news goes from
-each to those outside, at the module that opened it, and to those inside whose module it leads to, and stops where it
-has come before by a way that leads on to the same places. As there may be thousands of streams at one module, they hear
-of it only if anybody waits in them (`listen`), and only if something else can come in to them now (`tell`).
+**News** (`spread`). A dropped hold or an acknowledged batch in one sidecar may complete a time in all that are tied to
+it. The news goes from each sidecar to those outside, at the module that opened it, and to those inside that its module
+leads to. It stops where earlier news has already reached the same places. As one module may have thousands of streams,
+they get the news only if they have waiters (`listen`), and only if what may arrive at them has changed (`tell`).
 """
 
 from abc import ABC, abstractmethod
@@ -26,46 +26,46 @@ from pullstream.engine.sidecar.location import Ending, Location, Port, above
 from pullstream.timely import Antichain
 
 Mirrored = Callable[[], Iterable[Hashable]]
-"""The times that a location is to hold, as of now."""
+"""The times that a location must hold, as of now."""
 
 
 class Tied(ABC):
-    """A sidecar, to its ties."""
+    """A sidecar, as its ties see it."""
 
     alert: bool
 
     @abstractmethod
     def arriving(self, port: Port) -> Antichain[Any]:
-        """The times that may still come to an input."""
+        """The times that may still arrive at an input."""
 
     @abstractmethod
     def begin_looking(self) -> None:
-        """Start a task that looks, and calls `tell`, whenever it is woken."""
+        """Start a task that reads the frontiers, and calls `tell`, whenever it is woken."""
 
     @abstractmethod
     def wake(self, *, to_tell: bool = False) -> None:
-        """Wake that task if anybody waits here, or if it has something to tell."""
+        """Wake that task if there are waiters here, or if it has news to pass on."""
 
 
 S = TypeVar("S", bound=Tied)
 
 
 class Nesting(Generic[S]):
-    """The ties of one sidecar with those around it and inside it."""
+    """The ties of one sidecar to those outside and inside it."""
 
     def __init__(self, sidecar: S) -> None:
         self.sidecar = sidecar
         self.mirrors: dict[Location, Mirrored] = {}
         """Locations whose holds follow something else, such as streams opened there."""
         self._reports: dict[Nesting[S], Location] = {}
-        """Sidecars outside that hear of everything, and at which location of theirs."""
+        """Sidecars outside to which all news goes, and at which of their locations."""
         self._entries: dict[Nesting[S], Location | None] = {}
-        """Sidecars outside from which something comes in, and where."""
+        """Sidecars outside that feed this one, and where."""
         self._listening: dict[Location | None, dict[Nesting[S], None]] = {}
-        """By the location where it comes in, those inside in which, or in what is inside them, somebody waits."""
+        """Inner sidecars that have a waiter, their own or a nested one's, keyed by the location that feeds them."""
         self._ways: dict[tuple[Location, Location], bool] = {}
         self._changed: dict[Location, None] = {}
-        """Locations where something else may come in now than those inside were told last."""
+        """Locations where what may arrive may have changed since the inner sidecars were last notified."""
         self._told: dict[Location | None, list[Antichain[Any]]] = {}
         self._awaited = False
         self._refreshing = False
@@ -73,17 +73,17 @@ class Nesting(Generic[S]):
     # ---- ties
 
     def mirror(self, location: Location, mirrored: Mirrored) -> None:
-        """From now on, until it ends, have a location hold what `mirrored` gives."""
+        """Let a location hold the times that `mirrored` returns, until it ends."""
         self.mirrors[location] = mirrored
         location.mirroring = not location.summaries
 
     def report(self, outer: "Nesting[S]", opener: Location) -> None:
-        """Report all that happens here to the sidecar outside, at the module that has opened this stream."""
+        """Report all news from here to the sidecar outside, at the module that opened this stream."""
         self._reports[outer] = opener
         self._listen()
 
     def enter(self, source: Location, mirrored: Mirrored, outer: "Nesting[S]", at: Location | None = None) -> None:
-        """Tie what a source may bring here to what happens outside: to what comes in at a module, if it is named."""
+        """Tie what a source may bring here to the sidecar outside: to what arrives at the module `at`, if given."""
         self.mirror(source, mirrored)
         if outer is not self:
             self._entries[outer] = at
@@ -91,23 +91,23 @@ class Nesting(Generic[S]):
 
     @property
     def outside(self) -> list[S]:
-        """The sidecars from which something comes in."""
+        """The sidecars that feed this one."""
         return [outer.sidecar for outer in self._entries]
 
     def listen(self, *, awaited: bool) -> None:
-        """Let it be known outside whether anybody waits here."""
+        """Notify the sidecars outside whether this one has waiters."""
         self._awaited = awaited
         self._listen()
 
     def _listen(self) -> None:
         self.sidecar.alert = self._awaited or bool(self._reports) or bool(self._listening)
         for outer, at in self._entries.items():
-            # One that is outside on both ways hears of what happens here, and has no use for hearing of itself.
+            # A sidecar that is outside both ways gets the news from here, and must not get its own news back.
             others = len(self._reports) - (outer in self._reports)
             outer.listened_to(self, at, wants=self._awaited or bool(self._listening) or others > 0)
 
     def listened_to(self, inner: "Nesting[S]", at: Location | None, *, wants: bool) -> None:
-        """Let a sidecar inside hear of every change of what comes in to it, or of none."""
+        """Add or remove a sidecar inside from those notified of every change of what may arrive at them."""
         here = self._listening.get(at, {})
         if wants is (inner in here):
             return
@@ -123,14 +123,14 @@ class Nesting(Generic[S]):
         self._listen()
 
     def end(self) -> None:
-        """Let it be known outside that nobody waits here ever again."""
+        """Notify the sidecars outside that this one will never have waiters again."""
         for outer, at in self._entries.items():
             outer.listened_to(self, at, wants=False)
 
-    # ---- looking
+    # ---- reading
 
     def refresh(self, but: Location | None) -> bool:
-        """Let every location that mirrors, `but` for one, hold what it should; False if that is under way."""
+        """Update the holds of every location that mirrors, except `but`; False if that is under way already."""
         if not self.mirrors:
             return True
         if self._refreshing:
@@ -151,22 +151,22 @@ class Nesting(Generic[S]):
     # ---- news
 
     def spread(self, at: Location | Port | None) -> None:
-        """Send the news round that something was given back at an output or acknowledged at an input, or anywhere."""
+        """Spread the news that something was dropped at an output or acknowledged at an input, or anywhere if None."""
         if self._reports or self._listening:
             _spread([(self, at)], {})
 
     def tell(self) -> None:
-        """Let those inside look again where something else may come in now."""
+        """Notify the inner sidecars for which what may arrive has changed."""
         changed, self._changed = self._changed, {}
         for at in changed:
             now = [self.sidecar.arriving(port) for port in at.ports]
             if at in self._listening and now != self._told.get(at):
                 self._told[at] = now
-                # What leaves them changes nothing of what comes in to others here.
+                # Their output changes nothing of what arrives at others here.
                 _spread([(inner, None) for inner in self._listening[at]], {self: [None]})
 
     def pass_on(self, at: Location | Port | None, todo: "list[tuple[Nesting[S], Location | Port | None]]") -> None:
-        """Wake who waits here, and add the ties by which the news goes on to what is to do."""
+        """Wake the waiters here, and add the ties by which the news goes on to `todo`."""
         self.sidecar.wake()
         if self._reports:
             todo.extend(self._reports.items())
@@ -178,7 +178,7 @@ class Nesting(Generic[S]):
                 self.sidecar.wake(to_tell=True)
 
     def _leads(self, at: Location | Port, below: Location) -> bool:
-        """Whether anything that was at a module's output, or at one of its inputs, may come in at another module."""
+        """Whether anything from a module's output, or from one of its inputs, may arrive at another module."""
         location = at.location if isinstance(at, Port) else at
         if location is below and at is not location:
             return True
@@ -188,7 +188,7 @@ class Nesting(Generic[S]):
         return self._ways[way]
 
     def covers(self, before: Location | Port | None, at: Location | Port | None) -> bool:
-        """Whether news from one place has gone wherever it would go from another."""
+        """Whether news from one place has already gone wherever it would go from another."""
         if before is None or before is at:
             return True
         return isinstance(at, Location) and self._leads(before, at)

@@ -1,9 +1,9 @@
-"""The phases of a sidecar: nothing worked out yet, tracked, or untrackable; whoever looks asks each of them alike.
+"""The phases of a sidecar: not tracked yet, tracked, or untrackable. All answer the same questions.
 
-Working out what may still come runs users' code: functions of times in summaries, and the order, the equality and the
-hash of times. Somebody may look in the middle of something that must not be left half done, such as the end of an edge.
-So no phase raises: what that code raises is told to the sidecar (`report`), and what cannot be known any more counts as
-not complete.
+Computing a frontier runs user code: functions of times in summaries, and the order, the equality and the hash of times.
+A frontier may be read during a change that must not be interrupted halfway, such as the end of an edge. So no phase
+raises: an exception in user code is reported to the sidecar (`report`), and what cannot be known any more counts as not
+complete.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from typing_extensions import override
 from pullstream.timely import BEGINNING, Antichain, Blocker, Graph, Tracker
 
 Stamps = Sequence[Mapping[Any, int]]
-"""For each place, which pointstamps are there, and how often."""
+"""The pointstamps at each place, with their counts."""
 
 
 class Phase(ABC):
@@ -23,11 +23,11 @@ class Phase(ABC):
 
     @abstractmethod
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Change how often a pointstamp is there."""
+        """Change the count of a pointstamp."""
 
     @abstractmethod
     def propagate(self) -> Sequence[int]:
-        """Bring what is observed up to date; gives the observed places whose frontier has moved."""
+        """Bring observed places up to date; returns those whose frontier has moved."""
 
     @abstractmethod
     def observe(self, place: int) -> None:
@@ -48,10 +48,10 @@ class Phase(ABC):
 
 
 class Untracked(Phase):
-    """The phase in which nobody has looked yet: nothing is added up.
+    """The phase before a tracker is needed: nothing is counted.
 
-    A frontier is worked out when it is asked for, as long as no path changes a time. Whoever needs more, or goes on
-    looking, has a tracker made; most runs, and nearly all streams inside modules, end before anybody does.
+    A frontier is computed when it is read, as long as no path changes a time. Any other question, or an observed place,
+    starts a tracker. Most runs, and nearly all streams inside modules, end before that.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Untracked(Phase):
 
     @override
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Do nothing: what is held and in flight is counted when somebody looks."""
+        """Do nothing: holds and batches in flight are counted when they are read."""
 
     @override
     def propagate(self) -> Sequence[int]:
@@ -85,7 +85,7 @@ class Untracked(Phase):
             times = self._above(place)
             if times is not None:
                 return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
-        except BaseException as exc:  # noqa: BLE001 - told to whom it concerns
+        except BaseException as exc:  # noqa: BLE001 - reported to the sidecar
             self._report(exc)
         return self._track().frontier(place)
 
@@ -100,7 +100,7 @@ class Untracked(Phase):
 
 
 class Tracked(Tracker, Phase):
-    """A tracker that tells what is raised in it, instead of raising it."""
+    """A tracker that reports exceptions instead of raising them."""
 
     def __init__(self, graph: Graph, report: Callable[[BaseException], None]) -> None:
         super().__init__(graph)
@@ -110,7 +110,7 @@ class Tracked(Tracker, Phase):
     def propagate(self) -> list[int]:
         try:
             return super().propagate()
-        except BaseException as exc:  # noqa: BLE001 - told to whom it concerns
+        except BaseException as exc:  # noqa: BLE001 - reported to the sidecar
             self._report(exc)
             return []
 
@@ -132,7 +132,7 @@ class Tracked(Tracker, Phase):
 
     @override
     def _compact(self) -> None:
-        # It comes with an update, too, if many have come before.
+        # Called by an update too, if many have come before.
         try:
             super()._compact()
         except BaseException as exc:  # noqa: BLE001 - as above
@@ -143,8 +143,8 @@ class Tracked(Tracker, Phase):
 class Untrackable(Phase):
     """The phase after times without a common order have met, or one of them has raised: anything may still come.
 
-    The module where they met fails. Until that is everywhere, and ever after, whatever is held or in flight may be
-    looked at, and holds up every time.
+    The module where they met fails. From then on, holds and batches in flight can still be listed, and keep every time
+    from being complete.
     """
 
     def __init__(self, graph: Graph, tally: Callable[[], Stamps]) -> None:
@@ -153,7 +153,7 @@ class Untrackable(Phase):
 
     @override
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Do nothing: what is held and in flight is counted when somebody looks."""
+        """Do nothing: holds and batches in flight are counted when they are read."""
 
     @override
     def propagate(self) -> Sequence[int]:
@@ -162,7 +162,7 @@ class Untrackable(Phase):
 
     @override
     def observe(self, place: int) -> None:
-        """Do nothing: every place looks alike."""
+        """Do nothing: every place has the same frontier."""
 
     @override
     def frontier(self, place: int) -> Antichain[Any]:
@@ -170,7 +170,7 @@ class Untrackable(Phase):
 
     @override
     def explain(self, place: int, time: Any) -> list[Blocker]:
-        """The pointstamps held or in flight above, with no path: where they may lead cannot be told."""
+        """The pointstamps held or in flight upstream, without paths: where they may lead is unknown."""
         stamps, graph = self.stamps, self._graph
         return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]
 

@@ -1,13 +1,13 @@
-"""The sidecar of a run: which times can still reach which place of it.
+"""The sidecar of a run: it knows which times can still reach which place.
 
-What may still lead to something is a pointstamp, a time at a place of the composed graph:
+A pointstamp is a time at a place of the composed graph that may still lead to something:
 
-- a **hold** at a module's output: a source's capability, a buffer, a result that is still owed, a sink's effect;
+- a **hold** at a module's output: a source's capability, a buffer, a result still to be answered, a sink's effect;
 - a **stamp** at a module's input: a batch in flight, from its answer until it is acknowledged.
 
-Data never waits for the sidecar. Updates are buffered; they are propagated when somebody looks, and while anybody
-waits, whatever may have emptied a stamp schedules a look. Successive batches at one time change nothing, so
-progress costs per time, not per batch; and a run at which nobody looks costs no tracker (`phases`).
+Data never waits for the sidecar. Updates are buffered. They are propagated when a frontier is read; while there are
+waiters, every update that may have emptied a stamp schedules a read. Successive batches at one time change nothing, so
+progress costs per time, not per batch. A run whose frontiers are never read needs no tracker (`phases`).
 """
 
 from collections import Counter
@@ -48,36 +48,36 @@ Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 
 
 class Sidecar(Counts, Tied):
-    """The pointstamps of one run, or of one stream inside a module, and the waits for what comes of them."""
+    """The pointstamps of one run, or of one stream inside a module, and the waits on its frontiers."""
 
     def __init__(self, spawn: Spawn, detector: DeadlockDetector, outer: "Sidecar | None" = None) -> None:
         self._spawn = spawn
         self.detector = detector
         self.inner = outer is not None
-        """Whether it is that of a stream inside a module."""
+        """Whether it belongs to a stream inside a module."""
         self.keeper: Keeping | None = None
-        """Keeps the run's journal, if it has one."""
+        """The keeper of the run's journal, if it has one."""
         self.locations: list[Location] = []
-        """Every module's, in the order in which they are numbered."""
+        """The locations of all modules, in the order of their numbers."""
         self.sinks: list[Location] = []
         self.started = False
         self._ended = False
         self._places: list[Location | Port] = []
-        """By number: outputs as their locations, inputs as ports."""
+        """The places by number: outputs as their locations, inputs as ports."""
         self.phase: Phase = Untracked(self._pointstamps_above, self._tally, self.track, self.stop_tracking)
         self.trouble: BaseException | None = None
-        """The exception of a function of times, raised when somebody looked; its module fails with it."""
+        """The exception of a function of times, raised while a frontier was read; its module fails with it."""
         self.nesting = Nesting(self)
         self.alert = False
         self.stamps: WeakSet[Stamp] = WeakSet()
         self.acknowledged: dict[Stamp, None] = {}
         self.waiters: dict[Waiter, None] = {}
         self._waiting_at: dict[int, dict[Waiter, None]] = {}
-        """The waiters by the places that settle them: where a frontier moves, or a module ends."""
+        """The waiters by the places that may settle them: where a frontier moves, or a module ends."""
         self._to_check: dict[Waiter, None] = {}
-        """The waiters that may be settled by now; the next look finds out, and looks at no others."""
+        """The waiters that may be settled by now; the next read checks these and no others."""
         self.waits: dict[Waiter, Sidecar] = {} if outer is None else outer.waits
-        """Every wait in the whole run, and where."""
+        """All waits in the whole run, with their sidecars."""
         self._activated = Signal(detector)
         self._looking = False
 
@@ -92,7 +92,7 @@ class Sidecar(Counts, Tied):
         sink: bool = False,
         traits: Traits = PLAIN,
     ) -> Location:
-        """A location for a module, below `upstreams`."""
+        """Add a location for a module, below `upstreams`."""
         node, place = len(self.locations), len(self._places)
         location = Location(self, names, site, list(upstreams), traits, node=node, place=place)
         location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
@@ -103,7 +103,7 @@ class Sidecar(Counts, Tied):
         return location
 
     def _guarded(self, location: Location, summary: Summary | Sequence[Summary]) -> Any:
-        """A summary whose function, a user's perhaps, fails its own module and not whoever looks."""
+        """A summary whose function, perhaps a user's, fails its own module and not the reader of a frontier."""
         if not isinstance(summary, Summary):
             return [self._guarded(location, part) for part in summary]
         if not isinstance(summary, MapTime):
@@ -121,7 +121,7 @@ class Sidecar(Counts, Tied):
         return attrs.evolve(summary, function=guarded)
 
     def _summary_failed(self, location: Location, exc: BaseException) -> TimelyError:
-        """Fail the module whose function of times has raised, once whoever looks has done so."""
+        """Fail the module whose function of times has raised, at the next step, after the read."""
         if self.trouble is None and location.ending is Ending.RUNNING:
             blame(exc, str(location))
             self.trouble = location.trouble = exc
@@ -141,13 +141,13 @@ class Sidecar(Counts, Tied):
 
     @cached_property
     def consequences(self) -> Consequences:
-        """The ways from every place to the sinks."""
+        """The paths from every place to the sinks."""
         return Consequences(self.locations, self.sinks)
 
     # ---- phases
 
     def track(self) -> Phase:
-        """Keep frontiers from now on, rather than work each out when it is asked for."""
+        """Start a tracker that keeps frontiers, instead of computing each when it is read."""
         if isinstance(self.phase, Untracked):
             tracked = Tracked(self.graph(), self.stop_tracking)
             for sink in self.sinks:
@@ -158,10 +158,10 @@ class Sidecar(Counts, Tied):
 
     @override
     def stop_tracking(self, exc: BaseException | None = None) -> None:
-        """Frontiers cannot be worked out: nothing is complete any more.
+        """Give up computing frontiers: no time becomes complete any more.
 
-        Where times of two domains have met, or a function of times has raised, a module fails. Anything else, such as
-        what a comparison of times has raised, is nobody's in particular: the run ends with it.
+        If times of two domains have met, or a function of times has raised, a module fails. Any other exception, for
+        example from a comparison of times, belongs to no module: the run ends with it.
         """
         if not isinstance(self.phase, Untrackable):
             self.phase = Untrackable(self.graph(), self._tally)
@@ -175,7 +175,7 @@ class Sidecar(Counts, Tied):
             self.detector.end_run(exc, f"raised by a time, where times are compared; times here come from {sources}")
 
     def _count(self, update: Callable[[int, Hashable, int], None]) -> None:
-        """Count all there is anew."""
+        """Report all holds and stamps to `update`."""
         for location in self.locations:
             location.tally(update)
         for stamp in self.in_flight:
@@ -191,7 +191,7 @@ class Sidecar(Counts, Tied):
         return stamps
 
     def _pointstamps_above(self, place: int) -> set[Hashable] | None:
-        """The times held or in flight above a place, which are its frontier; None if a path may change them."""
+        """The times held or in flight upstream of a place, which are its frontier; None if a path may change them."""
         there = self._places[place]
         upstreams, ports = ([there], []) if isinstance(there, Location) else ([there.upstream], [there])
         locations = reachable(upstreams, lambda here: here.upstreams)
@@ -200,7 +200,7 @@ class Sidecar(Counts, Tied):
         times.update(stamp.stamped for port in ports for stamp in port.in_flight if stamp.live)
         return None if times and any(location.summaries for location in locations) else times
 
-    # ---- what happens
+    # ---- events
 
     def start(self) -> None:
         """Begin: every source may still produce at any time."""
@@ -211,7 +211,7 @@ class Sidecar(Counts, Tied):
 
     @property
     def in_flight(self) -> list[Stamp]:
-        """The lanes with a batch in flight, or acknowledged since the last look."""
+        """The lanes with a batch in flight, or acknowledged since the last read."""
         return [stamp for location in self.locations for port in location.ports for stamp in port.in_flight]
 
     @override
@@ -227,7 +227,7 @@ class Sidecar(Counts, Tied):
         self.activate(location)
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
-        """End: whoever still waits learns how."""
+        """End: all remaining waiters are notified of the ending."""
         for location in self.locations:
             if abandoned or failure is not None:
                 location.abandon(failure)
@@ -238,23 +238,23 @@ class Sidecar(Counts, Tied):
         self._activated.set()
         self.nesting.end()
 
-    # ---- looking
+    # ---- reading
 
     @override
     def propagate(self, but: Location | None = None) -> None:
-        """Propagate everything that has happened, and wake those who waited for it.
+        """Propagate all updates, and wake the waiters that they settle.
 
-        Streams inside are looked at too, except for those of the module at the location that is given.
+        Streams inside are read too, except for those of the module at the location `but`.
         """
         try:
             self._withdraw_acknowledged()
             if not self.nesting.refresh(but):
                 return
-        except BaseException as exc:  # noqa: BLE001 - whoever looks is not the one to raise it
+        except BaseException as exc:  # noqa: BLE001 - must not be raised by the reader
             self.stop_tracking(exc)
         for place in self.phase.propagate():
             self._check_at(place)
-        # Whoever waits when a function of times has raised, and whoever would wait from then on, hears of it.
+        # When a function of times has raised, all present waiters fail, and so do all later ones.
         to_check, self._to_check = self._to_check if self.trouble is None else dict(self.waiters), {}
         for waiter in to_check:
             if waiter not in self.waiters:
@@ -262,7 +262,7 @@ class Sidecar(Counts, Tied):
             try:
                 settled = self.answered(waiter)
             except BaseException as exc:  # noqa: BLE001 - as above
-                # A time that cannot be compared here is the trouble of the one who waits.
+                # A time that cannot be compared here is a failure of its waiter.
                 settled, waiter.failure = True, exc
             if not settled and self.trouble is not None:
                 settled, waiter.failure = True, self.trouble
@@ -282,7 +282,7 @@ class Sidecar(Counts, Tied):
 
     @override
     def soon(self, call: Callable[[], object]) -> None:
-        """Call something beside the run that only looks: what is over is forgotten then, though nobody looks."""
+        """Call `call` in a task that only observes the run, to discard what is over although nothing is read."""
         self._spawn(partial(self._call, call))
 
     async def _call(self, call: Callable[[], object]) -> None:
@@ -300,7 +300,7 @@ class Sidecar(Counts, Tied):
 
     @override
     def arriving(self, port: Port) -> Antichain[Any]:
-        # What the module below holds itself does not matter for what comes to it.
+        # The module's own holds do not affect what arrives at its inputs.
         self.propagate(but=port.location)
         self.phase.observe(port.place)
         return self.phase.frontier(port.place)
@@ -310,10 +310,9 @@ class Sidecar(Counts, Tied):
     async def until(
         self, waiters: Sequence[Waiter], signal: Signal, *, outside: bool = False, deadline: float = inf
     ) -> None:
-        """Wait until `signal` is set, because one of the waiters is settled or by somebody else, or for the deadline.
+        """Wait until `signal` is set, by a settled waiter or by other code, or until the deadline.
 
-        Raises:
-            Exception: what went wrong with the waiting of one of them.
+        Raises: Exception: the wait of one of them failed.
         """
         for waiter in waiters:
             waiter.event = signal
@@ -332,7 +331,7 @@ class Sidecar(Counts, Tied):
             waiter.check()
 
     def attend(self, waiter: Waiter) -> None:
-        """Set `waiter.event` once it is settled; `leave` ends that."""
+        """Set `waiter.event` once the waiter is settled; `leave` cancels that."""
         for place in waiter.places:
             self.phase.observe(place)
         self.waiters[waiter] = self._to_check[waiter] = None
@@ -344,11 +343,11 @@ class Sidecar(Counts, Tied):
         self.begin_looking()
 
     def answered(self, waiter: Waiter) -> bool:
-        """Whether there is nothing to wait for any more, as of the last look; what is complete is said here."""
+        """Whether a waiter has nothing left to wait for, as of the last read; the tracer overrides it."""
         return waiter.settled(self.phase)
 
     def leave(self, waiter: Waiter) -> None:
-        """Wait no more."""
+        """Remove a waiter."""
         if waiter in self.waiters:
             del self.waiters[waiter]
             self._to_check.pop(waiter, None)
@@ -373,7 +372,7 @@ class Sidecar(Counts, Tied):
             self._activated.set()
 
     async def _keep_looking(self) -> None:
-        """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""
+        """Read the frontiers whenever woken; runs beside the pipeline, from the first wait on."""
         while not self._ended:
             await self._activated.wait()
             self._activated = Signal(self.detector)
@@ -382,16 +381,16 @@ class Sidecar(Counts, Tied):
                 self.propagate()
 
     async def settled(self, location: Location, time: Hashable) -> None:
-        """Wait until a time is complete at a module's output, or never will be because the module has ended."""
+        """Wait until a time is complete at a module's output, or the module has ended."""
         signal = Signal(self.detector)
         await self.until([Waiter([location.output], time, location, location, signal)], signal)
 
     async def moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
-        """Wait until the frontier of one of these locations is another, or one of them has ended."""
+        """Wait until the frontier of one of these locations has changed, or one of them has ended."""
         signal = Signal(self.detector)
         await self.until([Movement(locations, frontiers, signal)], signal)
 
-    # ---- everything that a time leads to
+    # ---- consequences of a time
 
     @override
     def done(self, location: Location, time: Hashable) -> bool:

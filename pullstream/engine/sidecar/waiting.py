@@ -1,4 +1,4 @@
-"""Waiting for what the sidecar knows: a completion, or any movement of a frontier."""
+"""Waits in the sidecar: for a completion, or for any movement of a frontier."""
 
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from functools import reduce
@@ -20,30 +20,30 @@ W = TypeVar("W")
 
 @attrs.define(eq=False)
 class Waiter:
-    """A wait until a time is complete at all of some places, or never will be."""
+    """A wait until a time is complete at several places, or never will be."""
 
     places: Sequence[int]
     time: Hashable
     location: Location | None
-    """The location whose ending settles it as well."""
+    """The location whose ending settles the wait as well."""
     owner: Location
     event: Signal
     failure: BaseException | None = None
     looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
-    """Whether nobody in the run waits for it."""
+    """Whether the wait is only an observer's: no part of the run depends on it."""
 
     @property
     def settled_at(self) -> set[int]:
-        """The places where a frontier that moves, or a module that ends, may settle it."""
+        """The places where a moving frontier, or an ending module, may settle the wait."""
         return {*self.places} if self.location is None else {*self.places, self.location.output}
 
     def check(self) -> None:
-        """Raise what went wrong with the waiting."""
+        """Raise the failure of the wait, if it failed."""
         if self.failure is not None:
             raise self.failure
 
     def wanted(self) -> Iterator[tuple[int, Hashable]]:
-        """The time that has to be complete, and where, for what explains a stall."""
+        """The times that must become complete, and where; for the explanation of a stall."""
         if self.time is not None:
             for place in self.places:
                 yield place, self.time
@@ -52,7 +52,7 @@ class Waiter:
         return f"{self.owner}, waits until {self.time!r} is complete"
 
     def settled(self, phase: Phase) -> bool:
-        """Whether there is nothing to wait for any more."""
+        """Whether there is nothing left to wait for."""
         if self.location is not None and self.location.ending is not Ending.RUNNING:
             return True
         return not any(phase.frontier(place).less_equal(self.time) for place in self.places)
@@ -61,16 +61,16 @@ class Waiter:
 class Requests(dict[Hashable, W]):
     """Waits for the completion of times, by time.
 
-    Of many times only the minimal ones are worth a look, as one of these is complete before all others: where any two
-    can be compared, the least, which a heap finds.
+    Only times that can complete first need checking: the minimal ones. In a total order that is the least, kept in a
+    heap.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._heap: list[Any] | None = []
-        """The times, and some that are not asked for any more; None once two could not be compared."""
+        """The times, and some no longer requested; None once two could not be compared."""
         self._minima: MutableAntichain[Any] | None = None
-        """Then the same, unless they are of two domains."""
+        """The same for times in a partial order; None if they are of two domains."""
 
     @override
     def __setitem__(self, time: Hashable, waiter: W) -> None:
@@ -86,7 +86,7 @@ class Requests(dict[Hashable, W]):
         if self._heap is not None:
             try:
                 if len(self._heap) > 2 * len(self) + FEW:
-                    # Most were taken back, and one that stays may keep them from ever coming to the top.
+                    # Most were withdrawn, and one that stays may keep them from ever coming to the top.
                     self._heap[:] = self
                     heapify(self._heap)
                 else:
@@ -109,7 +109,7 @@ class Requests(dict[Hashable, W]):
 
     @property
     def first(self) -> list[Hashable]:
-        """The times of which one is complete before all others: the minimal ones, where these are known."""
+        """The times one of which completes first: the minimal ones, if known; else all."""
         if self._minima is not None:
             try:
                 return self._minimal(self._minima)
@@ -130,12 +130,12 @@ class Requests(dict[Hashable, W]):
 
 
 def least(times: Sequence[Hashable]) -> Hashable:
-    """A least one of some times: of those that are complete, the first to tell."""
+    """A minimal one of some times: of those that are complete, the first to deliver."""
     return reduce(lambda a, b: b if less_equal(b, a) else a, times)
 
 
 class Movement(Waiter):
-    """A wait until a frontier is another one."""
+    """A wait until a frontier has changed."""
 
     def __init__(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
         super().__init__([location.output for location in locations], None, None, locations[0], event)
@@ -145,7 +145,7 @@ class Movement(Waiter):
 
     @override
     def settled(self, phase: Phase) -> bool:
-        # What has ended moves no more, though what is above it may go on for others.
+        # The frontier of an ended location stays, though upstream may go on for others.
         return any(
             location.ending is not ending or (ending is Ending.RUNNING and phase.frontier(location.output) != frontier)
             for location, ending, frontier in self._known
@@ -179,7 +179,7 @@ class Frontiers:
         return Antichain(time for frontier in now for time in frontier)
 
     def _over(self) -> None:
-        """End the loop, or raise what ended the stream, if it has ended."""
+        """End the loop, or raise the reason, if the stream has ended."""
         endings = {location.ending for location in self._locations}
         if Ending.RUNNING in endings:
             return
