@@ -1,4 +1,4 @@
-"""Assembling a run: kernels for the modules of a blueprint, locations beside them, bodies for its sinks."""
+"""Assembly of a run: kernels for the modules of a blueprint, their locations, and bodies for its sinks."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -23,10 +23,10 @@ ASK_FRAMES = 3
 """The Python frames that an ask takes in each kernel that it passes."""
 
 TERMINATION_FRAMES = 6
-"""The frames that a termination takes, which may begin where an ask is at its deepest."""
+"""The frames that a termination takes; it may begin where an ask is deepest."""
 
 SPARE_FRAMES = 200
-"""The frames left of the recursion limit to users' code, and to what called us."""
+"""The frames of the recursion limit left to user code, and to the callers of the toolkit."""
 
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 
@@ -39,13 +39,13 @@ class Consuming(Protocol):
 
 
 class Wiring(ABC):
-    """The maker of a module's kernels, where it is neither a kernel, a stage nor a body: it places several of them."""
+    """A module that places several kernels, rather than being a kernel, a stage or a body itself."""
 
     @abstractmethod
     def wire(self, assembly: "Assembly", module: Module, upstream: Kernel[Any] | None) -> Any:
-        """Place what the module consists of below `upstream`.
+        """Place the module's parts below `upstream`.
 
-        Gives the kernel whose output is the module's or, for a sink, what is `Consuming`.
+        Returns the kernel whose output is the module's or, for a sink, a `Consuming`.
         """
 
 
@@ -55,14 +55,14 @@ class Assembly:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.beside: list[Consuming] = []
-        """Sinks that run beside the main one, and whose results nobody is given."""
+        """Sinks that run beside the main one, whose results are dropped."""
 
     def made(self, module: Module) -> Any:
-        """Make what a run works with."""
+        """Make the run-time object of a module."""
         return module.made()
 
     def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-        """Place a source's or transformer's modules; neighbouring stateless ones become one kernel."""
+        """Place the modules of a source or transformer; adjacent stateless ones become one kernel."""
         kernel = upstream
         made = [(module, self.made(module)) for module in modules]
         for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
@@ -94,7 +94,7 @@ class Assembly:
         return Consumer(self.scope, last, cast("Body", made), kernel)
 
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-        """Place a kernel below `upstream` and the sources of its own."""
+        """Place a kernel below `upstream` and its own sources."""
         upstreams = [] if upstream is None else [upstream]
         upstreams += [self.stream(source.modules, None) for source in traits_of(kernel).sources]
         self.install(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
@@ -122,7 +122,7 @@ class Assembly:
 
 
 def _no_work(module: Module, made: object, wanted: str) -> CompositionError:
-    """The mistake of a module's function that gives a run nothing to work with."""
+    """The error of a module's function that returns nothing a run can use."""
     hint = ""
     if isinstance(made, type):
         hint = f": that is a class, which is called: opens({made.__name__}(...))"
@@ -132,7 +132,7 @@ def _no_work(module: Module, made: object, wanted: str) -> CompositionError:
 
 
 def named(module: Module) -> str:
-    """The name that a module goes by in a run."""
+    """The name of a module in a run."""
     return module.label or module.name
 
 
@@ -148,7 +148,7 @@ class Consumer:
         self._detector = scope.run.detector
 
     async def consume(self) -> Any:
-        """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
+        """Run the sink to its end. However it ends, its stream has ended when this returns (R8, R10)."""
         self.location.meter.begin(sink=True)
         self._reader.hand_over(trio.lowlevel.current_task())
         keeper = self._sidecar.keeper
@@ -159,7 +159,7 @@ class Consumer:
                 result = await self._body(self._reader, Context(self._account))
             finally:
                 self._account.end()
-            # Until upstream has let go, and without trouble, nothing that was left out looks complete.
+            # Frozen until upstream has released without trouble: values left out must not look complete before.
             self.location.freeze()
             exhausted = self._reader.over
             await self._reader.abort()
@@ -167,7 +167,7 @@ class Consumer:
             self.location.freeze()
             exc = failure_in(given)
             if exc is None:
-                # Those of a deadlocked run are cancelled, too: that is a failure, and told as one.
+                # The sinks of a deadlocked run are cancelled too: that is a failure, and reported as one.
                 reason = self._detector.reason
                 with trio.CancelScope(shield=True):
                     await (self._reader.abort() if reason is None else self._reader.error(reason))
@@ -187,7 +187,7 @@ class Consumer:
         return result
 
     async def _over_before(self, keeper: Keeping, *, exhausted: bool) -> Any:
-        """The result of an earlier run. What the sink did not want then it does not want now."""
+        """The result of an earlier run. Values that the sink did not want then are not wanted now."""
         try:
             while exhausted and await self._reader.ask(self._account.limit) is not DONE:
                 await self._account.breathe()

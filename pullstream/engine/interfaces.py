@@ -1,4 +1,4 @@
-"""Interfaces that a module may take on beside what every module is asked: a class inherits them as well as `Kernel`."""
+"""Optional interfaces of a module: its class inherits them besides `Kernel`."""
 
 from abc import ABC, abstractmethod
 from types import FrameType
@@ -8,98 +8,97 @@ from pullstream.protocol import Batch, Done
 
 
 class Resumable(ABC):
-    """A module that takes up, in a run with a journal, what an earlier run has left in its `memory`."""
+    """A module that restores, in a run with a journal, what an earlier run left in its `memory`."""
 
     __slots__ = ()
 
     @abstractmethod
     def restore(self) -> None:
-        """Take up what `memory` holds, before the run begins; called if the traits say that it carries something.
+        """Restore the state in `memory`, before the run begins; called if the traits say that there may be one.
 
-        What will be answered of it is to be held from now on.
+        From now on it must hold the times at which it will answer from that state.
         """
 
 
 class Outside(ABC):
-    """A source that reads something which is there before the run and after it, such as files."""
+    """A source that reads data that exist before and after the run, such as files."""
 
     __slots__ = ()
 
     @abstractmethod
     def identity(self) -> object:
-        """A value that tells the outside from what it was when a journal was begun, by `==`: None, or it is pickled."""
+        """A picklable fingerprint of the external data, compared with the journal's by `==`. None if there is none."""
 
     async def unchanged(self) -> bool:
-        """Whether it can tell that what an earlier run has read to its end is still the same.
+        """Whether it can verify that data read to the end by an earlier run are unchanged.
 
         Called with a journal, before the run begins; the source is not read then.
 
-        Raises:
-            JournalError: it is not.
+        Raises: JournalError: the data have changed.
         """
         return self.identity() is not None
 
     def for_now(self) -> bool:
-        """Whether its end is the end of what there is now, and another run with the journal may have more."""
+        """Whether its end is only the end of the present data, and another run with the journal may read more."""
         return False
 
 
 class Finishing(ABC):
-    """A source that has something to bring to its end when the program wants no more."""
+    """A source that must finish work of its own when the program wants no more."""
 
     __slots__ = ()
 
     @abstractmethod
     def finish(self) -> None:
-        """Come to the end as soon as may be. Other sources are just not asked again, and cancelled in what they do."""
+        """End as soon as possible. Other sources are not asked again, and their code under way is cancelled."""
 
 
 class Suspended(ABC):
-    """A module whose own code waits at a line of it while its answer is looked at: a generator, at its `yield`."""
+    """A module whose code is suspended at a line while its answer is processed, as a generator at its `yield`."""
 
     __slots__ = ()
 
     @abstractmethod
     def suspended_at(self) -> FrameType | None:
-        """The frame of that code; None if it is running, or over."""
+        """The frame of that code; None if it is running, or has ended."""
 
 
 class Stepwise(ABC):
-    """A module that can do one thing at a time towards its next answer.
+    """A module that can work towards its next answer in steps.
 
-    So who waits for a completion beside the next batch needs no task for the ask: it looks between steps.
+    A module that waits for a completion besides the next batch then needs no task for the ask: it checks between steps.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def stepwise(self) -> bool:
-        """Whether `step` comes back without waiting, as its inputs are; asked when all have their place."""
+        """Whether `step` returns without waiting, given its inputs; called when all modules are placed."""
 
     def steps_now(self) -> bool:
-        """Whether the next `step` comes back without waiting, though a later one may not; asked before each."""
+        """Whether the next `step` returns without waiting, though a later one may not; called before each."""
         return self.stepwise()
 
     @abstractmethod
     async def step(self, limit: int) -> Batch[Any] | Done | None:
-        """Do one thing; None if that made no answer yet. Called only if it is `stepwise`, or is so now."""
+        """Do one step; None if it led to no answer yet. Called only if `stepwise`, or `steps_now`, is true."""
 
 
 class AtHand(ABC):
-    """A module that waits for some answers, and has others at hand, for which nothing is to be prepared."""
+    """A module that waits for some answers, and has others ready at once."""
 
     __slots__ = ()
 
     @abstractmethod
     def at_hand(self, limit: int) -> Batch[Any] | None:
-        """The next answer, if it is at hand; else the module is asked to `produce` one."""
+        """The next answer, if it is ready; None if the edge must call `produce`."""
 
 
 class Inline:
-    """A module that its owner may run without an edge, as `group_by` runs one for each key (see `InlineRow`).
+    """A module that its owner may run without an edge, as `group_by` runs one per key (see `InlineRow`).
 
-    It is a `PassOn` or a `Notified` that overrides nothing but what is made of values and completions. It asks for the
-    completion of the times of its values alone, and holds and answers these and no others.
+    It is a `PassOn` or a `Notified` that overrides nothing but the methods that compute results from values and
+    completions. It requests completions of the times of its values only, and holds and answers no other times.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""A run, one a pipeline, and its scopes, one a stream: what modules share."""
+"""A run, one per pipeline, and its scopes, one per stream: the state that modules share."""
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
@@ -22,17 +22,17 @@ class Watcher(Protocol):
     """A watcher of the edges of a run: the checker."""
 
     def lane(self, edge: Any, port: Port) -> Any:
-        """The lane to give out in place of a plain one."""
+        """The lane to hand out in place of a plain one."""
 
 
 class SourceEdge(Protocol):
-    """The edge below a source, to the run."""
+    """The edge below a source, as the run sees it."""
 
     module: Any
     location: Location
 
     def finish(self) -> None:
-        """Come to the end by itself."""
+        """End by itself as soon as possible."""
 
 
 class Run:
@@ -55,7 +55,7 @@ class Run:
         self.clock: BusyClock
         """The clock by which sinks set their pace."""
         self.turn: Moment = (0.0, 0.0)
-        """The moment, by that clock, at which a module last let other tasks have a turn."""
+        """The time, by that clock, when a module last let other tasks run."""
         self.sources: set[SourceEdge] = set()
         """The sources that have not ended."""
         self.finishing = False
@@ -63,13 +63,13 @@ class Run:
         self.journal: Path | None = None
         """The path of the journal, if there is one."""
         self.common: dict[str, Any] = {}
-        """Facts that modules which come from one place have to know of each other, by a name of theirs."""
+        """State shared by modules with a common origin, under names of their choice."""
         self.nursery: trio.Nursery
-        """The place of its tasks, in which there are no others."""
+        """The nursery of the run's tasks, and of no others."""
         self.begun = False
-        """Whether there is that place."""
+        """Whether the nursery is set."""
         self.halted = False
-        """Whether what still runs is to end."""
+        """Whether everything that still runs must end."""
         self._shields: set[trio.CancelScope] = set()
         self._graces: set[trio.CancelScope] = set()
         self._hurried = False
@@ -78,7 +78,7 @@ class Run:
 
     @contextmanager
     def grace(self) -> Generator[trio.CancelScope]:
-        """The time a module has to let go: `release_timeout`, or none any more after `hurry`."""
+        """The time a module has for its release: `release_timeout`, or none after `hurry`."""
         with trio.move_on_after(0 if self._hurried else self.release_timeout, shield=True) as scope:
             self._graces.add(scope)
             try:
@@ -87,13 +87,13 @@ class Run:
                 self._graces.discard(scope)
 
     def hurry(self) -> None:
-        """Wait for no release any longer."""
+        """Stop waiting for releases."""
         self._hurried = True
         for scope in self._graces:
             scope.cancel()
 
     def begin(self, nursery: trio.Nursery) -> None:
-        """Put the run's tasks into a nursery from now on; it ends when they have, which `halt` has them do."""
+        """Start the run's tasks in this nursery from now on; it closes when they have ended, which `halt` ensures."""
         self.nursery = nursery
         self.detector.begin(nursery)
         self.begun = True
@@ -102,10 +102,10 @@ class Run:
     def shielded(self, scope: trio.CancelScope) -> Generator[None]:
         """Shield a scope of a task in the run's nursery, until `halt` cancels it.
 
-        A cancellation from outside must reach the sinks first, and through them the stream in order, or tasks struck in
-        its middle would look like its end.
+        A cancellation from outside must reach the sinks first, and through them the stream in order. A task cancelled
+        in the middle of the stream would look like the stream's end.
         """
-        # One that was cancelled while it started stays where it was started from, and is to end with that.
+        # A task that was cancelled while it started is still in the nursery that started it, and must end with that.
         scope.shield = trio.lowlevel.current_task().parent_nursery is self.nursery
         if self.halted:
             scope.cancel()
@@ -116,13 +116,13 @@ class Run:
             self._shields.discard(scope)
 
     def begin_source(self, source: SourceEdge) -> None:
-        """A source is part of the run."""
+        """Add a source to the run."""
         self.sources.add(source)
         if self.finishing:
             source.finish()
 
     def finish(self) -> None:
-        """Let every source end by itself; those that are opened from now on are empty."""
+        """Let every source end by itself; sources opened from now on are empty."""
         self.finishing = True
         if self.scope.sidecar.keeper is not None:
             self.scope.sidecar.keeper.stop()
@@ -130,28 +130,28 @@ class Run:
             source.finish()
 
     async def let_others(self) -> float:
-        """Let other tasks have a turn, and a cancellation strike; gives the moment, by the monotonic clock.
+        """Let other tasks run, and deliver a pending cancellation; returns the time, by the monotonic clock.
 
-        That a module has done so counts for the pace of the sinks, whichever module it was.
+        It counts for the pace of the sinks, whichever module calls it.
         """
         await trio.lowlevel.checkpoint()
         self.turn = self.clock.now()
         return monotonic()
 
     def signal(self) -> Signal:
-        """An event for one task of the run to wait for, and another to set; the wait is an inside one."""
+        """An event that one task of the run waits for and another sets; an inside wait to the deadlock detector."""
         return Signal(self.detector)
 
     def halt(self) -> None:
-        """End what still runs."""
+        """End everything that still runs."""
         self.halted = True
         for scope in self._shields:
             scope.cancel()
 
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
-        """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run.
+        """Run a task of the toolkit's own beside the pipeline; it ends with the run at the latest.
 
-        What it raises ends the run in order, and is its failure.
+        An exception in it ends the run in order, and becomes the run's failure.
         """
         self.nursery.start_soon(self._supervise, task, args)
 
@@ -163,13 +163,13 @@ class Run:
                 trouble = without_cancelled(exc)
                 if trouble is None:
                     raise
-                # The nursery would cancel the block that the run is open in, whoever waits there for what.
+                # Raised into the nursery, it would cancel the block that the run is open in, whatever that waits for.
                 self.detector.end_run(trouble, "raised in a task of the run's own, beside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
-        """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall.
+        """Run a task that only observes: it may end the run, but does not keep a stall from being noticed.
 
-        Whatever it waits for, a clock or a completion, nothing but the rest of the run counts.
+        Whatever it waits for, a clock or a completion, the deadlock detector ignores it.
         """
         self.nursery.start_soon(self._watch, task, args)
 
@@ -183,10 +183,10 @@ class Run:
 
 
 class Scope:
-    """One stream of a run: the pipeline itself, or one that a module opens while it runs.
+    """One stream of a run: the pipeline itself, or a stream that a module opens while it runs.
 
-    Its modules share a sidecar, and what becomes of what they keep; all else is the run's. Thousands may be opened, one
-    after another.
+    Its modules share a sidecar, and the rule for what is saved of their memory; everything else is the run's. A module
+    may open thousands, one after another.
     """
 
     def __init__(
@@ -200,28 +200,29 @@ class Scope:
     ) -> None:
         self.run = run
         self.depth = depth
-        """The number of kernels above those that are placed first: more than none inside a running module."""
-        # A stream that is fed goes on from time to time; one that is not begins anew with the value it is opened for.
+        """The number of kernels above the first ones of this stream; more than 0 only inside a running module."""
+        # A stream that is fed goes on from time to time. One that is not begins anew with the value that it is opened
+        # for.
         self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
         self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
-        """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
+        """Whether, with a journal, this stream begins anew in each run: it must give the same results again."""
         self.remembering: list[Resumable] = []
-        """Modules that are to take up what they kept in an earlier run, before this one begins."""
+        """Modules that must restore, before this run begins, what they kept in an earlier one."""
         self.sidecar: Sidecar = sidecar(run.spawn, run.detector, None if outer is None else outer.sidecar)
 
     @property
     def saves(self) -> bool:
-        """Whether there is a journal that saves what modules keep."""
+        """Whether a journal saves the memory of modules."""
         return self.sidecar.keeper is not None
 
     def remember(self, location: Location, module: object) -> None:
-        """A module keeps something from time to time."""
+        """Note that a module keeps something across times."""
         self._check(location)
         if isinstance(module, Resumable):
             self.remembering.append(module)
 
     def memory(self, location: Location) -> Memory:
-        """The dict that a module keeps from time to time."""
+        """The dict that a module keeps across times."""
         self._check(location)
         keeper = self.sidecar.keeper
         return Memory(location) if keeper is None else keeper.memory(location)
@@ -231,7 +232,7 @@ class Scope:
             self.refuse_memory(str(location))
 
     def refuse_memory(self, who: str) -> NoReturn:
-        """Refuse a module that keeps something from time to time where no journal can save it."""
+        """Refuse a module that keeps something across times where no journal can save it."""
         raise JournalError(
             f"{who}, keeps something from time to time, and is inside another module, where no journal saves it: put "
             f"it into the pipeline itself, or keep results per time, as reduce_by_key does"

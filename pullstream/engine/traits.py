@@ -1,4 +1,4 @@
-"""Traits of modules, which the rest of a run knows beforehand, and what they carry from time to time."""
+"""Traits of modules: static properties, and what a module carries across times."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
@@ -10,27 +10,27 @@ from pullstream.blueprint import Source
 from pullstream.timely import Summary
 
 Lasting = Callable[[int, Any], Iterable[Hashable]]
-"""For an input and a time that comes there: the last times at which it still matters below; empty for none."""
+"""For an input and a time that arrives there: the last times downstream at which it still matters; empty for none."""
 
 
 class Carries(Enum):
-    """Kinds of memory of a time that is complete, apart from what a module holds."""
+    """Kinds of memory that a module has of a complete time, apart from its holds."""
 
     NOTHING = "nothing"
-    """No memory that matters for what comes later."""
+    """Nothing that affects later results."""
     MEMORY = "memory"
     """A state in its `memory`."""
     COUNT = "count"
-    """The count still wanted, in its `memory`: it gives what it is given, and ends when it has enough."""
+    """The count still wanted, in its `memory`: values pass unchanged, and the module ends when it has enough."""
     MAYBE = "maybe"
-    """A user's code, which is to keep it in `ctx.memory`."""
+    """Perhaps a state of user code, which must keep it in `ctx.memory`."""
     LOST = "lost"
-    """A state of which no journal knows."""
+    """A state that no journal can save."""
 
 
 @attrs.frozen
 class Traits:
-    """The traits of a module: what follows from its code and its arguments alone.
+    """The static properties of a module, which follow from its code and its arguments alone.
 
     A class of kernels has one value for all. Where a trait depends on arguments, `__init__` gives the module its own:
 
@@ -45,73 +45,72 @@ class Traits:
     >>> Shift(2).traits.summaries
     [Delay(step=2, limit=None)]
 
-    They are read when the module is given its place in a run, and never changed by anybody. What each of them says, and
-    each of the `Carries`, stands at its line in `pullstream/engine/traits.py`. Where one that is `trusted` answers at a
-    time that it may not, only a run with `check=True` and the conformance kit say so.
+    They are read when the module is placed in its run, and never changed. Each trait, and each of the `Carries`, is
+    documented at its line in `pullstream/engine/traits.py`. If a `trusted` module answers at a forbidden time, only a
+    run with `check=True` and the conformance kit report it.
     """
 
     waits: bool = True
-    """Whether `acquire`, `produce` or `release` await anything but upstream's answers.
+    """Whether `acquire`, `produce` or `release` await anything other than upstream's answers.
 
-    If so, a termination cancels the first two, and gives the last a grace.
+    If so, a termination cancels the first two, and limits the third by the run's grace period.
     """
 
     prompt: bool = False
     """Whether an ask is answered without waiting and after one ask of an input, if those of its `inputs` are.
 
-    What may take in much before it answers is not: a module below would hear of completions no earlier than that.
+    Not for a module that may read much before it answers: modules below would get completions only after that.
     """
 
     trusted: bool = False
-    """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
+    """Whether `produce` is known to answer only at permitted times; otherwise every answer is checked (R12)."""
 
     sources: Sequence[Source[object]] = ()
-    """Sources that a run opens with the module and gives it as further `inputs`."""
+    """Sources that a run opens with the module and passes to it as further `inputs`."""
 
     summaries: Sequence[Summary | Sequence[Summary]] = ()
-    """The module's effect on the times of each of its inputs, where it answers at others than it receives.
+    """The module's effect on the times of each input, if it answers at other times than it receives.
 
-    An empty row says that nothing follows from that input's times: what may be answered then is what is held.
+    An empty row means that nothing follows from that input's times: only what is held may be answered.
     """
 
     lasting: Lasting | None = None
-    """For an input and a time: the last times below at which what comes then still matters, if not by `summaries`.
+    """For an input and a time: the last times downstream at which it still matters, if `summaries` do not give them.
 
-    A window that begins early and a late one may hold the same value: the summary says when the first is over, and
-    this when the last one is. No times means none, ever.
+    An early window and a late one may hold the same value. The summary gives the end of the first, and this the end of
+    the last. No times means that it never matters.
     """
 
     carries: Carries = Carries.NOTHING
-    """The module's knowledge, when a time is complete, beyond what is held: none that matters, or how it is kept."""
+    """The kind of memory that the module has of a complete time, apart from its holds."""
 
     later: bool = False
-    """Whether what comes at a time is answered at a later one, when everything before that has come."""
+    """Whether values that arrive at a time are answered at a later one, when everything before that has arrived."""
 
     reorders: bool = False
-    """Whether what is answered, and in which order, follows the clock or the luck of who is faster."""
+    """Whether results, or their order, depend on the clock or on a race."""
 
     counts: bool = False
-    """Whether at which time a value is follows from those before it, whatever their times."""
+    """Whether the time of a value depends on the values before it, whatever their times."""
 
     clocked: bool = False
-    """Whether what is answered follows from a clock: from when things come, and not from their times alone."""
+    """Whether results depend on a clock: on when values arrive, and not on their times alone."""
 
     steered: bool = False
-    """Whether a program may say more of the times that are held, by a handle, while nothing is asked for."""
+    """Whether a program may change what is held, by a handle, while nothing is asked for."""
 
     follows: bool = False
-    """Whether the times follow from what is held, or from what is above, also in a module that has no inputs.
+    """Whether answered times follow from holds, or from upstream, even in a module without inputs.
 
-    A module without inputs is taken to answer in the order of times otherwise: each answer says that nothing before
-    it will come.
+    Otherwise a module without inputs answers in order of time: each answer promises that no earlier time will follow.
     """
 
     asks_apart: bool = False
-    """Whether inputs are asked in tasks of their own only, whose stacks begin anew."""
+    """Whether inputs are only asked in tasks of their own, whose stacks begin anew."""
 
 
 PLAIN: Final = Traits()
-"""The traits of a module that says nothing of itself, and of a sink."""
+"""The traits of a module that declares none, and of a sink."""
 
 PROMPT: Final = Traits(waits=False, prompt=True, trusted=True)
-"""The traits of a module that makes of each batch another, at its time, and waits for nothing but the batch."""
+"""The traits of a module that turns each batch into another at the same time, and waits for nothing but the batch."""
