@@ -17,7 +17,7 @@ class Carries(Enum):
     """Kinds of memory that a module has of a complete time, apart from its holds."""
 
     NOTHING = "nothing"
-    """Nothing that affects later results."""
+    """Without memory that affects later results."""
     MEMORY = "memory"
     """A state in its `memory`."""
     COUNT = "count"

@@ -135,7 +135,7 @@ def test_a_source_goes_on_where_it_was(tmp_path):
     ps.run(pipeline, journal=path, limit=1)
 
     assert seen == [0, 1, 2, 3, 3, 4, 5]
-    with pytest.raises(ps.errors.JournalError, match=re.escape("was numbers(6), and is numbers(6, step=2)")):
+    with pytest.raises(ps.errors.JournalError, match=re.escape("was numbers(6) and is now numbers(6, step=2)")):
         ps.run(ps.pipe(numbers(6, step=2), ps.tap(stopping), gathered()), journal=path)
 
 

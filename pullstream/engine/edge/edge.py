@@ -342,7 +342,7 @@ class Edge(Generic[T]):
                     cancelled = cancelled and requests.failure is None
                 else:
                     if failure is not None and not self.relayed(failure) and raised_when_cancelled(failure):
-                        # A cancelled `produce` raised an exception of its own: a failed release, which is kept. An
+                        # The cancelled code raised an exception of its own: a failed release, which is kept. An
                         # exception raised before the cancellation reached it is dropped: it comes too late, as nobody
                         # asks any more.
                         blame(failure, self._name())

@@ -110,7 +110,7 @@ class Consequences:
         """The modules below one that carry something from a time to later ones, as a state or in a later window.
 
         When a time is complete at the sinks, what such a module keeps of it has not arrived there. With a journal it is
-        saved, or read again.
+        saved, or its values are given again.
         """
         return [below for below in self.below(location) if below.traits.carries in _CARRYING or below.traits.later]
 

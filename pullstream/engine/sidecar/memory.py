@@ -240,7 +240,7 @@ class Notes:
         self._earlier = earlier
 
     def earlier(self) -> Iterable[Any]:
-        """The entries of earlier runs at times that are done, in the order of writing; returned once."""
+        """The entries of earlier runs at times that are done, in the order in which they were saved; returned once."""
         earlier, self._earlier = self._earlier, ()
         return earlier
 

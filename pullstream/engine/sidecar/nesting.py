@@ -13,9 +13,10 @@ are done, and no hold of the module itself, or of anything below it, arrives at 
 the last read is earlier and so safe, and the next read follows.
 
 **News** (`spread`). A dropped hold or an acknowledged batch in one sidecar may complete a time in all that are tied to
-it. The news goes from each sidecar to those outside, at the module that opened it, and to those inside that its module
-leads to. It stops where earlier news has already reached the same places. As one module may have thousands of streams,
-they get the news only if they have waiters (`listen`), and only if what may arrive at them has changed (`tell`).
+it. The news goes from each sidecar to those outside, at the module that opened it, and to those inside, at modules that
+the news can reach. It stops where earlier news has already reached the same places. As one module may have thousands of
+streams, they get the news only if they have waiters (`listen`), and only if what may arrive at them has changed
+(`tell`).
 """
 
 from abc import ABC, abstractmethod

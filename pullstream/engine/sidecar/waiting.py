@@ -20,7 +20,7 @@ W = TypeVar("W")
 
 @attrs.define(eq=False)
 class Waiter:
-    """A wait until a time is complete at several places, or never will be."""
+    """A wait until a time is complete at all of the given places, or never will be."""
 
     places: Sequence[int]
     time: Hashable
