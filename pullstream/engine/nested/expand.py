@@ -1,4 +1,4 @@
-"""The kernel that answers the values of one stream after another: of inner sources, and of iterables."""
+"""The kernel that answers the values of one inner stream after another: inner sources and iterables."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -23,41 +23,41 @@ from pullstream.timely.order import Ascending
 _END: Final = object()
 
 ITSELF: Final = object()
-"""The mark of a value that is no stream, and is answered itself."""
+"""The mark for a value that is not a stream and is answered as it is."""
 
 
 @attrs.define(eq=False)
 class Open:
-    """A stream that is being read: what is at hand of it and, if more is to be asked for, its lane."""
+    """An open stream: the values at hand and, if it has to be asked for more, its lane."""
 
     values: Iterator[Any]
     lane: Lane[Any] | None = None
 
 
 class Expand(FailsLater, Stepwise):
-    """Reads one stream after another; those that are open lie in a stack, the outer one at the bottom.
+    """Reads one stream after another. The open streams form a stack, with the outer stream at the bottom.
 
-    While anything of an outer batch is left, upstream is not asked again, so the batch stands for its own time. One of
-    many times is gone through run by run, and stands for what is left of it.
+    Upstream is not asked again while values of an outer batch are left, so the batch in flight holds its own time. A
+    multi-time batch is processed run by run; the part in flight shrinks to the values left.
     """
 
     traits = Traits(waits=False, trusted=True)
 
     def __init__(self, stream_of: Callable[[Any], object], levels: float = 1) -> None:
         self._stream_of = stream_of
-        """Gives the stream that is read in a value's place; `ITSELF` to answer the value as it is."""
+        """Returns the stream to read in place of a value; `ITSELF` to answer the value as it is."""
         self.levels = levels
         self._open: list[Open] = []
         self._time: Hashable = None
         self._whole: TimedBatch[Any] | None = None
-        """An outer batch of many times, until all of it has been dealt with."""
+        """The outer multi-time batch, until all its values have been handled."""
         self._runs: Iterator[Batch[Any]] = iter(())
         self._run = self._done = 0
-        """The number of its values in the run that is read, and in those before that."""
+        """The number of its values in the current run, and in the runs before."""
         self._pace = WaitingPace()
 
     def batch(self, values: Sequence[Any]) -> Iterator[Any]:
-        """The values of the outer stream, for `stream_of`."""
+        """Iterate over the values of an outer batch, as `stream_of` takes them."""
         return iter(values)
 
     def wanted(self, limit: int) -> int:
@@ -83,7 +83,7 @@ class Expand(FailsLater, Stepwise):
 
     @override
     def stepwise(self) -> bool:
-        # Any value may be given a source for.
+        # `stream_of` may return a source for any value.
         return False
 
     @override
@@ -103,7 +103,7 @@ class Expand(FailsLater, Stepwise):
         return answer
 
     def _at_hand(self, limit: int) -> Batch[Any] | None:
-        """The values that are there without asking, if there are any."""
+        """The values available without asking, if there are any."""
         if self.failed is not None:
             raise self.failed
         if self._whole is not None:
@@ -116,7 +116,7 @@ class Expand(FailsLater, Stepwise):
         return Batch(self._time, values)
 
     def _answer_many(self, whole: TimedBatch[Any], limit: int) -> Batch[Any] | None:
-        """The values that are there without asking, at as many times as come up to the limit."""
+        """The values available without asking, up to the limit; they may be at several times."""
         runs: list[tuple[Hashable, int]] = []
         out: list[Any] = []
         try:
@@ -134,13 +134,13 @@ class Expand(FailsLater, Stepwise):
             if not out:
                 raise
         finally:
-            # What has been dealt with is complete while a stream in its middle is waited for.
+            # So the times of the handled values can complete while a stream in the middle of the batch is awaited.
             self.upstream.ack_but(whole.part(self._done))
-        # One value after another gives what comes of it: what ascends above does so below.
+        # Values are expanded one after another: if the times above ascend, so do the times below.
         return of_runs(runs, out, ascending=isinstance(whole.times, Ascending)) if out else None
 
     def _next_run(self) -> bool:
-        """Go on with the next run of an outer batch of many times, if there is one."""
+        """Go on with the next run of the outer multi-time batch, if there is one."""
         self._done += self._run
         run = next(self._runs, None)
         if run is None:
@@ -151,7 +151,7 @@ class Expand(FailsLater, Stepwise):
         return True
 
     def _take(self, out: list[Any], limit: int) -> None:
-        """Take what is there without asking: until there is enough, or the innermost stream has to be asked."""
+        """Take available values until there are `limit`, or until the innermost stream has to be asked."""
         opened = self._open
         while len(out) < limit and opened:
             top = opened[-1]
@@ -167,7 +167,7 @@ class Expand(FailsLater, Stepwise):
             opened.pop()
 
     def _begin(self, values: Iterator[Any], out: list[Any], limit: int) -> bool:
-        """Begin with what each value stands for; False if there is no other value.
+        """Open the streams of the values, one after another; False if there are no more values.
 
         A stream of the last level that is read whole needs no place in the stack.
         """
@@ -177,7 +177,7 @@ class Expand(FailsLater, Stepwise):
             stream: Any = stream_of(value)
             kind: Any = stream.__class__
             if innermost and (kind is list or kind is tuple) and len(out) + len(stream) < limit:
-                # Most streams are short, and all that is said below of others costs more than they do.
+                # Most streams are short, and the general case below would cost more than reading them.
                 out += stream
                 continue
             if stream is ITSELF:
@@ -195,7 +195,7 @@ class Expand(FailsLater, Stepwise):
                     try:
                         out.extend(islice(inner, limit - len(out)))
                     except BaseException:
-                        # To be closed with the others.
+                        # On the stack, so that `release` closes it with the others.
                         self._open.append(Open(inner))
                         raise
                 if not innermost or len(out) == limit:
@@ -206,14 +206,14 @@ class Expand(FailsLater, Stepwise):
         return False
 
     def _over(self) -> bool:
-        """Whether nothing is left of the batch above, as far as is known without reading on."""
+        """Whether the outer batch is known, without reading on, to have no values left."""
         opened = self._open
         while len(opened) > 1 and opened[-1].lane is None and spent(opened[-1].values):
             opened.pop()
         return len(opened) == 1 and spent(opened[0].values)
 
     async def _asked(self, top: Open, limit: int, *, stepping: bool = False) -> Sequence[Any]:
-        """Ask the innermost open stream; what it answers, if that is for below."""
+        """Ask the innermost open stream; return its values if they are answered as they are, else keep them."""
         lane = top.lane
         assert lane is not None
         outer = lane is self.upstream

@@ -1,4 +1,4 @@
-"""The hub below which a stream has several branches: `tee`, `partition`, `fork`, and what goes aside."""
+"""The hub that splits a stream into several branches: for `tee`, `partition`, `fork` and side branches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ Dealt = Iterable[tuple["Branch", Batch[Any]]]
 
 
 class Sizes:
-    """The least and the greatest of many numbers, most of which are alike, while one after another changes.
+    """The least and the greatest of many numbers that change one at a time; cheap if most of them are equal.
 
     >>> sizes = Sizes()
     >>> sizes.change(None, 3)
@@ -40,7 +40,7 @@ class Sizes:
         self._counts: dict[int, int] = {}
 
     def change(self, before: int | None, now: int | None) -> None:
-        """Replace a number by another; None where one comes or goes."""
+        """Replace a number by another; None as `before` adds a number, None as `now` removes one."""
         counts = self._counts
         if before == now:
             return
@@ -64,24 +64,24 @@ class Sizes:
 
 
 class Branch(Kernel[Any]):
-    """An edge below a hub. What was dealt to it and is not asked for yet is held, in the sidecar, here."""
+    """An edge below a hub. Its location holds the times of values that were dealt to it and not asked for yet."""
 
     traits = Traits(trusted=True, follows=True)
 
     def __init__(self, hub: "Hub") -> None:
         self._hub = hub
         self.wanted = 0
-        """The number of values that are waited for."""
+        """The limit of the ask that waits; 0 while none does."""
         self._counted: tuple[int | None, int | None] = (None, None)
-        """The number of values that are waited for, and how many more than are kept, as the hub has counted them."""
+        """The number of values wanted, and that number minus the values kept, as last counted by the hub."""
         self._backlog = Outbox(self)
         self._changed = hub.signal()
         self.count = LaneCount()
-        """Counts of what passes between the hub and here."""
+        """Counts of the asks and batches between the hub and this branch."""
 
     @property
     def kept(self) -> int:
-        """The number of values that were dealt and are not answered yet."""
+        """The number of values that were dealt to the branch and are not answered yet."""
         return self._backlog.values
 
     @override
@@ -93,7 +93,7 @@ class Branch(Kernel[Any]):
             self.count_in(self.wanted, self.wanted - self.kept)
             self._hub.wake()
             return answer
-        # The end may be the work of another branch, which learned first of what cancels this one too.
+        # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
         await trio.lowlevel.checkpoint_if_cancelled()
         return DONE
 
@@ -113,14 +113,14 @@ class Branch(Kernel[Any]):
         self.count_in(limit, limit - self.kept)
 
     def count_in(self, wanted: int | None, ahead: int | None) -> None:
-        """Let the hub count how many values are waited for, and how many more than are kept; None to count neither."""
+        """Update the hub's counts: the values wanted, and that number minus the values kept; None to remove both."""
         if self in self._hub.branches:
             self._hub.wanted.change(self._counted[0], wanted)
             self._hub.ahead.change(self._counted[1], ahead)
             self._counted = wanted, ahead
 
     def deal(self, batch: Batch[Any]) -> None:
-        """Take values, to answer the ask that waits, if one does, and later ones."""
+        """Take values, for the waiting ask, if there is one, and for later asks."""
         self.count.values += len(batch.values)
         self.count.batches += 1
         self._backlog.put_batch(batch)
@@ -128,7 +128,7 @@ class Branch(Kernel[Any]):
         self._changed.set()
 
     def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
-        """Answer with an ending when what was dealt is answered or, `at_once`, instead of it."""
+        """End after the values that were dealt or, with `at_once`, in place of them."""
         self._backlog.end(ending)
         if at_once:
             self._backlog.forget()
@@ -147,10 +147,10 @@ class Branch(Kernel[Any]):
 
 
 class Hub(ABC):
-    """Asks upstream, in a task of its own, when its branches want it, and deals what comes out to them.
+    """Asks upstream, in a task of its own, when its branches have demand, and deals the values to the branches.
 
-    An error of a branch goes upstream at once, and fails the others; an abort goes upstream when the last branch that
-    counts has left (R6). A failure of upstream comes to each branch after what was dealt to it before (R8).
+    An error from a branch goes upstream at once and fails the others. An abort goes upstream when the last branch that
+    counts (see `needed`) has left (R6). A failure from upstream reaches each branch after the values dealt to it (R8).
     """
 
     def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any]) -> None:
@@ -166,16 +166,16 @@ class Hub(ABC):
         self._over = False
         self._failed: BaseException | None = None
         self.branches: dict[Branch, None] = {}
-        """The branches that are still there."""
+        """The branches that have not left."""
         self.wanted = Sizes()
-        """The numbers of values that they wait for."""
+        """The number of values that each branch waits for."""
         self.ahead = Sizes()
-        """The same numbers, less the values that are kept for each."""
+        """The same numbers, minus the values kept for each branch."""
         self.taken = 0
-        """The number of values that have been dealt of a batch, where `deal` fails at the one after them."""
+        """The number of values of a batch that have been dealt, if `deal` fails at the next one."""
 
     def branch(self, name: str) -> Branch:
-        """Add a branch; called while the run is assembled."""
+        """Add a branch. Must be called while the run is assembled."""
         branch = Branch(self)
         install(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
         self.location.meter.outs.append(branch.count)
@@ -185,41 +185,42 @@ class Hub(ABC):
         return branch
 
     def signal(self) -> Signal:
-        """An event that the hub or a branch waits for."""
+        """Make a signal that the hub or a branch waits for."""
         return self._scope.run.signal()
 
     # ---- what a module supplies
 
     @abstractmethod
     def room(self) -> int:
-        """The number of values to ask upstream for now; 0 to wait until a branch asks, or leaves."""
+        """The number of values to ask upstream for now; 0 to wait until a branch asks or leaves."""
 
     @abstractmethod
     def deal(self, batch: Batch[Any]) -> Dealt:
         """Deal the values of a batch, at one time or many, to the branches.
 
-        What this raises is the stream's failure, after what it gave before; `taken` says how many values that was of.
+        An exception is the stream's failure, and follows the values dealt before it. Before raising it, set `taken` to
+        the number of values of the batch that those come from.
         """
 
     def shared_room(self, capacity: int) -> int:
-        """The number of values to ask for where they may all be for one branch.
+        """The number of values to ask for if all of them may go to one branch.
 
-        A branch with a small demand slows no other down: while branches deal with what they get in a moment, the hub
-        asks for more than the smallest demand, up to the largest. The rest is kept for the branch, a batch at most.
-        Until all of them wait again, the fastest may be ahead of the slowest by `capacity` values.
+        A branch with a small demand does not slow the others down: while the branches process their values quickly, the
+        hub asks for more than the smallest demand, up to the largest. The surplus, one batch at most, is kept for the
+        branch. Until all branches wait again, the fastest may be ahead of the slowest by `capacity` values.
         """
         if self.wanted.least:
             return min(self.wanted.greatest, max(self.wanted.least, self._pace.next()))
         return max(0, min(self.wanted.greatest, self.ahead.least + capacity))
 
     def needed(self) -> bool:
-        """Whether a branch is left for whose sake upstream goes on."""
+        """Whether a branch that keeps upstream going is left."""
         return bool(self.branches)
 
     # ---- for branches
 
     def branch_asks(self) -> None:
-        """A branch asks and has nothing left."""
+        """Start or wake the pump, as a branch asks and has no values left."""
         if not self._pumping:
             self._pumping = True
             self.location.meter.begin()
@@ -227,11 +228,11 @@ class Hub(ABC):
         self.wake()
 
     def wake(self) -> None:
-        """Wake the sender, as there may be room now."""
+        """Wake the pump, as there may be room now."""
         self._changed.set()
 
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:
-        """A branch has ended: by an abort, or by an error, which ends all."""
+        """Remove a branch that was aborted, or that sent an error, which ends all branches."""
         if branch in self.branches:
             branch.count_in(None, None)
             del self.branches[branch]
@@ -248,7 +249,7 @@ class Hub(ABC):
         self._closed = trio.Event()
         self.location.freeze()
         try:
-            # The rows above and below count where a termination needs a new stack each for itself: here it has one.
+            # The rows above and below each count by themselves when a termination needs a new stack. It gets one here.
             await dismiss_all([self._reader], reason)
         except BaseException as exc:
             self._end(exc, at_once=True)
@@ -269,7 +270,8 @@ class Hub(ABC):
             elif self._failed is not None:
                 await self._close_failed(self._failed)
             else:
-                # A branch that waits for another one to ask waits for what is below that, and not for this.
+                # Only the time spent on asking counts. While a branch waits for another branch to ask, it waits for the
+                # modules below that branch, not for upstream.
                 began = self._asked.begin()
                 try:
                     await self._fetch(limit)
@@ -297,13 +299,13 @@ class Hub(ABC):
             for branch, dealt in self.deal(batch):
                 if dealt.values and branch in self.branches:
                     branch.deal(dealt)
-        except BaseException as exc:  # noqa: BLE001 - it goes both ways when the next values would be asked for (R8)
+        except BaseException as exc:  # noqa: BLE001 - goes up and down when the next values would be asked for (R8)
             blame(exc, str(self.location))
             self._failed = exc
-            # What has not been dealt stays in flight: at its times nothing is complete.
+            # The values that were not dealt stay in flight, so their times do not complete.
             self._reader.ack_but(batch.part(self.taken))
         else:
-            # From here on the branches hold what they have not answered yet.
+            # From here on the branches hold the times of the values they have not answered yet.
             self._reader.ack()
 
     async def _close_failed(self, failure: BaseException) -> None:
@@ -311,7 +313,7 @@ class Hub(ABC):
             await self._close(failure, at_once=False)
         except trio.Cancelled:
             raise
-        except BaseException:  # noqa: BLE001 - a release that failed: the branches have been told, and raise it
+        except BaseException:  # noqa: BLE001 - a failed release: the branches have been notified, and raise it
             return
 
     def _end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
@@ -320,7 +322,7 @@ class Hub(ABC):
         for branch in branches:
             branch.end(ending, at_once=at_once)
         if isinstance(ending, BaseException):
-            # The branches have taken over what this froze, as this has taken over what upstream did.
+            # The branches have taken over the frozen stamps of the hub, and the hub those of upstream.
             self.location.fail(ending)
             self.location.withdraw_frozen()
             self._reader.edge.location.withdraw_frozen()
@@ -332,7 +334,7 @@ class Hub(ABC):
 
 
 class Copies(Hub):
-    """Gives every branch every value; the fastest may be ahead of the slowest by `capacity` values."""
+    """Deals every value to every branch; the fastest may be ahead of the slowest by `capacity` values."""
 
     def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], capacity: int = 0) -> None:
         super().__init__(assembly, module, name, upstream)

@@ -1,4 +1,4 @@
-"""The sources of streams inside a module: its own input, or the part of that which is meant for one of them."""
+"""The sources of inner streams: a module's own input, or the portion of it that belongs to one inner stream."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
@@ -14,7 +14,7 @@ from pullstream.protocol import DONE, Batch, Done
 
 
 class Feed(Kernel[Any]):
-    """A source inside a module, whose times are those of an input of the module: what may come there may come here."""
+    """A source inside a module that mirrors the times of one of the module's inputs."""
 
     traits = Traits(trusted=True, follows=True)
 
@@ -22,12 +22,12 @@ class Feed(Kernel[Any]):
         self.outer = outer
 
     def mirrored(self) -> Iterable[Hashable]:
-        """The times that may still come in from outside."""
+        """The times that may still come in from the outer input."""
         return self.outer.arriving()
 
 
 class Through(Feed):
-    """Reads the input itself, for a stream that is alone below it; it passes on everything, endings too."""
+    """Reads the input itself, for the only stream below it. It passes on everything, terminations included."""
 
     traits = Traits(waits=False, trusted=True, follows=True)
 
@@ -47,9 +47,10 @@ class Through(Feed):
 
 
 class Queue(Kernel[Any]):
-    """A source inside a module that gives what it is given, and holds it until then.
+    """A source inside a module that answers the values put into it, and holds their times until then.
 
-    `wanted` is how much is asked for and not there; `changed` is called when that begins, and when nothing is left.
+    `wanted` is the limit of an ask that waits for values. `changed` is called when an ask begins to wait, and when no
+    values are left.
     """
 
     traits = Traits(trusted=True)
@@ -64,12 +65,12 @@ class Queue(Kernel[Any]):
         return self._given.values if self.edge.open else 0
 
     def give(self, time: Hashable, value: Any) -> None:
-        """Put a value in at `time`, after those before it."""
+        """Append a value at `time`."""
         self._given.put(time, [value])
         self._wake()
 
     def end(self, ending: Done | BaseException = DONE) -> None:
-        """End, or fail, after what was given; the first ending counts."""
+        """End or fail after the values put in so far; the first ending counts."""
         self._given.end(ending)
         self._wake()
 
@@ -100,7 +101,7 @@ class Queue(Kernel[Any]):
 
 
 class Portion(Queue, Feed):
-    """A queue of values that came in from outside, at their times."""
+    """A queue of values from the outer input, at their times."""
 
     traits = Feed.traits
 

@@ -1,4 +1,4 @@
-"""The end of a stream inside a module: it is over when the sinks beside it are, too."""
+"""The end of an inner stream that has side sinks: it is over only when they have ended, too."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from pullstream.protocol import DONE, Batch, Done
 
 
 class Sides(Kernel[Any]):
-    """Passes an inner stream on, and its end when its side sinks have ended; a failure of theirs is the stream's."""
+    """Passes an inner stream on, and its end when all side sinks have ended. A side sink's failure fails the stream."""
 
     traits = Traits(trusted=True)
 

@@ -1,7 +1,7 @@
 """Streams that a module opens while it runs: the inner streams of `flatten`, the attempts of `retry`.
 
-To the sidecar the module is one node: an inner stream has a small sidecar of its own, so that what is
-inside can await completions too, and its owner holds, outside, what the inner stream may still bring.
+To the sidecar the module is one node. An inner stream has a small sidecar of its own, so that inner modules can await
+completions, too. In the outer sidecar, the owner holds the times that the inner stream may still bring.
 """
 
 from collections.abc import Collection
@@ -26,15 +26,15 @@ T = TypeVar("T")
 def open_inner(owner: Kernel[Any], source: Source[T]) -> Lane[T]:
     """Open a source inside a running module; the lane counts among its `inputs` until `forget_inner`.
 
-    As an input it is told when the owner ends, and its failure is passed on as it is. Its times are its own: the
-    owner answers at times it has a right to, and mirrors (`location.mirror`) those of the inner stream that are outer
-    ones.
+    As an input, it is terminated when the owner ends, and its failure is passed on unchanged. Its times are its own.
+    The owner must answer at times it has a right to. If the inner stream's times are outer times, the owner mirrors
+    them with `follow_inner`.
     """
     return open_below(owner, source, None)
 
 
 def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | None) -> Lane[Any]:
-    """Open a transformer alike, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
+    """Open a source, or a transformer that reads from its owner through `feed` (an unconnected source kernel)."""
     scope = Scope(owner.run, owner.scope, depth=owner.edge.depth, fed=feed is not None)
     assembly = Assembly(scope)
     upstream = (
@@ -56,9 +56,9 @@ def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | Non
 
 
 def follow_inner(owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored) -> None:
-    """From now on the owner holds, outside, what `mirrored` says, whenever anybody looks.
+    """Make the owner hold, in the outer sidecar, the times that `mirrored` returns whenever a frontier is read.
 
-    For an inner stream whose times are outer ones: `inner_frontier` is what it may still bring.
+    This is for an inner stream whose times are outer times; `inner_frontier` gives the times it may still bring.
     """
     outer = owner.scope.sidecar.nesting
     outer.mirror(owner.location, mirrored)
@@ -66,12 +66,12 @@ def follow_inner(owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored) -> Non
 
 
 def inner_frontier(lane: Lane[Any]) -> Antichain[Any]:
-    """The times that an inner stream may still bring, with what its owner has not acknowledged."""
+    """The times that an inner stream may still bring, including batches that its owner has not acknowledged."""
     return lane.port.location.frontier
 
 
 def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:
-    """Forget inner streams that have ended."""
+    """Remove inner streams that have ended from the owner's inputs."""
     if len(lanes) > 1:
         gone = set(lanes)
         owner.inputs[:] = [lane for lane in owner.inputs if lane not in gone]
@@ -82,7 +82,7 @@ def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:
 
 
 async def consume_below(outer: Scope, location: Location, reader: Lane[Any], sink: Blueprint) -> Any:
-    """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
+    """Run a sink inside a sink, on the outer sink's input; its effects count as effects of the outer sink."""
     inner = Scope(outer.run, outer, depth=reader.edge.depth, fed=True)
     assembly = Assembly(inner)
     feed = Through(reader)
@@ -92,7 +92,7 @@ async def consume_below(outer: Scope, location: Location, reader: Lane[Any], sin
     inside, outside = inner.sidecar.nesting, outer.sidecar.nesting
     inside.enter(feed.location, feed.mirrored, outside, location)
     inside.report(outside, location)
-    # What the sinks inside still have to do; when one of them has failed, or was aborted, as of then.
+    # The times of unfinished effects of the inner sinks. If one fails or is aborted, its times stay as they were.
     outside.mirror(location, lambda: Antichain(time for sink in inner.sidecar.sinks for time in sink.frontier))
     (result, *_) = await consume_all(consumers)
     inner.sidecar.end(None, abandoned=False)

@@ -1,4 +1,4 @@
-"""The kernel that reads several inner streams side by side, and answers as they do."""
+"""The kernel that reads several inner streams concurrently, and answers in the order of their answers."""
 
 from abc import abstractmethod
 from collections import deque
@@ -16,7 +16,7 @@ from pullstream.protocol import DONE, Batch, Done
 
 
 class Inner(Remainder):
-    """An inner stream, and what is left of its last answer."""
+    """An inner stream with the rest of its last answer."""
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
@@ -27,10 +27,10 @@ S = TypeVar("S", bound=Inner)
 
 
 class SideBySide(TaskKernel[Any], Generic[S]):
-    """Reads inner streams, and answers what is there, in the order in which it came.
+    """Reads inner streams concurrently, and passes their answers on in the order in which they come.
 
-    One answer of each stream waits here at most. The failure of one strikes after the answers that wait, and the end
-    of what is upstream after the streams that came of it have ended.
+    At most one answer of each stream waits here. A stream's failure is raised after the waiting answers. The end of
+    upstream is passed on after all inner streams have ended.
     """
 
     traits = Traits(trusted=True, reorders=True)
@@ -39,9 +39,9 @@ class SideBySide(TaskKernel[Any], Generic[S]):
         self.inner: dict[Lane[Any], S] = {}
         """The streams that have not ended."""
         self.outer = StreamEnd()
-        """The end of what is upstream."""
+        """The ending of upstream, once it is known."""
         self.owed = Outbox(self)
-        """Answers that came of no stream."""
+        """Answers that belong to no inner stream."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
         self._failed: BaseException | None = None
@@ -50,24 +50,24 @@ class SideBySide(TaskKernel[Any], Generic[S]):
 
     @abstractmethod
     def wanted(self, limit: int) -> int:
-        """The number of values to ask upstream for; 0 while there is no room for what it gives."""
+        """The number of values to ask upstream for; 0 while there is no room for them."""
 
     @abstractmethod
     def came(self, batch: Batch[Any]) -> None:
-        """Take what comes from upstream."""
+        """Take a batch from upstream."""
 
     @abstractmethod
     def answer(self, stream: S, values: Sequence[Any]) -> Batch[Any]:
-        """The answer for values of a stream."""
+        """Make the answer from values of a stream."""
 
     def deal(self, limit: int) -> None:
-        """Deal with values from upstream that are not dealt with; `limit` values are asked for."""
+        """Handle values from upstream that still wait; `limit` is the ask being served."""
 
     def gone(self, stream: S) -> None:
-        """A stream has come to its end."""
+        """Note that a stream has ended."""
 
     def end(self, ending: Done | BaseException) -> None:
-        """Upstream has ended, or what came from there could not be dealt with."""
+        """Note that upstream has ended, or that a batch from upstream could not be handled."""
         self.outer.end(ending)
 
     # ----
@@ -93,7 +93,7 @@ class SideBySide(TaskKernel[Any], Generic[S]):
                 self._to_ask.clear()
                 wanted = 0 if self.outer.known else self.wanted(limit)
             if wanted and self._prompt:
-                # It does not wait, and a task would cost more than it.
+                # Upstream does not wait, and a task would cost more than the ask.
                 await self.ask_promptly(self.upstream, wanted)
             elif wanted:
                 self.ask_beside(self.upstream, wanted)

@@ -40,14 +40,14 @@ class Account:
         self.delivered: Hashable | None = None
         self.owed: list[Hashable] = []
         self.collects = False
-        """Whether values that the module has yielded wait to be answered."""
+        """Whether yielded values are waiting to be answered."""
         self.dropped: list[Hashable] = []
-        """The holds that the module gave up meanwhile: they come after those values."""
+        """Holds that the module gave up while values were waiting: they are dropped after those values are answered."""
         self.limit = run.limit
         self.listened = False
         """Whether a batch was taken from `events`, and not from `batches`."""
         self.notified = False
-        """Whether a notification was ever asked for."""
+        """Whether a notification was ever requested."""
         self.answered = False
         """Whether anything was ever answered."""
         self._breath = monotonic()
@@ -55,13 +55,13 @@ class Account:
 
     @property
     def memory(self) -> Memory:
-        """The dict that the module keeps from time to time."""
+        """The dict that the module keeps from one time to the next."""
         if self._memory is None:
             self._memory = self.scope.memory(self.location)
         return self._memory
 
     def take(self, time: Hashable) -> None:
-        """Hold `time`, if anything gives the right to."""
+        """Hold `time`; refuse if neither an input nor a hold gives the right to."""
         if not (any(lane.covers(time) for lane in self.inputs) or self.location.holds(time)):
             raise self.location.refusal(f"asked to hold {time!r}, which it has no right to", time, self.inputs)
         self.location.hold(time)
@@ -72,19 +72,19 @@ class Account:
         return Pace(self.run)
 
     def drop(self, time: Hashable) -> None:
-        """Give up a hold; if values wait to be answered, after those."""
+        """Give up a hold; if values are waiting to be answered, after them."""
         if self.collects:
             self.dropped.append(time)
         else:
             self.location.drop(time)
 
     def drop_waiting(self) -> None:
-        """Give up the holds that waited for values to be answered."""
+        """Give up the holds whose drop waited for values to be answered."""
         while self.dropped:
             self.location.drop(self.dropped.pop())
 
     def events(self, upstream: Reader[Any], *, many: bool) -> Eventful:
-        """The events of an input; the same for whoever asks again, so that what has come is not lost."""
+        """The events of an input. Every call returns the same object, so that no pending event is lost."""
         if upstream not in self._events:
             self._events[upstream] = events = Eventful(self.scope, self.location, upstream, self.requests, many=many)
             if self._ended:
@@ -98,13 +98,13 @@ class Account:
         return events
 
     def end(self) -> None:
-        """The module's stream is over: what it still does asks for nothing."""
+        """End all events, as the module's stream is over: no further ask goes upstream."""
         self._ended = True
         for events in self._events.values():
             events.end()
 
     def look_back(self, name: str) -> None:
-        """At the end of a transformer: say so where it never asked for completions it waited for, or the reverse."""
+        """Warn at a transformer's end if it waited for completions it never requested, or the reverse."""
         if self.notified and not self._events:
             LOG.warning(
                 "%s, asked to be told of times by ctx.notify_at, and never read ctx.events(upstream), which gives the "
@@ -121,14 +121,14 @@ class Account:
             )
 
     def give_back(self) -> None:
-        """The completion that was delivered has been handled."""
+        """Drop the hold of the completion delivered last, which has now been handled."""
         if self.delivered is not None:
             self.location.drop(self.delivered)
             self.delivered = None
         self.went_on()
 
     def went_on(self) -> None:
-        """The module lives: whatever failed inside a `hold` of its own has been dealt with."""
+        """Drop the holds left by exceptions: the module goes on, so it has handled those failures."""
         while self.owed:
             self.location.drop(self.owed.pop())
 
@@ -142,14 +142,14 @@ class Account:
             )
 
     async def breathe(self) -> None:
-        """Let other tasks have a turn, and a cancellation strike, if it is time."""
+        """Yield to other tasks, and to a pending cancellation, if `BREATH` has passed since the last time."""
         now = monotonic()
         if now - self._breath > BREATH:
             self._breath = await self.run.let_others()
 
 
 class SinkAccount(Account):
-    """The account of a sink, which asks at its own pace."""
+    """The account of a sink. A sink asks at its own pace."""
 
     def __init__(self, scope: Scope, location: Location, inputs: Sequence[Lane[Any]]) -> None:
         super().__init__(scope, location, inputs)
@@ -159,7 +159,7 @@ class SinkAccount(Account):
     @override
     async def breathe(self) -> None:
         if self.run.limit > 1:
-            # Before others have their turns: what was done for this batch is what they waited for.
+            # Before other tasks run: the pace must count the work on this batch, which made them wait.
             self._pace.took()
             await super().breathe()
             self.limit = self._pace.next()
@@ -168,17 +168,17 @@ class SinkAccount(Account):
 
 
 class Hold:
-    """The right to answer at a time and later, as `Context.hold` gives it."""
+    """The right to answer at a time and later, given by `Context.hold`."""
 
     def __init__(self, account: Account, time: Hashable) -> None:
         self._account = account
         self.time = time
 
     def downgrade(self, time: Hashable) -> None:
-        """Keep the right from `time` on only, so that everything before it may complete.
+        """Keep the right only from `time` on, so that everything before it may complete.
 
         Raises:
-            CapabilityError: `time` is not the one held, or a later one.
+            CapabilityError: `time` is neither the held time nor later.
         """
         if not less_equal(self.time, time):
             raise CapabilityError(
@@ -191,7 +191,7 @@ class Hold:
 
 
 class _Holding(AbstractContextManager[Hold]):
-    """The block behind `Context.hold`, which says so if it is none: nothing is held before it is entered."""
+    """The context manager behind `Context.hold`. It holds once entered, and logs a warning if it never is."""
 
     def __init__(self, account: Account, time: Hashable) -> None:
         self._account = account
@@ -209,7 +209,7 @@ class _Holding(AbstractContextManager[Hold]):
         if kind is None:
             self._account.drop(self._held.time)
         else:
-            # What is owed was not done: that must look like completion to nobody.
+            # The owed work was not done. This must not look like completion to anyone.
             self._account.owed.append(self._held.time)
 
     def __del__(self) -> None:
@@ -222,10 +222,10 @@ class _Holding(AbstractContextManager[Hold]):
 
 
 class Context:
-    """A function module's hold on its run; given to it as `ctx`.
+    """A function module's access to its run, passed to it as `ctx`.
 
-    What it may say, and when, follows the sidecar: while a batch is the current one, the module may answer at its
-    time or later; a `hold`, or a notification asked for with `notify_at`, keeps that right beyond.
+    The module may answer at the time of its current batch, or later. A `hold`, or a notification requested with
+    `notify_at`, keeps that right beyond the batch.
     """
 
     def __init__(self, account: Account) -> None:
@@ -233,29 +233,29 @@ class Context:
 
     @property
     def limit(self) -> int:
-        """The number of values to ask for: as the ask being served wants or, in a sink, as keeps it responsive."""
+        """The number of values to ask for: the limit of the ask being served or, in a sink, its own pace."""
         return self._account.limit
 
     # ---- times
 
     def hold(self, time: Hashable) -> AbstractContextManager[Hold]:
-        """Keep the right to answer at `time` and later, until the block is left; in a sink, an effect still owed.
+        """Keep the right to answer at `time` and later until the block is left; in a sink, keep the time open.
 
-        `with ctx.hold(time) as held:` may lower what is kept, `held.downgrade(later)`. A block that is left by an
-        exception keeps it until the module takes the next event or batch, or answers.
+        Inside `with ctx.hold(time) as held:`, `held.downgrade(later)` moves the hold to a later time. If an exception
+        leaves the block, the hold lasts until the module takes the next event or batch, or answers.
 
         Raises:
-            CapabilityError: nothing held, and no batch just received, gives the right to `time`.
+            CapabilityError: no hold and no current batch gives the right to `time`.
         """
         return _Holding(self._account, time)
 
     def notify_at(self, time: Hashable) -> None:
-        """Ask for a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
+        """Request a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
 
-        Asking again for a time already asked for changes nothing.
+        A second request for the same time changes nothing.
 
         Raises:
-            CapabilityError: as `hold`.
+            CapabilityError: as in `hold`.
         """
         account = self._account
         if not account.inputs:
@@ -266,7 +266,7 @@ class Context:
             account.requests[time] = False
 
     def advance(self, time: Hashable) -> None:
-        """In a source: say, without answering, that nothing before `time` will come."""
+        """In a source: promise, without answering, that no value before `time` will come."""
         location = self._account.location
         if self._account.inputs:
             raise CapabilityError(f"{location}, is not a source: its times follow from what it receives and holds")
@@ -274,17 +274,17 @@ class Context:
 
     @property
     def memory(self) -> Memory:
-        """A dict that the module keeps from time to time, saved with the run's journal.
+        """A dict that the module keeps from one time to the next, saved with the run's journal.
 
-        `ctx.memory.at(time)` gives it, to be changed because of what came at that time. A value that is changed in
-        place, such as a deque that is appended to, is saved only if it is assigned again; see `Memory`.
+        To change it in response to values at a time, take it from `ctx.memory.at(time)`. A value changed in place,
+        such as a deque appended to, is saved only if it is assigned again; see `Memory`.
         """
         return self._account.memory
 
     def done(self, time: Hashable) -> bool:
-        """Whether an earlier run with this journal has completed everything that comes of `time`, at all sinks.
+        """Whether an earlier run with this journal has completed every consequence of `time` at all sinks.
 
-        What a source answers at such a time is dropped; it may save itself the work. False without a journal.
+        A source's answers at such a time are dropped, so it may skip the work. False without a journal.
         """
         return self._account.location.done(time)
 
@@ -295,25 +295,25 @@ class Context:
 
     @property
     def common(self) -> dict[str, Any]:
-        """A dict in which the modules of the run tell each other things, each under a name that nobody else has."""
+        """A dict that the modules of the run share. Each entry needs a name that no other module uses."""
         return self._account.run.common
 
     # ---- what comes from upstream
 
     def events(self, upstream: Reader[T], *, many: bool = False) -> "Events[T]":
-        """Batches and the completions asked for with `notify_at`, whichever comes first.
+        """Iterate over batches and the completions requested with `notify_at`, whichever comes first.
 
-        Completions come before the batch that caused them, least time first; at the end all of them, then the loop
-        ends; when the stream fails, those of times that were complete before, then its failure is raised. Going on to
-        the next event acknowledges the last one: the batch (R11), or the right to answer at the completed time. A body
-        that has dealt with a batch, and waits for something else first, says so with `upstream.ack()`: until then the
-        batch's time stays open.
+        Completions are delivered before the batch that caused them, least time first. At the end of the stream all
+        remaining ones are delivered, then the loop ends. When the stream fails, the times that were complete before
+        are delivered, then its failure is raised. Going on to the next event acknowledges the last one: the batch
+        (R11), or the right to answer at the completed time. A body that has finished with a batch, but waits for
+        something else before the next event, calls `upstream.ack()`: until then the batch's time stays open.
 
-        Every batch is of one time. Where each value has a time of its own that makes many batches of one value, and
-        with `many=True` they come whole: a batch may then be a `TimedBatch`, in whose place others would come one after
-        another. Take its `runs()`, or zip its `times` and its `values`, as of any batch. What one of its values has
-        completed is told after all of it, and everything else before; `notify_at` and `hold` may be given any of its
-        times; and a body that waits in its middle says how far it has come, `upstream.ack_but(batch.part(3))`.
+        By default every batch has one time. Where each value has its own time, that makes many batches of one value.
+        With `many=True` a batch may be a `TimedBatch`, which replaces several consecutive batches. Take its `runs()`,
+        or zip its `times` and `values`; both work for any batch. Completions that its own values cause follow the whole
+        batch; all others come before it. `notify_at` and `hold` accept any of its times. A body that waits in the
+        middle of the batch acknowledges its progress with `upstream.ack_but(batch.part(3))`.
 
         >>> import pullstream as ps
         >>> @ps.transformer
@@ -332,39 +332,39 @@ class Context:
         [12, 21, 33]
 
         Raises:
-            ValueError: the same input was read the other way before.
+            ValueError: the same input was already read with the other value of `many`.
         """
         return Events(self._account, upstream, many=many)
 
     def batches(self, upstream: Reader[T], *, many: bool = False) -> "Batches[T]":
-        """The batches alone, for a module that asks for no notification; with `many`, whole, as `events` has it."""
+        """Iterate over batches only, for a module that requests no notification; for `many`, see `events`."""
         return Batches(self._account, upstream, many=many)
 
     def abandon(self) -> None:
-        """In a sink that is about to return: say that what it leaves undone will not be done.
+        """In a sink that is about to return: declare that its unfinished work will not be done.
 
-        Times that are not complete by now are `Abandoned`, instead of complete with a part of their effects.
+        Times that are not complete by now become `Abandoned`, instead of complete with only part of their effects.
         """
         self._account.location.abandon()
 
     def skipped(self, count: int = 1) -> None:
-        """Say that values were left out because a function raised; they are counted, in `Counters.skipped`."""
+        """Report values that were left out because a function raised. `Counters.skipped` counts them."""
         self._account.location.meter.skipped += count
 
     def status(self, status: str | Callable[[], str]) -> None:
-        """Say what the module is at, in a few words for people: a text, or a function that gives it when it is wanted.
+        """Describe in a few words what the module is doing: a text, or a function that returns it when it is read.
 
-        It stands in `counters()` and in a progress display. The function must be quick, and never wait or raise.
+        `counters()` and progress displays show it. The function must be quick, and must never wait or raise.
         """
         self._account.location.meter.status = status if callable(status) else partial(str, status)
 
     async def breathe(self) -> None:
-        """Let other tasks have a turn, and a cancellation strike, if it is time (every few milliseconds)."""
+        """Yield to other tasks, and to a pending cancellation, every few milliseconds."""
         await self._account.breathe()
 
 
 class Batches(Generic[T]):
-    """The iterator behind `Context.batches`; not a generator, for a loop over one that is left early leaves it open."""
+    """The iterator behind `Context.batches`; not a generator, which a loop left early would leave open."""
 
     def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
         self._account = account
@@ -408,7 +408,7 @@ class Events(Generic[T]):
             self._batch = None
         account.give_back()
         await account.breathe()
-        # A module that waits for completions keeps values, and asks for more at its own pace.
+        # A module that waits for completions keeps values, so it asks for more at its own pace.
         keeps = bool(account.requests) and not isinstance(account, SinkAccount)
         limit = account.pace.next() if keeps else account.limit
         while (event := await self._events.next(limit)) is None:

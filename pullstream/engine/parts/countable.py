@@ -1,4 +1,4 @@
-"""Batches that are dealt with value by value: how far a function has come, and how often the time changes."""
+"""Value-by-value processing of a batch: how many values a function has taken, and how often the time changes."""
 
 from collections.abc import Iterator
 from operator import length_hint
@@ -14,27 +14,27 @@ _KINDS: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\
 
 
 MANY: Final = 8
-"""The values in a row at one time that cost less together than each by itself."""
+"""The length from which handling a run of values at one time as a whole costs less than value by value."""
 
 
 def seldom(batch: TimedBatch[Any]) -> bool:
-    """Whether the time changes so seldom that values are better dealt with run by run than each by itself."""
+    """Whether the time changes so seldom that handling values run by run is faster than one by one."""
     return MANY * len(batch.changes) < len(batch.times)
 
 
 def spent(iterator: Iterator[Any]) -> bool:
-    """Whether nothing is left of an iterator, where that is known without reading on: those of lists and the like."""
+    """Whether an iterator is known to be exhausted without reading on: possible for lists, tuples and the like."""
     return type(iterator) in _KINDS and not length_hint(iterator)
 
 
 def countable(batch: Batch[A]) -> Iterator[A]:
-    """The values of a batch; of one of many times, by an iterator that knows how many are left."""
+    """Iterate over the values of a batch; for a multi-time batch, the iterator knows how many are left."""
     values = batch.values
     return iter(list(values) if isinstance(batch, TimedBatch) and not isinstance(values, (list, tuple)) else values)
 
 
 def before_last(batch: TimedBatch[Any], values: Iterator[Any]) -> int:
-    """The number of values that were taken, by the iterator that is `countable`, before the last one, which failed.
+    """The number of values taken from a `countable` iterator before the last one, which failed.
 
     >>> batch = TimedBatch([1, 2, 3], "abc")
     >>> values = countable(batch)
@@ -45,6 +45,6 @@ def before_last(batch: TimedBatch[Any], values: Iterator[Any]) -> int:
 
 
 def fails_in(upstream: Reader[Any], batch: Batch[Any], values: Iterator[Any]) -> None:
-    """Acknowledge what has been dealt with of a batch when a function fails for the value taken last."""
+    """Acknowledge the values of a batch before the last one taken, for which a function has failed."""
     if isinstance(batch, TimedBatch):
         upstream.ack_but(batch.part(before_last(batch, values)))

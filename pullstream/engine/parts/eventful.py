@@ -1,8 +1,8 @@
 """Batches, completions and deadlines, whichever comes first: the events of a module that computes per time.
 
-Where no module above waits for anything (see `Stepwise`), upstream is asked in the module's own task, one step after
-another, and what is complete is found between the steps. Elsewhere one task asks for as long as the stream lasts: an
-ask is never cancelled because something else came first, its answer waits in a slot of one, in flight, for its turn.
+Where no upstream module waits for anything (see `Stepwise`), upstream is asked in the module's own task, step by step,
+and completions are looked up between the steps. Elsewhere one task asks for as long as the stream lasts. A pending ask
+is never cancelled: if another event comes first, the answer waits in a one-element slot and counts as in flight.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -29,7 +29,7 @@ from pullstream.timely import BEGINNING, less_equal, less_than
 
 @attrs.frozen
 class Completed:
-    """A time that was asked for with `notify_at` is complete: no batch at it, or earlier, will come any more."""
+    """A time requested with `notify_at` is complete: no more batches at it, or earlier, will come."""
 
     time: Hashable
 
@@ -38,24 +38,24 @@ Answer = Batch[Any] | Done | BaseException
 
 
 class Asker:
-    """A task that asks upstream, one ask after another, for as long as the stream lasts; the first one begins it."""
+    """A task that asks upstream, one ask after another, for as long as the stream lasts. The first ask starts it."""
 
     def __init__(
         self, run: Run, upstream: Reader[Any], arrived: Callable[[Answer], object], *, many: bool = False
     ) -> None:
         self._run = run
         self.ask_upstream = upstream.ask_many if many else upstream.ask
-        """Asks here, and not beside."""
+        """Asks in the caller's task instead of this one."""
         self._arrived = arrived
         self._begun = False
         self._wanted = run.signal()
         self.limit = 0
-        """The values that the outstanding ask is for; 0 where none is outstanding."""
+        """The limit of the outstanding ask; 0 while none is outstanding."""
         self.ended = False
-        """Whether the stream is over: nothing is asked any more (R9), and what still comes is nobody's."""
+        """Whether the stream is over: nothing more is asked (R9), and a late answer is discarded."""
 
     def ask(self, limit: int) -> None:
-        """Let upstream be asked, unless it is being asked."""
+        """Ask upstream in the task, unless an ask is outstanding."""
         if self.limit or self.ended:
             return
         self.limit = limit
@@ -66,16 +66,16 @@ class Asker:
             self._run.spawn(self._ask)
 
     def end(self) -> None:
-        """Ask nothing any more; to be called before what is upstream is terminated."""
+        """Stop asking. Must be called before upstream is terminated."""
         self.ended = True
         if self._begun:
             self._wanted.set()
 
     async def _ask(self) -> None:
-        # Shielded while it asks: it is ended by the termination that follows `end`; cancelled, it would abort what is
-        # upstream of the input before the reason of an error has reached it (R6).
+        # Shielded while it asks. The termination that follows `end` ends the ask; a cancelled ask would abort the
+        # modules upstream before the reason of an error has reached them (R6).
         with own_scope(shield=True) as scope:
-            # The stream may end in the very step in which this was started, or woken.
+            # The stream may end in the same step in which this task was started or woken.
             while not self.ended:
                 if not self.limit:
                     self._wanted = self._run.signal()
@@ -84,7 +84,7 @@ class Asker:
                     scope.shield = True
                     continue
                 answer: Answer = DONE
-                # Others have had their turns: what was done for the answers before keeps nobody waiting any more.
+                # Other tasks have had their turns: the work on earlier answers no longer keeps anyone waiting.
                 self._run.turn = self._run.clock.now()
                 try:
                     answer = await self.ask_upstream(self.limit)
@@ -97,15 +97,15 @@ class Asker:
                     self._arrived(answer)
                 if not isinstance(answer, Batch):
                     return
-                # Nothing is kept of it while nothing is asked.
+                # Keep no reference to the answer while idle.
                 del answer
 
 
 class Awaited(Waiter):
-    """The waiter of a module that is told of times, one after another: of that which comes first."""
+    """A module's waiter, reused for one requested time after another: it waits for the time that can complete first."""
 
     before: bool = False
-    """Whether it waits only for everything before the time."""
+    """Whether it is enough that everything before the time is complete."""
 
     @override
     def settled(self, phase: Phase) -> bool:
@@ -120,9 +120,10 @@ class Awaited(Waiter):
 
 
 class Eventful:
-    """The events of a module: its batches, and the completions it asked for, whichever comes first.
+    """The events of a module: its batches, and the completions it requested, whichever comes first.
 
-    Completions come before the batch that caused them, the least time first; at the end all of them.
+    Completions come before the batch that caused them, least time first. At the end of the stream, all remaining ones
+    come.
     """
 
     def __init__(
@@ -140,23 +141,23 @@ class Eventful:
         self._location = location
         self._upstream = upstream
         self.requests = requests
-        """The times that are asked for; of each, whether it is enough that everything before it is complete."""
+        """The requested times, each with whether it is enough that everything before it is complete."""
         self.many = many
-        """Whether batches of many times are taken whole."""
+        """Whether multi-time batches are taken whole."""
         self._pace = pace
         self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived, many=many)
         self._slot: Answer | None = None
         self._moved = False
-        """Whether times may be complete of which nobody has looked since the last batch."""
+        """Whether times may have completed since the frontier was last read."""
         self._prompt = isinstance(upstream, Lane) and upstream.edge.answers_promptly()
         self.steps = isinstance(upstream, Lane) and upstream.edge.stepwise()
-        """Whether upstream is asked in the module's own task, which never waits then."""
+        """Whether upstream is asked in the module's own task; it never waits then."""
         self._wake = scope.run.signal()
         self._above: Above | None = None
         self._fronts: list[Any] | None = None
-        """The least times that might still have come when somebody last looked, or earlier ones.
+        """The least times that could still come when the frontier was last read, or earlier ones.
 
-        What was complete then stays so: of times that complete together only the first costs a look.
+        Complete times stay complete, so when several times complete together, the frontier is read only for the first.
         """
         self._places = [port.place for port in location.ports]
         self._waiters: list[Awaited] = []
@@ -164,14 +165,14 @@ class Eventful:
     # ---- for a module
 
     def begin(self) -> Above:
-        """Let the sidecar keep the frontier of the input up to date."""
+        """Make the sidecar keep the frontier of the input up to date."""
         self._above = Above(self._scope.sidecar, self._location)
         for place in self._places:
             self._scope.sidecar.phase.observe(place)
         return self._above
 
     def end(self) -> None:
-        """The stream is over here: nothing is asked any more, and nothing told."""
+        """Stop asking and notifying, as the stream is over here."""
         self._asker.end()
         self.requests.clear()
 
@@ -181,19 +182,19 @@ class Eventful:
         return self._asker.ended
 
     async def next(self, limit: int, *, stepping: bool = False, deadline: float = inf) -> Answer | Completed | None:
-        """The next event, which may be an ask's answer: a batch of at most `limit` values, the end, a failure.
+        """The next event: a completion, or an answer (a batch of at most `limit` values, the end, or a failure).
 
-        None, if nothing has come before the deadline or, with `stepping`, in one step. For a limit of 0 nothing is
+        None if nothing has come before the deadline or, with `stepping`, in one step. With a limit of 0 nothing is
         asked; otherwise the pace may ask for fewer values.
         """
         requests, slot = self.requests, self._slot
         if self.ended:
-            # The end came in the step in which this was to go on: nothing is asked any more (R9).
+            # The stream ended in the same step in which this resumes: nothing more is asked (R9).
             return DONE
         steps = self.steps or (slot is None and deadline == inf and self._steps_now())
         if slot is None:
             if requests and (self._moved or (steps and not self._prompt)):
-                # Upstream has gone on: it need not be asked to find out which times are complete.
+                # Upstream has moved on: the complete times can be found without asking it.
                 self._moved = False
                 if (told := self._completed(None)) is not None:
                     self._moved = True
@@ -206,19 +207,19 @@ class Eventful:
             return told
         if isinstance(slot, Batch):
             self._slot = None
-            # Its last values may have completed the times of its first ones.
+            # Its last values may have completed the times of its first values.
             self._moved = isinstance(slot, TimedBatch)
         return slot
 
     def complete(self) -> list[Hashable]:
-        """The times that are complete; of such as are in one order, the least."""
+        """The complete times among the least requested ones; in a total order, that is one time at most."""
         requests, times = self.requests, self.requests.first
         return [time for time in times if self.knows(time, before=requests[time])] or self._look(times)
 
     def told(self, count: int) -> Iterator[Hashable]:
-        """The next completions, at most so many, that are known without a look: of times in one order, least first.
+        """Yield at most `count` completions known without reading the frontier, while one requested time is the least.
 
-        Each is told as it is taken: what is asked for meanwhile is among those that follow, in its place.
+        Each request is removed when its time is yielded. Times requested meanwhile follow in their order.
         """
         requests = self.requests
         for _ in range(count):
@@ -229,15 +230,15 @@ class Eventful:
             yield times[0]
 
     def apart(self, batch: TimedBatch[Any]) -> Iterator[Batch[Any] | Completed]:
-        """Give the runs of the batch in flight, each after the completions that the runs before it cause.
+        """Yield the runs of the batch in flight, each after the completions that the runs before it cause.
 
-        They are the completions that the runs would cause as batches of their own. But all of the batch stays in
-        flight until the caller acknowledges it, and what may still come from upstream is looked up once.
+        The completions are the same as if each run were a batch of its own. But the whole batch stays in flight until
+        the caller acknowledges it, and the times that may still come from upstream are read only once.
         """
         minima, left, begin = Minima(batch.times), batch.least, 0
         upstream: Sequence[Any] | None = None
         for run in batch.runs():
-            # Where the least times stay the same, only what waits for everything before one of them may be complete.
+            # While the least times stay the same, only requests for everything before one of them can be complete.
             if begin and ((now := minima.at(begin)) != left or any(map(self.requests.get, left))):
                 left = now
                 if upstream is None:
@@ -249,7 +250,7 @@ class Eventful:
             begin += len(run.values)
 
     def _known(self) -> Hashable | None:
-        """Take the least time off the requests that is known to be complete without a look; None if there is none."""
+        """Remove and return the least request known to be complete without reading the frontier; None if none is."""
         requests = self.requests
         done = [time for time in requests.first if self.knows(time, before=requests[time])]
         if not done:
@@ -259,7 +260,7 @@ class Eventful:
         return time
 
     def _upstream_fronts(self) -> Sequence[Any]:
-        """The least times that may still come from upstream, apart from what is in flight here."""
+        """The least times that may still come from upstream, not counting batches in flight here."""
         sidecar, above = self._scope.sidecar, self._above or self.begin()
         if above.tells:
             with suppress(TypeError):
@@ -270,37 +271,37 @@ class Eventful:
         return [front for location in self._location.upstreams for front in sidecar.phase.frontier(location.output)]
 
     def knows(self, time: Hashable, *, before: bool) -> bool:
-        """Whether a time, or everything `before` it, was complete when somebody last looked."""
+        """Whether a time, or everything `before` it, was complete when the frontier was last read."""
         if self._slot is DONE:
-            # Though above a tee, say, it may go on for others.
+            # The frontier may not show this: upstream may go on for other consumers, for example above a tee.
             return True
         if self._fronts is None:
             return False
         try:
             return self._is_past(time, before)
         except TypeError:
-            # They are of two domains, which a look is to find out.
+            # The times are of two domains. Reading the frontier reports that.
             return False
 
     def fronts(self) -> Sequence[Any]:
-        """The least times that might still have come when somebody last looked."""
+        """The least times that could still come when the frontier was last read."""
         if self._slot is DONE:
             return ()
         return (BEGINNING,) if self._fronts is None else self._fronts
 
     def ask(self, limit: int) -> None:
-        """Let upstream be asked beside, unless it is being asked."""
+        """Ask upstream in the asking task, unless an ask is outstanding."""
         if not self._asker.limit:
             self._asker.ask(limit if self._pace is None else min(limit, self._pace.next()))
 
     async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
-        """Wait until the answer is there, a time that was asked for is complete, or the deadline has come."""
+        """Wait until the answer is there, a requested time is complete, or the deadline has come."""
         self._wake = self._scope.run.signal()
         waiters = self._awaited(self.requests.first)
         await self._scope.sidecar.until(waiters, self._wake, outside=outside, deadline=deadline)
 
     def fail(self, failure: BaseException) -> None:
-        """Let the module's own failure be an event, after the completions that come before it."""
+        """Make the module's own failure an event, after the completions that come before it."""
         self._slot = failure
 
     def wake(self) -> None:
@@ -310,21 +311,21 @@ class Eventful:
     # ----
 
     def _is_past(self, time: Hashable, before: bool) -> bool:  # noqa: FBT001
-        """Whether nothing that was there at the last look may lead to a time, or to one before it."""
+        """Whether, by the last reading, nothing can lead to `time`, or only to `time` itself with `before`."""
         for front in self._fronts or ():  # noqa: SIM110 - for most times `any` would cost more than all the rest
             if less_equal(front, time) and not (before and front == time):
                 return False
         return True
 
     def _look(self, times: list[Hashable]) -> list[Hashable]:
-        """The times, of some that are asked for, that are complete now."""
+        """Return the given requested times that are complete now."""
         requests, sidecar = self.requests, self._scope.sidecar
         above = self._above or self.begin()
         if above.tells:
             with suppress(TypeError):
-                # Else times of two domains have met: the sidecar is to be told.
+                # A TypeError means that times of two domains have met: the sidecar below reports that.
                 if any(requests[time] for time in times):
-                    # Windows are told one moment after another.
+                    # Windows request many moments, one after another: the fronts answer the next ones, too.
                     self._fronts = above.fronts()
                     return [time for time in times if self._is_past(time, requests[time])]
                 done = [time for time in times if not above.may_lead_to(time)]
@@ -342,12 +343,12 @@ class Eventful:
         self._wake.set()
 
     def _steps_now(self) -> bool:
-        """Whether upstream can be asked for a step in the module's own task this time."""
+        """Whether upstream can be asked in the module's own task this time, without waiting."""
         upstream = self._upstream
         return isinstance(upstream, Lane) and not self._asker.limit and upstream.edge.steps_now()
 
     async def _fetch(self, limit: int, *, steps: bool, stepping: bool, deadline: float) -> None:
-        """Ask here, or beside, and wait for something to come."""
+        """Ask in this task, or in the asking task and wait for an event."""
         asker = self._asker
         if limit and (steps or not (self.requests or asker.limit or deadline < inf)):
             if self._pace is not None:
@@ -360,7 +361,7 @@ class Eventful:
                     self._slot = await asker.ask_upstream(limit)
             except trio.Cancelled:
                 raise
-            except BaseException as exc:  # noqa: BLE001 - the module's, to be raised when what comes first is answered
+            except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
                 self._slot = exc
             if self._pace is not None and self._slot is not None:
                 self._pace.took()
@@ -368,7 +369,7 @@ class Eventful:
         if limit:
             self.ask(limit)
             for _ in range(2):
-                # Time for the task to run once: most answers are there then, and to wait for completions costs more.
+                # Let the task run once: most answers are there then, and waiting for completions costs more.
                 await trio.lowlevel.checkpoint()
                 if self._slot is not None:
                     return
@@ -377,15 +378,15 @@ class Eventful:
         except BaseException as exc:
             if exc is not self._scope.sidecar.trouble:
                 raise
-            # The stream's failure, which is told here before it comes from upstream: what is a result comes first.
+            # The stream's failure, known here before it arrives from upstream. Results still come first.
             if self._slot is None:
                 self._slot = exc
 
     def _completed(self, slot: Answer | None) -> Completed | None:
-        """The least time that is complete, if any is; at the end of the stream all are."""
+        """The completion of the least complete time, or None; at the end of the stream every time is complete."""
         requests = self.requests
         if slot is DONE:
-            # Though above a tee, say, it may go on for others.
+            # The frontier may not show this: upstream may go on for other consumers, for example above a tee.
             done = requests.first
         else:
             if isinstance(slot, Batch) and len(requests) == 1 and not isinstance(slot, TimedBatch):
@@ -394,7 +395,7 @@ class Eventful:
                     if not before:
                         return None
                 elif (less_than if before else less_equal)(slot.time, time):
-                    # It is in flight, and shows without a look that nothing has been completed.
+                    # The batch in flight keeps the time open: the frontier need not be read.
                     return None
             done = self.complete()
             if not done:
@@ -404,7 +405,7 @@ class Eventful:
         return Completed(time)
 
     def _awaited(self, times: list[Hashable]) -> list[Awaited]:
-        """A waiter for each of some times; where times are in one order there is one, the same for the whole run."""
+        """One waiter for each of the times. In a total order that is one waiter, reused for the whole run."""
         while len(self._waiters) < len(times):
             self._waiters.append(Awaited(self._places, None, None, self._location, self._wake))
         waiters = self._waiters[: len(times)]

@@ -20,12 +20,12 @@ from pullstream.timely import TimeDomainError, less_equal
 
 
 class Input(Remainder, StreamEnd):
-    """An input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
+    """An input with the unused rest of its last batch. The rest stays in flight."""
 
     _minima: Minima | None = None
 
     number: int = 0
-    """The number of inputs that were added before."""
+    """The number of inputs added before this one."""
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Input(Remainder, StreamEnd):
         """Whether it can be asked without waiting."""
 
     def came(self, answer: Batch[Any] | Done | BaseException) -> None:
-        """Take what it answered, when nothing is left of the batch before."""
+        """Take its answer. Must be called only when nothing is left of the batch before."""
         if isinstance(answer, Batch):
             self.put(answer)
         else:
@@ -47,31 +47,31 @@ class Input(Remainder, StreamEnd):
 
     @override
     def part(self, count: int) -> Batch[Any]:
-        """Answer the next values, in this very step; with the last of them the batch has been dealt with."""
+        """Take the next values, which the caller answers in this same step; the used ones are acknowledged."""
         part = super().part(count)
         self.settle()
         return part
 
     def settle(self) -> None:
-        """Acknowledge what is used of the batch, in the step in which that is answered."""
+        """Acknowledge the used values of the batch, in the step in which they are answered."""
         if not self.left:
             self.lane.settle()
         elif self.times is not None and self.used:
             self.lane.ack_before(self.least())
 
     def least(self) -> Sequence[Hashable]:
-        """The least times of what is left."""
+        """The least times of the unused values."""
         if self.batch is None or not self.left:
             return (self.time,) if self.left else ()
         if not self.used:
-            # Most are dealt with whole.
+            # Most batches are used whole.
             return self.batch.least
         if self._minima is None:
             self._minima = Minima(self.batch.times)
         return self._minima.at(self.used)
 
     def runs(self) -> Iterator[tuple[Hashable, int, int]]:
-        """The times of a batch that nothing is used of, each with where its values begin and end."""
+        """The runs of an entirely unused batch: each time, and the positions where its values begin and end."""
         if self.batch is None:
             yield self.time, 0, len(self.values)
             return
@@ -82,7 +82,7 @@ class Input(Remainder, StreamEnd):
 
     @property
     def done(self) -> bool:
-        """Whether it came to its end, and everything of it is used."""
+        """Whether the input has ended and all its values are used."""
         return self.ending is DONE and not self.left
 
 
@@ -90,17 +90,17 @@ NUMBER: Final = attrgetter("number")
 
 
 class Meeting:
-    """Sees to it that the times of all inputs are of one domain."""
+    """Checks that the times of all inputs are of one domain."""
 
     def __init__(self, kernel: Kernel[Any]) -> None:
         self._kernel = kernel
         self._time: Hashable = None
 
     def meet(self, batch: Batch[Any]) -> None:
-        """Refuse a batch whose times have no order with those that came before; among themselves they have.
+        """Refuse a batch whose times cannot be compared with earlier ones; times within one batch always can.
 
         Raises:
-            TimeDomainError: it is of another domain.
+            TimeDomainError: the batch is of another domain.
         """
         time = batch.times[0] if isinstance(batch, TimedBatch) else batch.time
         if time is self._time:
@@ -109,7 +109,7 @@ class Meeting:
             try:
                 less_equal(self._time, time)
             except TimeDomainError:
-                # Before anybody looks: what is at a time like this cannot be tracked together with the rest.
+                # Before a frontier is read: times of two domains cannot be tracked together.
                 self._kernel.scope.sidecar.stop_tracking()
                 raise TimeDomainError(
                     f"{self._kernel.location}: its sources have times of two domains, which have no common order: "
@@ -120,17 +120,17 @@ class Meeting:
 
 
 class FanIn(TaskKernel[Any]):
-    """A kernel that asks its inputs side by side: those from which nothing is left, while it is asked itself."""
+    """A kernel that asks several inputs concurrently: while it serves an ask, those that have no values left."""
 
     def __init__(self, *sources: Source[Any]) -> None:
         self.traits = attrs.evolve(self.traits, sources=sources)
         self.failure_above: BaseException | None = None
-        """The exception of the first input that failed; then no input is asked any more."""
+        """The exception of the first input that failed. From then on no input is asked."""
 
     @override
     def placed(self) -> None:
         self.here = self.edge.answers_promptly()
-        """Whether no input needs a task, and so nothing here does."""
+        """Whether no input needs a task to be asked; then this kernel has no tasks at all."""
 
     @override
     async def acquire(self) -> None:
@@ -165,21 +165,21 @@ class FanIn(TaskKernel[Any]):
         self._inputs[each.lane] = each
 
     def leave(self, inputs: Collection[Input]) -> None:
-        """Forget inputs that have ended."""
+        """Remove inputs that have ended."""
         gone = set(inputs)
         self.all = [each for each in self.all if each not in gone]
         for each in gone:
             del self._inputs[each.lane]
 
     def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
-        """Ask the inputs, of some or of all, that have not ended, and from which nothing is left."""
+        """Ask the inputs (`among` these, or all) that have not ended and have no values left."""
         if self.failure_above is None:
             for each in self.all if among is None else among:
                 if not each.left and each.ending is None:
                     self.ask_beside(each.lane, limit)
 
     async def ask_prompt_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
-        """Ask those of them that answer promptly, which is cheaper without a task."""
+        """Ask those of them that answer promptly in this task, which is cheaper."""
         for each in self.all if among is None else among:
             if each.prompt and not each.left and each.ending is None and self.failure_above is None:
                 await self.ask_promptly(each.lane, limit)
@@ -201,21 +201,21 @@ class FanIn(TaskKernel[Any]):
             self.failure_above = self.failure_above or answer
 
     def settle(self, among: Iterable[Input] | None = None) -> None:
-        """Acknowledge what is used of the batches, in the step in which that is answered."""
+        """Acknowledge the used values of the batches, in the step in which they are answered."""
         for each in self.all if among is None else among:
             each.settle()
 
 
 class ManyInputs(FanIn):
-    """A fan-in of thousands of inputs: it looks at those alone that have something, or from which nothing is left."""
+    """A fan-in of thousands of inputs. A step costs only as many inputs as have values or have to be asked again."""
 
     @override
     async def acquire(self) -> None:
         self._numbers = count()
         self.having: list[Input] = []
-        """The inputs from which something is left, in the order of their numbers."""
+        """The inputs with unused values, ordered by number."""
         self.empty: list[Input] = []
-        """The inputs from which nothing is left since they were asked last: they are to be asked again."""
+        """The inputs whose last answer is used up: they must be asked again."""
         await super().acquire()
 
     @override
@@ -232,5 +232,5 @@ class ManyInputs(FanIn):
             insort(self.having, each, key=NUMBER)
 
     def at(self, number: int) -> int:
-        """The position in `having` of the first input from a number on."""
+        """The position in `having` of the first input whose number is at least `number`."""
         return bisect_left(self.having, number, key=NUMBER)

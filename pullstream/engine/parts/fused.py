@@ -1,9 +1,9 @@
 """Stages, and the kernel that runs a row of them as one loop.
 
-Neighbouring stages are fused when the pipeline is opened: their functions are called from one loop over the batch,
-which is written out as Python, because CPython calls Python functions faster from bytecode than from the C of the
-builtin `map`, and needs no list between stages. Batching stays invisible: when a callable raises, the values before
-it are answered now, and the failure comes with the next ask.
+Neighbouring stages are fused when the pipeline is opened: one loop over the batch calls all their functions. The loop
+is generated as Python source, because CPython calls Python functions faster from bytecode than from the C code of the
+builtin `map`, and needs no list between stages. Batching stays invisible: when a callable raises, the results before it
+are answered now, and the failure comes with the next ask.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
@@ -29,20 +29,20 @@ Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Any, ...
 
 
 class Kind(Enum):
-    """Kinds of stages: what each does with a value, and with its function's result, as its part of the loop."""
+    """Kinds of stages. The value of each is its part of the loop: the source lines that handle one value."""
 
     MAP = ("value = {function}(value)",)
     FILTER = ("if not {function}(value): continue",)
     FILTER_NOT = ("if {function}(value): continue",)
     TAP = ("{function}(value)",)
-    # What follows a stage that catches (see `failures`).
+    # These two follow a stage that catches (see `failures`).
     LEAVE_OUT = ("if value.__class__ is Caught:", "    {function}(value)", "    continue")
     REVEAL = ("if value.__class__ is Caught: value = {function}(value)",)
 
 
 @attrs.frozen
 class StageMemory:
-    """The way in which what a stage keeps between calls is put into a dict, after each batch, and taken from it."""
+    """Functions that save a stage's state to a dict after each batch, and load it from there."""
 
     save: Callable[[MutableMapping[Any, Any]], None]
     load: Callable[[Mapping[Any, Any]], None]
@@ -50,10 +50,10 @@ class StageMemory:
 
 @attrs.frozen
 class Stage:
-    """A function from one value to at most one; what it keeps between calls is its own, made for one run.
+    """A function from one value to at most one. Any state it keeps between calls is its own, made for one run.
 
-    One that `catches` marks the value when the function raises, and goes on. One that keeps something from value to
-    value says how that is saved with a journal.
+    If it `catches`, a value for which the function raises is marked, and the loop goes on. A stage with state between
+    values says in `memory` how a journal saves it.
     """
 
     kind: Kind
@@ -63,7 +63,7 @@ class Stage:
 
 
 def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function, for some values: it is refused if it has to be awaited, which no look at a lambda tells."""
+    """Wrap the function to refuse a coroutine as its result. Inspecting a lambda cannot tell whether it returns one."""
 
     def call(value: Any) -> Any:
         result = function(value)
@@ -80,11 +80,11 @@ def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 @cache
 def _loop(kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False) -> tuple[Loop, tuple[int, ...]]:
-    """The fused loop of a row of stages, and which stage each of its lines belongs to.
+    """The fused loop of a row of stages, and for each of its lines the number of its stage.
 
-    It is a generator, which is sent each batch and the list for its results, and keeps neither when it waits for the
-    next: an exception that was caught, and that somebody keeps, keeps the frames it passed through. With `many` it
-    is sent the times of the values as well, and a list for those of the results.
+    The loop is a generator. Each batch is sent to it, with the list for its results. It keeps neither while it waits
+    for the next, because a caught exception that someone keeps also keeps the frames it passed through. With `many`,
+    the times of the values are sent as well, and a list for the times of the results.
     """
     names = [f"function_{number}" for number in range(len(kinds))]
     lines = [
@@ -140,7 +140,7 @@ class StageDict(MutableMapping[Any, Any]):
 
 @cache
 def _traits(*, prompt: bool, remembers: bool) -> Traits:
-    """The traits of a row of stages; one that may take in much before it answers is not prompt."""
+    """The traits of a row of stages. A row that may consume many values before it answers is not prompt."""
     return attrs.evolve(PROMPT, prompt=prompt, carries=Carries.MEMORY if remembers else Carries.NOTHING)
 
 
@@ -149,7 +149,7 @@ class Segment(PassOn, Inline, Resumable):
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
-        # What is looked up at every ask is found soonest in the instance.
+        # These are read at every ask, and attributes of the instance are found fastest.
         self.failed, self.most, self.takes_many = None, maxsize, True
         functions = [stage.function for stage in stages]
         for number, stage in enumerate(stages):
@@ -160,17 +160,17 @@ class Segment(PassOn, Inline, Resumable):
         self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
         self._make_timed, _ = _loop(kinds, many=True)
         self._codes: set[CodeType] = {make.__code__, self._make_timed.__code__}
-        # One that catches would catch this, too, value by value.
+        # A stage that catches would also catch this TypeError, value by value.
         trials = [
             function if stage.catches else tried(function) for function, stage in zip(functions, stages, strict=True)
         ]
-        # The first batch goes through a loop of its own, which looks whether a function has to be awaited after all.
+        # The first batch goes through a loop of its own, which checks whether a function returns a coroutine.
         self._loop, self._later = make(trials), make(functions)
         self._functions, self._functions_later = trials, functions
         next(self._loop)
         next(self._later)
-        # A loop that ended in the middle of an answer would have Python 3.12 keep that call, and with it the batch, for
-        # as long as somebody keeps an exception that was caught: each is there until all of this is let go of.
+        # Every loop lives as long as this kernel. If one ended in the middle of an answer, Python 3.12 would keep that
+        # call, and with it the batch, for as long as someone keeps an exception that was caught.
         self._first = self._loop
         self._timed: list[Generator[None, tuple[Any, ...]]] = []
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
@@ -183,7 +183,7 @@ class Segment(PassOn, Inline, Resumable):
         if self._saves:
             self.memory.at(batch.time)
         loop, self._loop = self._loop, self._later
-        # As `collect`, written out: nearly every value passes here.
+        # The same as `collect`, inlined: nearly every value passes through here.
         try:
             loop.send((batch.values, out))
         except BaseException as exc:
@@ -198,7 +198,7 @@ class Segment(PassOn, Inline, Resumable):
     @override
     def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
         if self._saves:
-            # What a stage keeps is saved time by time.
+            # The state of a stage is saved time by time.
             return super().answer_many(batch)
         out: list[Any] = []
         kept: list[Any] = []
@@ -231,7 +231,7 @@ class Segment(PassOn, Inline, Resumable):
             memory.save(StageDict(self.memory, number))
 
     def _left_out_above(self, caught: Caught) -> None:
-        # The module that caught it is no stage, and stands above.
+        # The module that caught it is not a stage but the module upstream.
         self.upstream.edge.location.meter.skipped += caught.count
 
     def _left_out(self, caught: Caught) -> None:

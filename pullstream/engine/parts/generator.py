@@ -28,12 +28,12 @@ class GeneratorKernel(Suspended, Kernel[Any]):
     """Runs a source's or transformer's generator.
 
     The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the cancel
-    scopes it opens. Handing over between that task and the asker's costs two rounds of the scheduler, so the task
-    collects: it advances the generator until half of what was asked for is there, until a few milliseconds have passed,
+    scopes it opens. A handover between that task and the asker's costs two rounds of the scheduler. So the task
+    collects values: it advances the generator until half of the limit is there, until a few milliseconds have passed,
     or until the generator really waits for something. Then the ask is answered, and the generator goes on waiting.
 
-    What is collected is held at its times until it is answered. The module's right to answer at a time is checked when
-    the generator yields, so the same yield is refused whatever the limit is, and what came before it is answered.
+    Collected values are held at their times until they are answered. The module's right to answer at a time is checked
+    when the generator yields, so the same yield is refused whatever the limit is, and earlier values are answered.
     """
 
     traits = Traits(trusted=True, follows=True, carries=Carries.MAYBE)
@@ -43,23 +43,23 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         self._args = args
         self._kwargs = kwargs
         self.bare = False
-        """Whether a source's generator yields values alone, of which each is at time 0, also one that is a `Batch`."""
+        """Whether a source's generator yields values only: each one is a value at time 0, even a `Batch`."""
         self._limit = 0
-        """The number of values that the outstanding ask is for; 0 while none is outstanding."""
+        """The limit of the outstanding ask; 0 while none is outstanding."""
         self._values: list[Any] = []
-        """The values collected."""
+        """The collected values."""
         self._time: Hashable = None
-        """The time of all of them, as long as they have one."""
+        """The time of the collected values, as long as they share one."""
         self._times: list[Hashable] | None = None
-        """The time of each of them, once they have several."""
+        """The time of each collected value, once there are several times."""
         self._batch: Batch[Any] | None = None
-        """A batch that is answered as it was yielded; then nothing else is collected."""
+        """A batch answered exactly as it was yielded; then nothing else is collected."""
         self._next: list[Any] = []
-        """A yield after a hold was given up: it comes with the next answer, after the times that this completes."""
+        """A yield after a dropped hold: it comes with the next answer, after the completions the drop causes."""
         self._held: Hashable = None
-        """The time that was held last for what is collected; None while nothing is."""
+        """The time held last for the collected values; None while there are none."""
         self._ending: Done | BaseException | None = None
-        """The end that the generator has come to; it is answered after what is collected."""
+        """The generator's end or failure; it is answered after the collected values."""
         self._scope_of_task = own_scope()
         self._scope_of_closing = own_scope()
         self._running = False
@@ -105,7 +105,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         return rest.take(limit)
 
     def _collected(self) -> Batch[Any] | None:
-        """Take the next answer; None at the end."""
+        """Take the collected values as the next answer; None at the end."""
         batch, self._batch = self._batch, None
         if batch is None and self._values:
             times = self._times
@@ -119,7 +119,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         return None if self._running or self._ending is DONE else self._frame()
 
     def _frame(self) -> FrameType | None:
-        """The generator's frame, while it is one and not at its end."""
+        """The generator's frame, if it is an async generator that has not ended."""
         frame: FrameType | None = getattr(self._generator, "ag_frame", None)
         return frame
 
@@ -130,7 +130,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         if self._running:
             self._scope_of_task.cancel()
         else:
-            # Suspended at its yield, it is closed without being cancelled, so that its cleanup may await.
+            # The generator is suspended at its yield: it is closed without cancellation, so that its cleanup may await.
             self._demand.set()
 
     @override
@@ -138,7 +138,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         try:
             await self._ended.wait()
         except trio.Cancelled:
-            # The grace is over: what the generator still does to clean up is cut short.
+            # The release timeout has passed: the generator's cleanup is cut short.
             self._scope_of_closing.cancel()
             raise
         if self._trouble is not None:
@@ -155,7 +155,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                         await self._serve(generator)
                     finally:
                         self._scope_of_closing.shield = True
-                        # Here, because scopes that it has opened around its yield are inside this one.
+                        # Inside this scope, because it encloses the scopes that the generator opened around its yield.
                         await self._close(generator)
                 await self.closed()
         finally:
@@ -169,20 +169,21 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             self._running = True
             await self._collect(generator)
             self._running = False
-            # From here on nobody sets the one before.
+            # From here on nothing sets the previous signal.
             self._demand = self.run.signal()
             self._answer()
             if self._ending is not None:
                 return
 
     async def _demanded(self, generator: AsyncGenerator[Any, None]) -> None:
-        """Wait until it is asked, or ended; what it comes to meanwhile, if a scope around its yield ends, is kept."""
+        """Wait for an ask or the end; if a scope around the yield is cancelled meanwhile, keep what follows."""
         try:
             await self._demand.wait()
         except trio.Cancelled as cancelled:
             if self._stopping or self.run.halted:
                 raise
-            # The scope is the generator's own, of a nursery of which a task has failed, say: it hears of it there.
+            # The cancelled scope is the generator's own, for example of a nursery in which a task has failed. So the
+            # cancellation is thrown in at the yield.
             try:
                 yielded = await generator.athrow(cancelled)
             except BaseException as exc:
@@ -194,10 +195,10 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                 await self._demand.wait()
 
     async def closed(self) -> None:
-        """Called in the generator's task once it is closed, also when it was cancelled."""
+        """Hook, called in the generator's task once the generator is closed, also after a cancellation."""
 
     def _answer(self) -> None:
-        """Let the outstanding ask be answered with what there is."""
+        """Let the outstanding ask be answered with the values collected so far."""
         if self._limit:
             self._limit = 0
             self._supply.set()
@@ -206,8 +207,8 @@ class GeneratorKernel(Suspended, Kernel[Any]):
     def _collect(self, generator: AsyncGenerator[Any, None]) -> Generator[Any, Any, None]:
         """Advance the generator, step by step, for as long as there is a reason to collect more.
 
-        A step is begun here and not awaited: what it sends to trio says that it really waits. With that, and with what
-        comes back, it is passed on unchanged.
+        Each step is driven with `send` instead of `await`: if it sends anything to trio, it really waits. Everything
+        that it sends, and everything that comes back, is passed on unchanged.
         """
         account = self._account
         until = monotonic() + BREATH
@@ -225,7 +226,8 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                         sent = yield sent
                     except BaseException as exc:  # noqa: BLE001 - the generator's
                         thrown = exc
-                    # Outside of the handler, or what the generator raises later would seem to come of this.
+                    # Outside the handler: otherwise exceptions that the generator raises later would get this one as
+                    # their context.
                     sent = step.send(sent) if thrown is None else step.throw(thrown)
             except StopIteration as given:
                 if account.dropped:
@@ -246,7 +248,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             account.limit = self._limit - count
 
     def _ends(self, exc: BaseException) -> bool:
-        """Take note that the generator has ended, or raised; False if it was cancelled."""
+        """Note that the generator has ended or raised; False if it was cancelled."""
         if isinstance(exc, StopAsyncIteration):
             self._ending = DONE
             self._account.look_back(self._function.__name__)
@@ -255,14 +257,14 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         if rest is None:
             return False
         if self._scope_of_task.cancel_called and not self.edge.relayed(rest) and raised_when_cancelled(rest):
-            # It was being let go of, and nobody asks any more: raised by `release`. A failure of what is upstream
-            # is no trouble of the release, nor is what was on its way already.
+            # Raised during the release, when no one asks any more: `release` raises it. A failure from upstream is not
+            # a failure of the release, nor is an exception that was already on its way.
             self._trouble = rest
         self._ending = rest
         return True
 
     def _take(self, yielded: Any) -> None:
-        """Collect what the generator has yielded; what is wrong with it is the generator's failure."""
+        """Collect a yield of the generator. If the yield is wrong, that is the generator's failure."""
         try:
             if self._source and (self.bare or not isinstance(yielded, Batch)):
                 self.location.advance(0, (yielded,))
@@ -273,7 +275,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                     self._add(0, (yielded,))
             else:
                 self._take_batch(cast("Any", yielded))
-        except BaseException as exc:  # noqa: BLE001 - told when the values before are answered
+        except BaseException as exc:  # noqa: BLE001 - raised after the earlier values are answered
             lead_to(exc, self._frame())
             self._ending = exc
         self._account.collects = bool(self._values)
@@ -281,7 +283,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             self._account.went_on()
 
     def _take_batch(self, batch: Batch[Any]) -> None:
-        # Most are as they should be, and this says so soonest.
+        # The quickest test that passes most correct batches.
         fine = batch.__class__ is Batch and batch.values.__class__ is list and batch.values and batch.time is not None
         if not fine and (problem := _mistake(batch)):
             raise self._refusal(problem)
@@ -298,7 +300,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                 self._hold(time)
         self._account.answered = True
         if not self._values and (2 * len(values) >= self._limit or values.__class__ not in (list, tuple)):
-            # The generator is not advanced before it is answered, and cannot change it until then.
+            # Taken as it is: the generator is not advanced before this is answered, and cannot change it until then.
             self._batch = batch
         elif isinstance(batch, TimedBatch):
             self._add_many(batch.times, values)
@@ -320,7 +322,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         self._values += values
 
     def _may_answer(self, time: Hashable, values: Sequence[Any] = ()) -> None:
-        """Refuse a time at which the module may not answer; a source thereby says that nothing earlier will come."""
+        """Refuse a time at which the module may not answer; in a source, also promise that nothing earlier comes."""
         if self._source:
             self.location.advance(time, values)
             return
@@ -329,7 +331,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             self.edge.handover.check_right(time)
 
     def _hold(self, time: Hashable) -> None:
-        """Keep a time open for what is collected; one that is not before the last needs nothing."""
+        """Hold a time for the collected values, unless the hold taken last covers it."""
         held = self._held
         if held is time or (held is not None and less_equal(held, time)):
             return
@@ -345,14 +347,14 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         try:
             await generator.aclose()
         except BaseException as exc:
-            # Raised by `release`, whose business it is.
+            # `release` raises it.
             self._trouble = raised_by_closing(exc)
             if without_cancelled(exc) is None:
                 raise
 
 
 def _mistake(answer: object) -> str:
-    """The mistake in what a generator has yielded for a batch; empty if there is none."""
+    """Describe the mistake in a yielded batch; empty if there is none."""
     if not isinstance(answer, Batch):
         hint = "and no completion" if isinstance(answer, Completed) else f"here Batch(batch.time, [{answer!r}])"
         return f"{answer!r}: a transformer yields Batch(time, values), {hint}"

@@ -1,4 +1,4 @@
-"""The kernel of the modules that compute per time: told of batches and of completions, whichever comes first."""
+"""The kernel of modules that compute per time: notified of batches and completions, whichever comes first."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
@@ -18,12 +18,12 @@ from pullstream.protocol import Batch, Done, TimedBatch
 
 
 class Notified(Kernel[Any], Stepwise):
-    """Gives batches to `receive` and completions to `complete`, which `give` results and ask for notifications.
+    """Passes batches to `receive` and completions to `complete`; both may `give` results and request notifications.
 
-    Completions come before the batch that caused them, least time first; at the end all of them. When upstream fails,
-    or one of the two raises, what was given before is answered, and nothing else. A subclass with an `__init__` of its
-    own calls `super().__init__()`. It is trusted to give at times that it holds or has at hand, and nowhere before:
-    only a run with `check=True`, or the conformance kit, says where it does not.
+    Completions come before the batch that caused them, least time first. At the end of the stream all remaining ones
+    come. When upstream fails, or one of the two methods raises, the results given before are answered and nothing else.
+    A subclass with its own `__init__` calls `super().__init__()`. It is trusted to give results only at times that it
+    holds or that are in flight here, or later; only a run with `check=True`, or the conformance kit, verifies that.
 
     >>> from collections import Counter
     >>> import pullstream as ps
@@ -46,21 +46,21 @@ class Notified(Kernel[Any], Stepwise):
     traits = Traits(trusted=True)
 
     own_pace: bool = True
-    """Whether it consumes more than it emits, and so asks at its own pace; otherwise for what it is asked for."""
+    """Whether it asks at its own pace, as it consumes more than it emits; otherwise it passes the limit upstream."""
 
     taken: int = 0
-    """The number of values of a batch of many times that have been dealt with."""
+    """The number of values of the current multi-time batch that have been handled."""
 
     _own: BaseException | None = None
 
     def __init__(self) -> None:
         self.requests = Requests[bool]()
-        """The times that are asked for; see `Eventful`."""
+        """The requested times; see `Eventful`."""
         self._owed: dict[Hashable, Hashable] = {}
         self.ready = Outbox(self)
         self._limit = 1
         self._together: list[tuple[Hashable, Sequence[Any]]] | None = None
-        """The results that were given, while several completions are dealt with at once."""
+        """The results given while several completions are handled together; None at other times."""
         self._gathered = 0
 
     # ---- what a module supplies
@@ -72,8 +72,8 @@ class Notified(Kernel[Any], Stepwise):
     def receive_many(self, batch: TimedBatch[Any]) -> None:
         """Take a multi-time batch: run by run, and before each run the times that are complete by then.
 
-        A subclass that gives results in `complete` alone may take the batch as a whole: the completions follow. It sets
-        `taken` as it goes on: if it raises, the values before that have been dealt with, and no others.
+        A subclass that gives results only in `complete` may take the batch as a whole; then the completions follow it.
+        It must keep `taken` up to date: if it raises, exactly the values before `taken` count as handled.
         """
         done: list[Hashable] = []
         given = self._together = []
@@ -89,7 +89,7 @@ class Notified(Kernel[Any], Stepwise):
                     self.receive(event.time, event.values)
                     self.taken += len(event.values)
         except BaseException:
-            # What is complete by now has been told.
+            # All times that are complete by now have been notified; no more notifications may follow.
             self.requests.clear()
             raise
         finally:
@@ -97,37 +97,37 @@ class Notified(Kernel[Any], Stepwise):
 
     @abstractmethod
     def complete(self, time: Hashable) -> None:
-        """Do what is to be done when a time that was asked for is complete."""
+        """Handle the completion of a requested time."""
 
     def failed(self) -> None:
-        """Give what is a result already, when the stream has failed above."""
+        """Give the results that are already final, when the stream has failed upstream."""
 
     def demand(self, limit: int) -> int:
-        """The most values to ask for when `limit` results are wanted; with an own pace, that may ask for fewer."""
+        """The most values to ask for when `limit` results are wanted; an own pace may ask for fewer."""
         return self.run.limit if self.own_pace else limit
 
     # ---- for a module to use
 
     def notify(self, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
-        """Ask for `complete(time)`, once; until it returns, hold the right to give results at `owed`.
+        """Request one `complete(time)`; until it returns, hold the right to give results at `owed`.
 
-        With `before` it comes as soon as everything before `time` is complete, though at `time` more may come.
+        With `before` it comes as soon as everything before `time` is complete, although more may come at `time`.
         """
         self.location.hold(owed)
         self._owed[time] = owed
         self.requests[time] = before
 
     def remind(self, time: Hashable, *, before: bool = False) -> None:
-        """Ask for `complete(time)`, once, and hold nothing; `before` as in `notify`."""
+        """Request one `complete(time)`, and hold nothing; `before` as in `notify`."""
         self.requests[time] = before
 
     def forget(self, time: Hashable) -> None:
-        """Take back what was asked for at `time`."""
+        """Take back the request for `time`, and its hold."""
         del self.requests[time]
         self._settle(time)
 
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
-        """Answer results at `time`, in the order in which they are given; those of no values are none."""
+        """Answer results at `time`, in the order in which they are given; an empty sequence is ignored."""
         if not results:
             return
         if self._together is None:
@@ -137,7 +137,7 @@ class Notified(Kernel[Any], Stepwise):
             self._gathered += len(results)
 
     def give_many(self, times: Sequence[Hashable], results: Sequence[Any]) -> None:
-        """Answer results each at its time; those of no values are none."""
+        """Answer results, each at its own time; empty sequences are ignored."""
         if not results:
             return
         if self._together is None:
@@ -148,11 +148,11 @@ class Notified(Kernel[Any], Stepwise):
 
     @property
     def full(self) -> bool:
-        """Whether as much was given as is asked for, or nothing more is to be given."""
+        """Whether the results given fill the ask being served, or the stream's end is known."""
         return self.ready.known or self.ready.values + self._gathered >= self._limit
 
     def stop(self) -> None:
-        """End after what was given; nothing that was asked for is told any more."""
+        """End the stream after the results given so far; requested times are no longer notified."""
         self.requests.clear()
         self.ready.end()
 
@@ -188,7 +188,7 @@ class Notified(Kernel[Any], Stepwise):
 
     @override
     def stepwise(self) -> bool:
-        # Then no task is beside, and no scope to cancel it by, which is most of a time's cost.
+        # Without an asking task, and the scope to cancel it, most of the cost per time disappears.
         return self.events.steps
 
     @override
@@ -208,7 +208,7 @@ class Notified(Kernel[Any], Stepwise):
         return ready.answer(limit)
 
     def _complete_all(self, first: Hashable) -> None:
-        """Deal with a completion and with those that are known by the same look, as far as one answer holds them."""
+        """Handle a completion, and others known from the same reading of the frontier, until one answer is full."""
         ready = self.ready
         done: list[Hashable] = []
         given = self._together = []
@@ -222,7 +222,7 @@ class Notified(Kernel[Any], Stepwise):
                 done.append(time)
                 if self.full:
                     break
-        except BaseException as exc:  # noqa: BLE001 - it follows what was given before
+        except BaseException as exc:  # noqa: BLE001 - raised after the results given before
             failure = exc
         self._put_together(given, done)
         if failure is not None:
@@ -231,7 +231,7 @@ class Notified(Kernel[Any], Stepwise):
             ready.ending = failure
 
     def _put_together(self, given: list[tuple[Hashable, Sequence[Any]]], done: list[Hashable]) -> None:
-        """Answer what was given meanwhile; only then give up the holds of the times that are done."""
+        """Put the results given meanwhile into one answer; only then drop the holds of the completed times."""
         self._together = None
         self._put(given)
         for time in done:
@@ -250,7 +250,7 @@ class Notified(Kernel[Any], Stepwise):
         self.ready.put_batch(timed(times, out))
 
     def take(self, event: Batch[Any] | Completed | Done | BaseException) -> bool:
-        """Let the module deal with an event; True if that was a batch."""
+        """Let the module handle an event; True if it was a batch."""
         ready = self.ready
         try:
             if isinstance(event, TimedBatch):
@@ -259,7 +259,7 @@ class Notified(Kernel[Any], Stepwise):
             if isinstance(event, Batch):
                 self.receive(event.time, event.values)
                 if not ready.known:
-                    # What is kept is held, and so is what is answered.
+                    # Acknowledge the batch: values that are kept, and results to be answered, have holds of their own.
                     self.upstream.settle()
                 return True
             if isinstance(event, Completed):
@@ -273,7 +273,7 @@ class Notified(Kernel[Any], Stepwise):
         except BaseException as exc:
             if not ready:
                 raise
-            # It follows what was given before.
+            # The failure follows the results given before.
             ready.ending = exc
         return False
 
@@ -282,7 +282,7 @@ class Notified(Kernel[Any], Stepwise):
         try:
             self.receive_many(batch)
         except BaseException as exc:  # noqa: BLE001 - the next event, which is raised where the module answers
-            # What has been dealt with may have completed times, whose results come first; the others are in flight.
+            # The handled values may have completed times, whose results come first. The others stay in flight.
             self.upstream.ack_but(batch.part(self.taken))
             self._own = exc
             self.events.fail(exc)

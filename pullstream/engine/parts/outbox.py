@@ -1,4 +1,4 @@
-"""Values that are owed and not asked for yet: the rest of one answer, and a queue of answers with its ending."""
+"""Values waiting to be asked for: the rest of one answer, and a queue of answers followed by an ending."""
 
 from collections import deque
 from collections.abc import Hashable, Sequence
@@ -11,7 +11,7 @@ from pullstream.timely.order import Ascending
 
 
 class Located(Protocol):
-    """An owner of a location in the sidecar."""
+    """An object with a location in the sidecar."""
 
     @property
     def location(self) -> Location:
@@ -20,13 +20,13 @@ class Located(Protocol):
 
 
 class Remainder:
-    """The rest of an answer that is longer than what is asked for at a time; a cursor, so that nothing is copied twice.
+    """The rest of an answer that is longer than the limit. It is a cursor, so that no value is copied twice.
 
     >>> rest = Remainder(Batch(0, "abcde"))
     >>> rest.take(2), rest.left, rest.take(9), rest.left
     ('ab', 3, 'cde', 0)
 
-    An answer of many times is taken in parts:
+    A multi-time answer is taken in parts:
 
     >>> rest = Remainder(TimedBatch([1, 2, 2], "abc"))
     >>> rest.part(1), rest.time, rest.part(2)
@@ -37,9 +37,9 @@ class Remainder:
         self.time: Hashable = None
         """The time of the next value."""
         self.batch: TimedBatch[Any] | None = None
-        """The answer, if it is one of many times."""
+        """The answer, if it is a multi-time batch."""
         self.times: Sequence[Hashable] | None = None
-        """The times of the values, where they are many."""
+        """The times of the values, if the answer is a multi-time batch."""
         self.values: Sequence[Any] = ()
         self.used = 0
         if batch is not None:
@@ -47,11 +47,11 @@ class Remainder:
 
     @property
     def left(self) -> int:
-        """The number of values."""
+        """The number of values left."""
         return len(self.values) - self.used
 
     def put(self, batch: Batch[Any]) -> None:
-        """Begin with a new answer, in place of one that is used up."""
+        """Start on a new answer. Must be called only when the answer before is used up."""
         if isinstance(batch, TimedBatch):
             self.batch, self.times = batch, batch.times
             self.time = batch.times[0]
@@ -60,7 +60,7 @@ class Remainder:
         self.values, self.used = batch.values, 0
 
     def run(self) -> int:
-        """The number of values that come next and are all at `time`."""
+        """The length of the next run: the number of consecutive values at `time`."""
         times, used, time = self.times, self.used, self.time
         if times is None:
             return self.left
@@ -70,17 +70,17 @@ class Remainder:
         return end - used
 
     def take(self, count: int) -> Sequence[Any]:
-        """The next values, at most `count`; all at `time`, unless the answer has many."""
+        """Take the next values, at most `count`; all are at `time`, unless the answer is a multi-time batch."""
         used, values = self.used, self.values
         if used + count < len(values):
             self.used = used + count
             return values[used : self.used]
-        # Nothing is left, and nothing kept.
+        # Nothing is left, so no reference to the values is kept.
         self.values, self.used = (), 0
         return values[used:] if used else values
 
     def part(self, count: int) -> Batch[Any]:
-        """The next values, at most `count`, each at its time."""
+        """Take the next values, at most `count`, each at its time."""
         used, time, batch = self.used, self.time, self.batch
         values = self.take(count)
         if batch is None:
@@ -93,21 +93,21 @@ class Remainder:
 
 
 def timed(times: Sequence[Hashable], values: Sequence[Any]) -> Batch[Any]:
-    """A batch of values, of which there are some, each at its time: of one time, if they have no other.
+    """Make a batch of values (at least one), each at its time: a plain `Batch` if all times are equal.
 
-    What is at one time is dealt with in fewer steps, all the way down.
+    Every module downstream handles a batch at one time in fewer steps.
 
     >>> timed([1, 1], "ab"), timed([1, 2], "ab")
     (Batch(time=1, values='ab'), TimedBatch(times=[1, 2], values='ab'))
     """
     first = times[0]
-    # Mostly the last one tells.
+    # In most cases, comparing the last time settles it.
     one = times[-1] == first and (isinstance(times, Ascending) or times.count(first) == len(times))
     return Batch(first, values) if one else TimedBatch(times, values)
 
 
 def of_runs(runs: Sequence[tuple[Hashable, int]], values: Sequence[Any], *, ascending: bool = False) -> Batch[Any]:
-    """A batch of values in runs: so many at one time, then so many at another; of one time, if they have no other.
+    """Make a batch from runs, each a time and a number of values: a plain `Batch` if all times are equal.
 
     >>> of_runs([(1, 2), (2, 1)], "abc"), of_runs([(1, 2)], "ab")
     (TimedBatch(times=[1, 1, 2], values='abc'), Batch(time=1, values='ab'))
@@ -131,7 +131,7 @@ def _part(answer: Batch[Any], start: int, stop: int | None = None) -> Batch[Any]
 
 
 class StreamEnd:
-    """The end that a stream is to come to, once it is known: that it is done, or a failure; the first counts.
+    """The ending of a stream, once it is known: done, or a failure. The first ending counts.
 
     >>> end = StreamEnd()
     >>> end.known, end.reached(), end.end(), end.known, end.reached()
@@ -139,23 +139,23 @@ class StreamEnd:
     """
 
     ending: Done | BaseException | None = None
-    """The ending, or None as long as it is not known."""
+    """The ending; None as long as it is not known."""
 
     @property
     def known(self) -> bool:
-        """Whether it is known."""
+        """Whether the ending is known."""
         return self.ending is not None
 
     def end(self, ending: Done | BaseException = DONE) -> None:
-        """End, or fail, after what comes before."""
+        """End or fail after everything that comes before; ignored if the ending is already known."""
         if self.ending is None:
             self.ending = ending
 
     def reached(self) -> Done | None:
-        """DONE, now that nothing comes before it; None if it is not known.
+        """Return DONE if that is the ending, None if the ending is not known. Called when nothing comes before it.
 
         Raises:
-            BaseException: the failure that it is.
+            BaseException: the ending, if it is a failure.
         """
         if isinstance(self.ending, BaseException):
             raise self.ending
@@ -163,10 +163,11 @@ class StreamEnd:
 
 
 class Outbox(StreamEnd):
-    """A queue of the values that are owed, in order, each at its time, and then of an ending.
+    """A queue of values waiting to be answered, in order, each at its time, followed by an ending.
 
-    With an `owner` each answer is held there, at its time, until the last of its values is taken; one of many times at
-    the least of those that are left. Any number of takes costs what the values cost: each is copied once.
+    With an `owner`, its location holds each answer's time until the last of its values is taken; for a multi-time
+    answer, it holds the least times of the values left. The total cost does not depend on the number of takes: each
+    value is copied once.
 
     >>> outbox = Outbox()
     >>> outbox.put(1, "ab")
@@ -183,9 +184,9 @@ class Outbox(StreamEnd):
         self._used = 0
         """The number of values of the first answer that have been taken."""
         self._minima: Minima | None = None
-        """The least times of what is left of that, if it has many times and somebody looked."""
+        """The least times from each position of the first answer, once they were needed; only for a multi-time one."""
         self.values = 0
-        """The number of values."""
+        """The number of values in the queue."""
 
     def __bool__(self) -> bool:
         return bool(self._answers)
@@ -203,14 +204,14 @@ class Outbox(StreamEnd):
         return answer.times[-1] if isinstance(answer, TimedBatch) else answer.time
 
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
-        """Owe values, of which there are some, at `time`, after those before them."""
+        """Append values (at least one) at `time`."""
         if self._owner is not None:
             self._owner.location.hold(time)
         self._answers.append(Batch(time, values))
         self.values += len(values)
 
     def put_batch(self, batch: Batch[Any]) -> None:
-        """Owe the values of a batch, at one time or many, after those before them."""
+        """Append the values of a batch, at one time or many."""
         if self._owner is not None:
             for time in _least(batch):
                 self._owner.location.hold(time)
@@ -218,7 +219,7 @@ class Outbox(StreamEnd):
         self.values += len(batch.values)
 
     def take(self, limit: int) -> Batch[Any]:
-        """The next values, at one time or many; the caller answers them in the same step, and they are in flight then.
+        """Take the next values, at one time or many. They are no longer held: the caller answers them in the same step.
 
         >>> outbox = Outbox()
         >>> outbox.put(1, "ab")
@@ -247,7 +248,7 @@ class Outbox(StreamEnd):
             if owner is not None:
                 for time in self._left():
                     owner.location.drop(time)
-            # Most answers are taken whole, and are answered as they are.
+            # Most answers are taken whole, and need no copy.
             part = _part(answer, used) if used else answer
             self._answers.popleft()
             self._used, self._minima = 0, None
@@ -255,7 +256,7 @@ class Outbox(StreamEnd):
         return part
 
     def _hold_less(self, answer: TimedBatch[Any], used: int) -> None:
-        """Hold what is left of the first answer when so much of it is used, in place of what was held before."""
+        """Move the holds of the first answer to the least times of the values left once `used` of them are taken."""
         assert self._owner is not None
         minima = self._minima = self._minima or Minima(answer.times)
         before, now = minima.at(self._used), minima.at(used)
@@ -266,24 +267,24 @@ class Outbox(StreamEnd):
                 self._owner.location.drop(time)
 
     def _left(self) -> Sequence[Hashable]:
-        """The least times of what is left of the first answer."""
+        """The least times of the values left of the first answer."""
         return _least(self._answers[0]) if self._minima is None else self._minima.at(self._used)
 
     def answer(self, limit: int) -> Batch[Any] | Done | None:
-        """The next values or, when there are none any more, the end; None while there is neither.
+        """Take the next values or, when none are left, the end; None while there is neither.
 
         Raises:
-            BaseException: what it was ended with.
+            BaseException: the ending, if it is a failure.
         """
         return self.take(limit) if self._answers else self.reached()
 
     def forget(self) -> None:
-        """Owe nothing any more; what was held is the ending's to withdraw, or to keep."""
+        """Discard the values, and leave their holds: the stream's ending withdraws or keeps them."""
         self._answers.clear()
         self._used, self._minima, self.values = 0, None, 0
 
     def withdraw(self) -> None:
-        """Owe nothing any more, and hold nothing."""
+        """Discard the values, and drop their holds."""
         while self._answers and self._owner is not None:
             for time in self._left():
                 self._owner.location.drop(time)

@@ -13,11 +13,11 @@ from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.run import Run
 
 FIRST: Final = 16
-"""The values to ask for first: few, since nobody knows yet how many are needed and what each of them costs."""
+"""The first number of values to ask for: few, since it is not known yet how many are needed and what each one costs."""
 
 
 class Pace:
-    """Chooses how many values to ask for, so that one answer is dealt with in a few milliseconds.
+    """Chooses how many values to ask for, so that one answer is processed in a few milliseconds.
 
     Work on a batch cannot be interrupted: until it is done, cancellation, Ctrl-C and all other tasks wait. So a pace
     begins with a few values, doubles after each answer that took a moment, and shrinks after one that kept others
@@ -44,8 +44,9 @@ class Pace:
             return 1
         if self._answered:
             self._lap()
-            # Modules above may have left values out: what took this long was as much as was asked for. One that lets
-            # others go on does so every `BREATH`, so a wait of just that length does not come from asking for too much.
+            # The size shrinks from the number asked for, not from the values received: modules upstream may have left
+            # values out. A module that yields to other tasks does so every `BREATH`, so a wait of just that length is
+            # no sign of asking for too much.
             if self._spent > 2 * BREATH:
                 self._size = max(1, int(self._size * BREATH / (2 * self._spent)))
             elif self._spent < BREATH / 2 and self._size < most:
@@ -57,7 +58,7 @@ class Pace:
         return min(self._size, most)
 
     def took(self) -> None:
-        """Note that an answer has come, to be dealt with from now on."""
+        """Note that an answer has come, and that work on it begins now."""
         if self._run.limit > 1:
             self._answered = True
             self._lap()
@@ -73,9 +74,9 @@ class Pace:
 class WaitingPace:
     """Chooses how many values to have in hand, for a module that may wait for each of them: for a call, or a channel.
 
-    Nobody who reads a queue or a poll should find that hundreds of values were taken and none was worked on. So a pace
-    begins with `least` values, doubles when as many as it allows have been dealt with in a moment, and shrinks when
-    that took longer. The time counts during which values are in hand, by trio's clock.
+    A source that takes from a queue or polls a service must not have hundreds of values taken before any is processed.
+    So the pace begins with `least` values, doubles when as many as it allows were processed in a moment, and shrinks
+    when that took longer. It counts the time during which values are in hand, by trio's clock.
     """
 
     __slots__ = ("_came", "_least", "_since", "_size", "_taken")
@@ -88,7 +89,7 @@ class WaitingPace:
     def next(self, in_hand: int = 0) -> int:
         """Return the number of values to have in hand now.
 
-        While some of the last ones are still `in_hand`, nobody knows yet how long dealing with them takes.
+        While some of the last values are still `in_hand`, it is not known yet how long processing them takes.
         """
         if self._came and not in_hand:
             spent = trio.current_time() - self._since
@@ -104,7 +105,7 @@ class WaitingPace:
         return self._size
 
     def took(self, count: int) -> None:
-        """Note that an answer of `count` values has come, to be dealt with from now on."""
+        """Note that an answer of `count` values has come, and that work on it begins now."""
         if not self._came:
             self._since = trio.current_time()
         self._came += count

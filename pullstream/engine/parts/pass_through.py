@@ -1,4 +1,4 @@
-"""The kernel of modules that let values pass as they are, and do something else meanwhile: `timeout`, switches."""
+"""The kernel of modules that pass values on unchanged and do something else meanwhile: `timeout`, switches."""
 
 from typing import Any, ClassVar
 
@@ -10,10 +10,10 @@ from pullstream.protocol import Batch, Done
 
 
 class Passing(TaskKernel[Any]):
-    """Hands every ask up, and every answer down, and can do something else meanwhile."""
+    """Passes every ask up and every answer down, and can do something else meanwhile."""
 
     outside: ClassVar[bool] = False
-    """Whether something else than an answer may come while upstream is asked."""
+    """Whether something outside the run, a handle or a clock, may end the wait for an answer."""
 
     takes_many = True
 
@@ -31,7 +31,7 @@ class Passing(TaskKernel[Any]):
         return answer
 
     async def taken(self, limit: int) -> Batch[Any] | Done:
-        """The answer from upstream; in flight here until it is answered."""
+        """Take the answer from upstream; it stays in flight here until it is answered."""
         if self.slot is None:
             self.ask_beside(self.upstream, limit)
         while self.slot is None:
@@ -42,6 +42,6 @@ class Passing(TaskKernel[Any]):
         return answer
 
     def look(self) -> None:
-        """Let `produce` look again, if anything was asked for at all."""
+        """Make `produce` check again, if the stream has been opened at all."""
         if hasattr(self, "_changed"):
             self.changed()

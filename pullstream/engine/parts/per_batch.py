@@ -1,4 +1,4 @@
-"""Kernels that answer each batch with what they make of it; a user's function goes through one up to where it fails."""
+"""Kernels that answer each batch with the result of a function, up to the value at which the function fails."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -15,16 +15,16 @@ from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 
 class FailsLater(Kernel[Any]):
-    """A kernel that answers what users' functions gave before one of them failed, and fails at the next ask (R8)."""
+    """A kernel that answers the results before a user's function failed, and fails at the next ask (R8)."""
 
     failed: BaseException | None = None
-    """The failure that is to be raised at the next ask, when what came before it has been answered."""
+    """The failure to raise at the next ask, after the results before it have been answered."""
 
     def collect(self, work: Callable[..., None], *args: Any) -> list[Any]:
-        """Let `work(out, *args)` add values to a list, as many as come before it fails.
+        """Call `work(out, *args)`, which adds results to the list, and return those added before it failed, if it did.
 
         Raises:
-            BaseException: what `work` raised, at once if nothing came before.
+            BaseException: `work` failed before it added anything.
         """
         out: list[Any] = []
         try:
@@ -37,25 +37,25 @@ class FailsLater(Kernel[Any]):
 
 
 class PassOn(FailsLater, Stepwise):
-    """Answers each batch with what it makes of it at once, and keeps nothing of it beyond that."""
+    """Answers each batch at once with a result made from it, and keeps none of its values."""
 
     traits = PROMPT
 
     most: int = maxsize
-    """The most values to ask for; with none, it has come to its end."""
+    """The most values to ask for; at 0 the stream ends here."""
 
     left_out: int = 0
-    """The number of values that will be left out, and are asked for beside those that are wanted."""
+    """The number of values that will be left out; they are asked for in addition to the wanted ones."""
 
     takes_many: bool = True
-    """Whether a batch of many times is answered whole, and what it has completed known after all of it."""
+    """Whether a multi-time batch is answered whole; the completions it causes are then known after all of it."""
 
     @abstractmethod
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """The answer made of a batch of one time; None if that is nothing, and the next one is to be asked for."""
+        """Make the answer from a batch at one time; None if it is empty, and the next batch must be asked for."""
 
     def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
-        """The answer made of a batch of many times: unless it is overridden, of the answers to its runs."""
+        """Make the answer from a multi-time batch; by default, join the answers to its runs."""
         times: list[Hashable] = []
         out: list[Any] = []
         taken = 0
@@ -91,7 +91,8 @@ class PassOn(FailsLater, Stepwise):
                 return DONE
             answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
             if answer is not None:
-                # In the step in which it is in flight below. What is left of a batch that fails later is not done.
+                # Acknowledged in the same step in which the answer is in flight below. After a failure, the values
+                # from the failure on have not been handled, so the batch is not acknowledged.
                 if self.failed is None:
                     self.upstream.settle()
                 return answer
@@ -128,11 +129,11 @@ class PassOn(FailsLater, Stepwise):
 
 
 class PerBatch(PassOn):
-    """Answers each batch with what a user's function makes of it, up to where that fails."""
+    """Answers each batch with the results of a user's function, up to the value at which it fails."""
 
     @abstractmethod
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
-        """Add what is to be answered of a batch; what is raised comes after that."""
+        """Add the results for a batch to `out`; an exception is raised downstream after the results before it."""
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:

@@ -1,4 +1,4 @@
-"""A kernel with tasks of its own: calls under way, asks ahead, several inputs asked at once, clocks."""
+"""A kernel with tasks of its own: for running calls, asks ahead, several inputs asked concurrently, clocks."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
@@ -17,27 +17,27 @@ from pullstream.protocol import Batch, Done
 T = TypeVar("T")
 
 Job: TypeAlias = tuple[Lane[Any], int]
-"""An input, and how many values to ask it for."""
+"""An input, and the number of values to ask it for."""
 
 MOST_IDLE: Final = 8
-"""The number of tasks for asks beside that are kept though there is nothing to ask."""
+"""The number of asking tasks that are kept while there is nothing to ask."""
 
 
 class TaskKernel(Kernel[T]):
-    """A kernel whose work goes on in tasks beside the asks it serves; they end, cancelled, with the stream.
+    """A kernel whose work goes on in tasks of its own, beside the asks it serves. They are cancelled with the stream.
 
-    `produce` looks whether it has an answer, and otherwise waits for a `change`. A subclass that overrides `acquire`,
-    `halt` or `release` calls these as well. An ask is sent upstream only while one is being served here, unless the
-    module is there for asking ahead.
+    `produce` answers if it can, and otherwise waits for a `change`. A subclass that overrides `acquire`, `halt` or
+    `release` must call the base method as well. A module sends an ask upstream only while it serves one itself, unless
+    asking ahead is its purpose.
     """
 
     traits = Traits(trusted=True)
 
     takes_many: bool = False
-    """Whether what is asked for beside may come as a batch of many times."""
+    """Whether the answer to `ask_beside` may be a multi-time batch."""
 
     ended = False
-    """Whether the stream is over here: what comes to a task now starts nothing new."""
+    """Whether the stream is over here: an answer that reaches a task now starts nothing new."""
 
     @override
     async def acquire(self) -> None:
@@ -47,7 +47,7 @@ class TaskKernel(Kernel[T]):
         self._nursery: trio.Nursery = await self.run.nursery.start(self._host)
 
     def begin_here(self) -> None:
-        """Begin without a place for tasks, for whom all inputs answer promptly."""
+        """Begin without a nursery; enough where all inputs answer promptly."""
         self._changed = self.run.signal()
         self._askers = Askers(self)
 
@@ -56,7 +56,8 @@ class TaskKernel(Kernel[T]):
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
                 with self.run.shielded(nursery.cancel_scope):
-                    # Nobody ever sets it: this task has nothing to do, and hinders no one from noticing a stall.
+                    # Nothing ever sets this signal. The task only keeps the nursery open, and as its wait is a signal
+                    # of the run, a stall is still detected.
                     await self.run.signal().wait()
         finally:
             self._quiet.set()
@@ -81,13 +82,14 @@ class TaskKernel(Kernel[T]):
         await self._changed.wait(outside=outside)
 
     def changed(self) -> None:
-        """Let `produce` look again."""
+        """Wake `produce` to check again whether it can answer."""
         self._changed.set()
 
     def start(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
-        """Run a task until the stream ends; it deals with what it raises, except for what it raises when cancelled.
+        """Run a task until the stream ends. The task must handle its own exceptions, except those of its cancellation.
 
-        That is kept, and raised by the release; what was on its way before the cancellation came is let go of.
+        An exception raised because of the cancellation is kept, and raised by the release. One that was on its way
+        before the cancellation came is discarded.
         """
         self._nursery.start_soon(self._guarded, task, args)
 
@@ -106,34 +108,34 @@ class TaskKernel(Kernel[T]):
         self._askers.ask(lane, limit)
 
     async def ask_promptly(self, lane: Lane[Any], limit: int) -> None:
-        """The same in this task, for an input that answers promptly: it has answered when this returns."""
+        """Ask in this task an input that answers promptly: `arrived` has been called when this returns."""
         await self._askers.ask_here(lane, limit)
 
     def asking(self, lane: Lane[Any]) -> bool:
-        """Whether an ask is outstanding."""
+        """Whether an ask to the input is outstanding."""
         return lane in self._askers.asking
 
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         """Take an answer to `ask_beside`.
 
-        A batch counts as in flight until the lane is asked again or acknowledged with `lane.ack()`: what is kept
-        beyond that is held, with `self.location.hold(time)`, before.
+        A batch counts as in flight until the lane is asked again or acknowledged with `lane.ack()`. Values kept beyond
+        that must be held before, with `self.location.hold(time)`.
         """
         raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
 
 
 class _Wanted(Signal):
-    """The wait of a task that has nothing to ask; with its end comes the job."""
+    """The wait of an idle asking task; it ends when the task gets a job."""
 
     __slots__ = ("job",)
     job: Job
 
 
 class Askers:
-    """The tasks of a kernel that ask its inputs; a few stay when they have nothing to ask, for a new one costs more.
+    """The tasks of a kernel that ask its inputs. A few stay while idle, because starting a new task costs more.
 
-    An ask is ended by the termination that follows `halt`: cancelled, it would abort what is upstream of the input
-    before the reason of an error has reached it (R6). So a cancellation strikes a task between two asks alone.
+    The termination that follows `halt` ends an outstanding ask. A cancelled ask would abort the modules upstream of the
+    input before the reason of an error has reached them (R6). So a task can be cancelled only between two asks.
     """
 
     __slots__ = ("_idle", "_kernel", "_next", "_taking", "asking")
@@ -141,15 +143,15 @@ class Askers:
     def __init__(self, kernel: TaskKernel[Any]) -> None:
         self._kernel = kernel
         self.asking: set[Lane[Any]] = set()
-        """The inputs that are being asked, or are to be."""
+        """The inputs that are being asked or have a job waiting."""
         self._idle: list[_Wanted] = []
         self._taking = False
-        """Whether a task gives the kernel an answer."""
+        """Whether a task is passing an answer to the kernel."""
         self._next: Job | None = None
-        """The job of that task for then, asked for meanwhile."""
+        """The next job of that task, requested while it passes the answer."""
 
     def ask(self, lane: Lane[Any], limit: int) -> None:
-        """Let a task ask an input, in its next step, unless it is being asked."""
+        """Let a task ask an input in the task's next step; does nothing while the input is being asked."""
         if lane in self.asking or self._kernel.ended:
             return
         self.asking.add(lane)
@@ -163,25 +165,25 @@ class Askers:
             self._kernel.start(self._work, [(lane, limit)])
 
     async def ask_here(self, lane: Lane[Any], limit: int) -> None:
-        """Ask an input in the task that calls, unless it is being asked."""
+        """Ask an input in the caller's task; does nothing while the input is being asked."""
         if lane not in self.asking and not self._kernel.ended:
             self.asking.add(lane)
             with own_scope(shield=True):
                 self._take(lane, await self._answer(lane, limit))
 
     async def _work(self, first: list[Job]) -> None:
-        # Taken out of the list, which the task keeps.
+        # Removed from the list, because the task keeps its arguments.
         job: Job | None = first.pop()
         kernel = self._kernel
         with own_scope(shield=True) as scope:
-            # Begun, or woken, in the very step in which the stream ended, it asks nothing (R9).
+            # If the task was started or woken in the same step in which the stream ended, it asks nothing (R9).
             while job is not None and not kernel.ended:
                 answer = await self._answer(*job)
                 self._taking = True
                 self._take(job[0], answer)
                 self._taking = False
                 job, self._next = self._next, None
-                # Nothing is kept of it while something else is waited for.
+                # Keep no reference to the answer while waiting.
                 del answer
                 if job is not None:
                     await trio.lowlevel.cancel_shielded_checkpoint()

@@ -1,4 +1,4 @@
-"""The modules above one that looks at every time: cheaper than the tracker, where no path changes a time."""
+"""A cheap view of the modules above one that reads its frontier at every time, where no path changes a time."""
 
 from collections.abc import Hashable
 from typing import Any, Final
@@ -8,14 +8,14 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.timely.order import minimal
 
 MANY: Final = 64
-"""From so many places on the tracker is asked, which looks only at those where something has changed."""
+"""The number of places from which on the tracker is asked instead: it visits only places that have changed."""
 
 
 class Above:
-    """The places from which something may come to a module's input: then what is held and in flight there tells all.
+    """The places upstream of a module's input, whose holds and batches in flight determine the input's frontier.
 
-    Where a path changes times, a module holds what streams it opened may bring, or the places are many, the tracker is
-    to be asked.
+    The tracker must be asked instead where a path changes times, where a module holds times for the inner streams it
+    opened, or where there are `MANY` places.
     """
 
     def __init__(self, sidecar: Sidecar, location: Location) -> None:
@@ -27,24 +27,26 @@ class Above:
 
     @property
     def tells(self) -> bool:
-        """Whether it is enough to ask `may_lead_to`."""
+        """Whether `may_lead_to` and `fronts` are exact, so that the tracker need not be asked."""
         return self._plain and not self._sidecar.nesting.mirrors
 
     def may_lead_to(self, time: Hashable) -> bool:
-        """Whether anything here may still lead to a batch at `time`.
+        """Whether a hold or a batch in flight may still lead to a batch at `time`.
 
         Raises:
-            TypeError: the times here are of several domains.
+            TypeError: the times are of several domains.
         """
         return any(location.holds(time) for location in self._locations) or any(
             stamp.covers(time) for port in self._ports for stamp in port.in_flight
         )
 
     def fronts(self, *, arrived: bool = True) -> list[Any]:
-        """The least times that anything here may still lead to; without the batches that have `arrived`, if so asked.
+        """The least times that holds and batches in flight may still lead to.
+
+        Without `arrived`, batches in flight at the module's own input are left out.
 
         Raises:
-            TypeError: the times here are of several domains.
+            TypeError: the times are of several domains.
         """
         times = {time for location in self._locations for time in location.held}
         ports = self._ports if arrived else self._ports[self._own :]

@@ -1,7 +1,7 @@
-"""Blocked tasks, and what they wait for as far as trio tells: the tasks of a nursery, or a cancellation.
+"""Blocked tasks and their waits, as far as trio shows them: for the tasks of a nursery, or a cancellation.
 
-Only here attributes of trio are used that are not public: for another task than the current one it has no other way to
-ask. Where they are missing, `told` says so, and a run in which nothing can move hangs, as any trio program would.
+This is the only file that uses private attributes of trio: it has no public way to inspect a task other than the
+current one. Where they are missing, `told` returns False, and a stalled run hangs, as any trio program would.
 """
 
 from math import inf
@@ -11,19 +11,19 @@ import trio
 
 
 class _Never(float):
-    """A deadline that never comes, by which the scopes of the toolkit's own are told from others."""
+    """A deadline that never comes. It distinguishes the toolkit's own cancel scopes from others."""
 
 
 NEVER: Final = _Never(inf)
 
 
 def own_scope(*, shield: bool = False) -> trio.CancelScope:
-    """A cancel scope that nobody but the run itself cancels: to be waited in, it is none."""
+    """Make a cancel scope that only the run cancels; the deadlock detector ignores it."""
     return trio.CancelScope(deadline=NEVER, shield=shield)
 
 
 def running_program() -> trio.lowlevel.TrioToken | None:
-    """The trio program that runs in this thread, if one does; not every trio has `in_trio_run`."""
+    """The token of the trio program in this thread, if one runs; not every trio has `in_trio_run`."""
     try:
         return trio.lowlevel.current_trio_token()
     except RuntimeError:
@@ -31,7 +31,7 @@ def running_program() -> trio.lowlevel.TrioToken | None:
 
 
 def told(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
-    """Whether this trio tells what the functions below need to know; looked for in any task and any nursery."""
+    """Whether this version of trio has the attributes that the functions below need; any task and nursery will do."""
     status: Any = getattr(task, "_cancel_status", None)
     return (
         isinstance(getattr(nursery, "_parent_waiting_in_aexit", None), bool)
@@ -43,7 +43,7 @@ def told(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
 
 
 def joined(task: trio.lowlevel.Task) -> trio.Nursery | None:
-    """The nursery at whose end a task waits for the tasks in it, if it does."""
+    """The nursery whose tasks a task waits for at the end of its block, if it does."""
     for nursery in task.child_nurseries:
         waits: bool = getattr(nursery, "_parent_waiting_in_aexit")  # noqa: B009 - see above
         if waits and nursery.child_tasks:
@@ -52,10 +52,11 @@ def joined(task: trio.lowlevel.Task) -> trio.Nursery | None:
 
 
 def may_be_cancelled(task: trio.lowlevel.Task, within: trio.CancelScope | None = None) -> bool:
-    """Whether a cancellation is on its way to a task, or a scope that it waits in may be cancelled at any time.
+    """Whether a cancellation is on its way to a task, or a scope that the task waits in may be cancelled at any time.
 
-    A scope may be, by a deadline or by whoever has it, unless it is an own one, or that of a nursery: what happens in a
-    nursery is up to the tasks in it, which can be looked at. Scopes around the one that is given do not count.
+    A deadline may cancel a scope, and so may any code that has a reference to it. Exceptions are the toolkit's own
+    scopes, and those of nurseries: only the tasks of a nursery affect it, and these are inspected themselves. Scopes
+    outside `within` do not count.
     """
     status: Any = getattr(task, "_cancel_status")  # noqa: B009 - see above
     if status.effectively_cancelled:
@@ -75,7 +76,7 @@ def may_be_cancelled(task: trio.lowlevel.Task, within: trio.CancelScope | None =
 
 
 def _scopes_of_nurseries(task: trio.lowlevel.Task) -> set[trio.CancelScope]:
-    """The scopes of all nurseries that a task, or a task that it belongs to, has open."""
+    """The cancel scopes of all nurseries that a task, or one of its parent tasks, has open."""
     scopes: set[trio.CancelScope] = set()
     above: trio.lowlevel.Task | None = task
     while above is not None:

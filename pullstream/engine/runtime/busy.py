@@ -1,4 +1,4 @@
-"""A clock of the time that a trio program is busy, by which a `Pace` is set; waiting takes no time on it."""
+"""A clock of the time that a trio program is busy. A `Pace` uses it, as waiting takes no time on it."""
 
 import sys
 from collections import deque
@@ -11,33 +11,33 @@ from typing_extensions import override
 Moment: TypeAlias = tuple[float, float]
 
 LONG: Final = 0.002
-"""The seconds that a round of turns takes at least to be remembered."""
+"""The minimum duration, in seconds, of a scheduler round that is remembered."""
 
 FEW: Final = 32
-"""The number of long rounds that are remembered."""
+"""The number of long rounds to remember."""
 
 NOTHING: Final = 0.001
-"""The seconds that are not worth asking the system where they went."""
+"""A difference between busy and processor time, in seconds, too small to ask the system about."""
 
 if sys.platform == "linux":
     from resource import RUSAGE_THREAD, getrusage
 
     def _waits() -> int | None:
-        """The number of times that this thread has waited, of its own accord."""
+        """The number of voluntary context switches of this thread."""
         return getrusage(RUSAGE_THREAD).ru_nvcsw
 
 else:
 
     def _waits() -> int | None:
-        """The system does not tell."""
+        """Return None, as the system does not count context switches."""
         return None
 
 
 class BusyClock(trio.abc.Instrument):
-    """The clock of one trio program that stands still while every task waits.
+    """The clock of one trio program. It stands still while every task waits.
 
-    A function that sleeps, or waits for a disk, keeps all tasks from taking a step, and takes its time by this clock,
-    whichever module calls it; a slow source that lets the others go on takes none.
+    A function that sleeps, or waits for a disk, blocks all tasks, so its time counts on this clock, whichever module
+    calls it. A slow source that awaits, so that other tasks can run, takes no time.
     """
 
     def __init__(self) -> None:
@@ -47,35 +47,35 @@ class BusyClock(trio.abc.Instrument):
         self._worked = thread_time()
         """The processor time when it was last read: reading it in every round would cost too much."""
         self._round = monotonic()
-        """The second of this clock at which the present round of turns began."""
+        """The start of the current scheduler round, in seconds of this clock."""
         self._long: deque[tuple[float, float]] = deque(maxlen=FEW)
-        """The last long rounds: when each ended, and how many seconds it took."""
+        """The last long rounds: the end of each on this clock, and its duration in seconds."""
 
     def now(self) -> Moment:
-        """Seconds by this clock, and seconds of processor time."""
+        """The time by this clock, and the processor time, in seconds."""
         self._worked = thread_time()
         return monotonic() - self._idle, self._worked
 
     def waited(self, moment: Moment, now: Moment) -> float:
-        """The most seconds that others have waited for a turn since a moment, the present round included."""
+        """The longest time in seconds that others have waited for a turn since `moment`, the current round included."""
         if moment[0] >= self._round:
             return self._spent(moment, now)
         longest = self._spent((self._round, moment[1]), now)
         for ended, seconds in reversed(self._long):
             if ended < moment[0]:
                 break
-            # What came before the moment in its own round does not count.
+            # In the round that contains the moment, only the time after it counts.
             longest = max(longest, min(seconds, ended - moment[0]))
         return longest
 
     def _spent(self, moment: Moment, now: Moment) -> float:
-        """Seconds of work since a moment in the present round; its processor time may be an earlier one."""
+        """Seconds of work since a moment in the current round; its processor time may have been read earlier."""
         busy, worked = now[0] - moment[0], now[1] - moment[1]
-        # What is not processor time was slept through, or other programs had the processor; that is nobody's fault.
+        # The rest was spent asleep, or other programs had the processor; in that case it is not this program's work.
         return busy if busy - worked < NOTHING or self._slept() else worked
 
     def _slept(self) -> bool:
-        """Whether this thread has waited for anything since this was last asked."""
+        """Whether this thread has slept since the last call; True where the system does not tell."""
         before, self._waits = self._waits, _waits()
         return before != self._waits or self._waits is None
 

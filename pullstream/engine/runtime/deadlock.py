@@ -1,11 +1,11 @@
-"""Noticing that nothing in a run can move any more.
+"""Deadlock detection: noticing that nothing in a run can move any more.
 
-A wait for something that the tasks of a run must do is an inside wait, and is made with a `Signal`. Every other wait
-(users' code, a clock, a disk, a handle) is outside: something may come from there at any time. When all tasks of a run
-wait inside, none will ever be woken: the run is stalled, and is told so at once instead of hanging.
+A wait for something that the run's own tasks must do is an inside wait; it is made with a `Signal`. Every other wait
+(user code, a clock, a disk, a handle) is an outside wait: something may come from there at any time. When all tasks of
+a run wait inside, none will ever be woken: the run is stalled, and fails at once instead of hanging.
 
-A run's tasks are those in its nursery, and those outside that read a stream of it. One run may wait for another, by a
-`pair`: then both are stalled when nothing moves in either.
+A run's tasks are those in its nursery, and those outside that read one of its streams. One run may wait for another
+through a `pair`: then both are stalled when nothing moves in either.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,33 +20,33 @@ from pullstream.engine.runtime.blocked import joined, may_be_cancelled
 from pullstream.engine.runtime.rounds import Rounds, begun
 
 LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
-"""Whether this task only looks on: that it waits, or hears of a failure, means nothing for the run or its user."""
+"""Whether this task only observes: its waits, and the failures it receives, mean nothing to the run or its user."""
 
 FEW: Final = 64
-"""The number of tasks kept in mind before it is worth a look which of them have ended."""
+"""The number of remembered tasks from which on it is worth checking which of them have ended."""
 
 SOMEBODY: Final = "somebody"
-"""Stands for a task that is not known, or has not begun."""
+"""Stands for a task that is unknown or has not begun."""
 
 
 class DeadlockDetector:
-    """Deadlock detection in one run: its tasks that wait inside, and whether any is left that may move."""
+    """Deadlock detection in one run: knows which tasks wait inside, and whether any task is left that may move."""
 
     def __init__(self, on_failure: Callable[[BaseException], None] | None = None) -> None:
         self.nursery: trio.Nursery | None = None
         self._on_failure = on_failure
-        """Called with what was raised where it is nobody's: the run ends with it."""
+        """Called with an exception that belongs to no module: the run ends with it."""
         self._failure: BaseException | None = None
         self.reason: BaseException | None = None
-        """The exception of a run in a deadlock."""
+        """The exception with which a deadlocked run fails."""
         self.within: trio.CancelScope | None = None
-        """The scope around the block that the run is open in."""
+        """The scope around the block in which the run is open."""
         self.alone = False
         """Whether no program runs around the run, as with `run()`: then hardly anything can use its handles."""
         self.on_handles: set[trio.lowlevel.Task] = set()
         """In a run that is alone: the tasks that wait for a handle, which only a thread or a signal may still use."""
         self.lanes: WeakSet[Any] = WeakSet()
-        """The lanes that tasks of users' ask."""
+        """The lanes that user tasks ask."""
         self._on_deadlock: Callable[[], None] | None = None
         self._rounds: Rounds | None = None
         self._over = False
@@ -54,32 +54,32 @@ class DeadlockDetector:
         self._watching: set[trio.lowlevel.Task] = set()
         self._reading: trio.lowlevel.Task | None = None
         self._unblocked: dict[trio.lowlevel.Task, None] = {}
-        """Tasks that have begun, or been woken, and have not waited inside since: who may move the run is among these,
-        mostly, and looking at all tasks each time would cost their number for each of them."""
+        """Tasks that have begun or been woken, and have not waited inside since. A task that may move the run is mostly
+        among these; checking all tasks each time would take quadratic time."""
         self._most_unblocked = FEW
 
     # ---- the life of a run
 
     def begin(self, nursery: trio.Nursery) -> None:
-        """The run's tasks will be in this nursery."""
+        """Take note of the nursery that the run's tasks will be in."""
         self.nursery = nursery
         self._rounds = begun()
         if self._rounds is not None:
             self._rounds.runs[nursery] = self
 
     def arm(self, on_deadlock: Callable[[], None], within: trio.CancelScope) -> None:
-        """From now on `on_deadlock` is called when nothing can move any more, between the steps of tasks."""
+        """Call `on_deadlock`, between the steps of tasks, when nothing can move any more; from now on."""
         self._on_deadlock = on_deadlock
         self.within = within
         self.check_soon()
 
     @property
     def ended(self) -> bool:
-        """Whether the run has come to its end."""
+        """Whether the run has ended."""
         return self._over
 
     def over(self) -> None:
-        """The run has come to its end."""
+        """Stop detecting, as the run has ended."""
         self._over = True
         self._on_deadlock = None
         self._unblocked.clear()
@@ -91,16 +91,16 @@ class DeadlockDetector:
     # ---- tasks
 
     def unblocked(self, task: trio.lowlevel.Task) -> None:
-        """A task has begun, or what it waited for has come: it comes to mind among those that may move."""
+        """Remember a task that has begun, or whose wait has ended, as one that may move."""
         self._unblocked[task] = None
         if len(self._unblocked) > self._most_unblocked:
-            # While one may move for long, nobody looks at the others; and those that have ended would be kept for ever.
+            # While one task stays able to move, the others are never checked, and ended ones would be kept for ever.
             for other in [other for other in self._unblocked if getcoroutinestate(other.coro) == CORO_CLOSED]:
                 del self._unblocked[other]
             self._most_unblocked = max(FEW, 2 * len(self._unblocked))
 
     def end_run(self, exc: BaseException, note: str) -> None:
-        """Take an exception that was raised where it is nobody's in particular; a later one is noted on the first."""
+        """End the run with an exception that belongs to no module; a later one becomes a note on the first."""
         if self._failure is None:
             self._failure = exc
             exc.add_note(note)
@@ -110,25 +110,25 @@ class DeadlockDetector:
             self._failure.add_note(also)
 
     def watched_by(self, task: trio.lowlevel.Task) -> None:
-        """A task that only looks on: whatever it and its own tasks do or wait for, they move nothing."""
+        """Mark a task as an observer: whatever it and its child tasks do or wait for, they cannot move the run."""
         self._watching.add(task)
-        # While it was about to start, it looked like one that may move something.
+        # Until now it counted as a task that may move the run.
         if self._rounds is not None:
             self._rounds.changed(task)
 
     def unwatched_by(self, task: trio.lowlevel.Task) -> None:
-        """Forget a task that looks on no more."""
+        """Forget an observing task."""
         self._watching.discard(task)
 
     def read_by(self, task: trio.lowlevel.Task) -> None:
-        """A task outside reads a stream of the run."""
+        """Take note of a task outside that reads a stream of the run."""
         self._reading = task
         self.check_soon()
 
     def enter(self, task: trio.lowlevel.Task) -> None:
-        """A task begins to wait for those of this run."""
+        """Register a task that begins to wait for tasks of this run."""
         if self._rounds is None:
-            # One run may wait for another that has not begun.
+            # A run may wait for another one that has not begun.
             self._rounds = begun()
         self._unblocked.pop(task, None)
         if self._rounds is not None:
@@ -136,7 +136,7 @@ class DeadlockDetector:
             self._rounds.changed(task)
 
     def leave(self, task: trio.lowlevel.Task) -> None:
-        """Forget the wait of a task: what it waited for has come, or it is cancelled."""
+        """Forget the wait of a task: it has ended, or the task is cancelled."""
         self.on_handles.discard(task)
         if self._rounds is not None:
             self._rounds.waits.pop(task, None)
@@ -146,7 +146,7 @@ class DeadlockDetector:
                 self.check_soon()
 
     def has(self, task: trio.lowlevel.Task) -> bool:
-        """Whether a task is one of the run's own, and does not only look on."""
+        """Whether a task belongs to the run and does not only observe."""
         while (nursery := task.parent_nursery) is not None:
             if nursery is self.nursery:
                 return task not in self._watching
@@ -156,12 +156,12 @@ class DeadlockDetector:
     # ---- deadlocks
 
     def check_soon(self) -> None:
-        """Look, before anything else is waited for, whether anything can move."""
+        """Check at the end of this scheduler round whether anything can move."""
         if self._rounds is not None and self._on_deadlock is not None:
             self._rounds.to_check[self] = None
 
     def check_when_woken(self) -> None:
-        """Look when any task that waits has been woken, by whoever it may be."""
+        """Check as soon as any waiting task has been woken."""
         self._check_when_woken = True
 
     def deadlocked(self) -> bool:
@@ -169,14 +169,14 @@ class DeadlockDetector:
         return self._on_deadlock is not None and self.mover(set()) is None
 
     def tell(self) -> None:
-        """Take note that nothing can move any more, or could not a moment ago."""
+        """Call the deadlock handler: nothing can move any more, or could not a moment ago."""
         if self._on_deadlock is not None:
             self._on_deadlock()
 
     def mover(self, seen: set[Any]) -> object:
-        """A task or run that may move this run, or one of those that it waits for; None if there is none.
+        """A task that may move this run, or a run that it waits for; None if nothing can.
 
-        The runs that were looked at are added to those that were `seen` before.
+        The runs that were checked are added to `seen`.
         """
         seen.add(self)
         rounds = self._rounds
@@ -190,7 +190,7 @@ class DeadlockDetector:
                 found = self._moves(task, rounds, seen)
                 if found is not None:
                     return found
-            # What it waits for now, its tasks, say, is looked at below.
+            # Whatever it waits for now, for example its child tasks, is checked below.
             del self._unblocked[task]
         empty = True
         for task in self._tasks(self.nursery):
@@ -198,11 +198,11 @@ class DeadlockDetector:
             found = self._moves(task, rounds, seen)
             if found is not None:
                 return found
-        # With its last task the run comes to its end.
+        # Without tasks, the run is about to end.
         return SOMEBODY if empty else self._mover_outside(rounds, seen)
 
     def _moves(self, task: trio.lowlevel.Task, rounds: Rounds, seen: set[Any]) -> object:
-        """The task, if it may move; or somebody in another run that it waits for."""
+        """The task, if it may move; or what may move the run that it waits for."""
         where = rounds.waits.get(task)
         if where is None:
             return None if joined(task) else task
@@ -238,7 +238,7 @@ class DeadlockDetector:
 
 
 class Signal:
-    """An event that one task waits for, and that a task of a run sets."""
+    """An event that one task waits for and a task of the run sets."""
 
     __slots__ = ("_detector", "_event", "task")
 
@@ -246,11 +246,11 @@ class Signal:
         self._detector = detector
         self._event = trio.Event()
         self.task: trio.lowlevel.Task | None = None
-        """The task that waits, inside."""
+        """The task that waits inside."""
 
     def set(self) -> None:
-        """Wake the one who waits; from now on nobody waits."""
-        # At once, not when it runs: it can move from now on.
+        """Wake the waiting task; from now on a wait returns at once."""
+        # Unregistered here, and not when the task runs: it can move from now on.
         self._leave()
         self._event.set()
 
@@ -259,7 +259,7 @@ class Signal:
         return self._event.is_set()
 
     async def wait(self, *, outside: bool = False) -> None:
-        """Wait until it is set; a wait that something else may end too, such as a handle, is an `outside` one."""
+        """Wait until it is set; `outside` if something outside the run, such as a handle, may set it as well."""
         if self._event.is_set() or (outside and not self._detector.alone):
             await self._event.wait()
             return

@@ -1,14 +1,14 @@
 """Ctrl-C while the toolkit is at work: kept where it strikes, and raised where it can do no harm.
 
 Python raises KeyboardInterrupt between any two instructions. In the middle of a change of state, or just before the
-`try` that would have let go of something, it leaves behind what nobody can put in order again. So as long as the
-toolkit has the main thread, a handler of its own stands before the program's. It calls that one (Python's, one of the
-user's, PySpark's), and what *that* raises is kept. A handler that only takes note of the signal has dealt with it; and
-where Ctrl-C is ignored, or ends the process at once, everything stays as it is. With a SIGTERM, whose handler may call
-`sys.exit`, it is the same.
+`try` that would have released a resource, it would leave damage that nothing can repair. So while the toolkit has the
+main thread, its own handler stands in front of the program's. It calls the program's handler (Python's, the user's,
+PySpark's) and keeps any exception that *that* raises. A handler that only records the signal has handled it. Where
+Ctrl-C is ignored, or ends the process at once, nothing changes. SIGTERM, whose handler may call `sys.exit`, is treated
+in the same way.
 
-Such a block is opened and closed by one call of `signal.signal`. What strikes before the first is raised where nothing
-has begun, what strikes after the second where nothing is left, and what strikes in between is kept, whichever it is.
+One call of `signal.signal` opens such a block, and one closes it. A signal before the first call raises where nothing
+has begun. A signal after the second raises where nothing is left. Any signal in between is kept.
 """
 
 import signal
@@ -31,20 +31,19 @@ UNDERNEATH: Final = frozenset({"trio", "outcome", "attr", "attrs", "sniffio", "s
 
 
 class Standing:
-    """A handler of signals that stands before the program's own for as long as a block lasts.
+    """A signal handler that stands in front of the program's own for as long as a block lasts.
 
-    Blocks may overlap, thousands of them, and need not end in the order in which they began: the handlers are linked
-    both ways, so that one in the middle of the row is taken out in one step. Outside of the main thread nothing is
-    done: no signal is handled there.
+    Thousands of blocks may overlap, and may end in any order: the handlers form a doubly linked list, so that one in
+    the middle is removed in one step. Outside the main thread this does nothing, as no signal is handled there.
     """
 
     SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self) -> None:
         self.theirs: dict[int, Any] = {}
-        """The handlers that stood before: the program's own, or those of another block."""
+        """The previous handlers: the program's own, or those of another block."""
         self.above: dict[int, Standing] = {}
-        """The blocks that have put their handler on top of this one."""
+        """The blocks that have put their handler in front of this one."""
         self.over = True
 
     def __enter__(self) -> Self:
@@ -54,7 +53,7 @@ class Standing:
                 for number in self.SIGNALS:
                     self._take(number)
             except BaseException:
-                # One signal struck while there was a handler for another one already.
+                # A signal struck after the handler for another one was already installed.
                 self._give_back(self.SIGNALS)
                 raise
         return self
@@ -78,7 +77,7 @@ class Standing:
             if numbers:
                 self._give_back(numbers[:-1])
             else:
-                # A handler that the program put on top of this one still calls it.
+                # From now on this only passes signals on: the program may have put a handler in front that calls it.
                 self.over = True
 
     def _unlink(self, number: int) -> None:
@@ -97,48 +96,48 @@ class Standing:
         (self.ask_theirs if self.over else self.on_signal)(signum, frame)
 
     def on_signal(self, signum: int, frame: FrameType | None) -> None:
-        """Deal with a signal."""
+        """Handle a signal."""
         raise NotImplementedError
 
     def ask_theirs(self, signum: int, frame: FrameType | None) -> None:
-        """Let the program's own handler deal with it."""
+        """Let the program's own handler handle it."""
         self.theirs[signum](signum, frame)
 
 
 def _standing(handler: Any) -> Standing | None:
-    """The block whose handler this is, if it is one's."""
+    """The block that a handler belongs to, if it belongs to one."""
     standing = getattr(handler, "__self__", None)
     return standing if isinstance(standing, Standing) else None
 
 
 def _alive(number: int, handler: Any) -> Any:
-    """The handler that is to be called: those of blocks that are over are left out."""
+    """The handler to call, skipping those of blocks that are over."""
     while (standing := _standing(handler)) is not None and standing.over:
         handler = standing.theirs[number]
     return handler
 
 
 class Interrupts(Standing):
-    """Ctrl-C from the first instruction of a block to its last: kept, told to whoever listens, raised at the end.
+    """Keeps Ctrl-C from the first instruction of a block to its last, notifies a listener, and raises it at the end.
 
-    A second one before the first was noticed is raised at once if it strikes in a function of the user's: that is what
-    keeps everything waiting. A third one is raised wherever it strikes, but in trio.
+    A second Ctrl-C before the first was noticed is raised at once if it strikes in a user's function, since that is
+    what keeps everything waiting. A third one is raised wherever it strikes, except in trio.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.kept: list[BaseException] = []
-        """The exceptions that are to be raised."""
+        """The exceptions to raise at the end."""
         self.noticed = False
-        """Whether something is being done about it."""
+        """Whether the interrupt is being handled."""
         self.told = False
-        """Whether it is known otherwise, and need not be raised."""
+        """Whether the interrupt has been reported in another way, and need not be raised."""
         self._heard: Callable[[], object] | None = None
-        # asyncio's handler, and trio's, would tell their main task, which can hear of it only after the block.
+        # The handlers of asyncio and trio notify their main task, which could react only after the block.
         self._asks = current_task() is None and running_program() is None
 
     def listen(self, heard: Callable[[], object]) -> None:
-        """Let `heard` be called at every Ctrl-C, in the midst of anything; now, if there has been one."""
+        """Call `heard` at every Ctrl-C, between any two instructions; and now, if there has been one."""
         self._heard = heard
         if self.kept:
             heard()
@@ -149,7 +148,7 @@ class Interrupts(Standing):
             asks = self._asks or signum != signal.SIGINT
             (self.ask_theirs if asks else signal.default_int_handler)(signum, frame)
         except BaseException as exc:
-            # With its traceback it would keep whatever it struck.
+            # Its traceback would keep the interrupted frames alive.
             self.kept.append(exc.with_traceback(None))
             if self._heard is not None:
                 self._heard()
@@ -157,7 +156,7 @@ class Interrupts(Standing):
                 raise
 
     def raises(self, frame: FrameType) -> bool:
-        """Whether one is raised at once, where it strikes."""
+        """Whether an interrupt is raised at once, where it strikes."""
         if len(self.kept) == 2 and not self.noticed:
             return is_users(frame)
         return len(self.kept) > 2 and _package(frame) not in UNDERNEATH
@@ -168,16 +167,16 @@ class Interrupts(Standing):
         self.check(exc)
 
     def check(self, exc: BaseException | None = None) -> None:
-        """Raise what was kept, unless `exc`, which is being raised, is that; what failed beside it is its cause."""
+        """Raise the first kept interrupt, unless `exc`, which is already being raised, is one; `exc` is its cause."""
         if self.kept and not self.told and not any(exc is kept for kept in self.kept):
             raise self.kept[0].with_traceback(None) from (None if isinstance(exc, Abandoned) else exc)
 
 
 class Spared(Standing):
-    """Ctrl-C in a trio program of the user's, while a pipeline is open there: raised where trio's main task waits next.
+    """Ctrl-C in a user's trio program while a pipeline is open: raised where trio's main task waits next.
 
-    Not in the midst of what keeps a stream in order, then, nor between the end of its block and the first instruction
-    of what closes it. A second one is raised at once, if it strikes in a function of the user's.
+    So it does not strike in the middle of the toolkit's changes of state, nor between the end of a stream's block and
+    the first instruction that closes the stream. A second one is raised at once if it strikes in a user's function.
     """
 
     SIGNALS = (signal.SIGINT,)
@@ -191,16 +190,16 @@ class Spared(Standing):
         self.times += 1
         at_once = self.times > 1 and frame is not None and is_users(frame)
         theirs = _alive(signum, self.theirs[signum])
-        # In a loop: where thousands of pipelines are open, so many of these stand in a row.
+        # A loop and no recursion: with thousands of open pipelines, as many handlers stand in a row.
         while isinstance(spared := _standing(theirs), Spared):
             spared.times += 1
             theirs = _alive(signum, spared.theirs[signum])
-        # A handler may be called without a frame. Trio's then takes the place for one of its own.
+        # A handler may be called without a frame. Trio's handler then assumes that its own code was interrupted.
         theirs(signum, frame if at_once else None)
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether what runs is neither the toolkit's, nor trio's, nor Python's own, which may be called by either."""
+    """Whether the running code is the user's: not the toolkit's, nor trio's, nor the standard library's."""
     package = _package(frame)
     return package not in OURS and package not in UNDERNEATH and package not in sys.stdlib_module_names
 
@@ -210,8 +209,8 @@ def _package(frame: FrameType) -> str:
 
 
 def current_task() -> "asyncio.Task[object] | None":
-    """The task of asyncio's that runs in this thread, if one does."""
-    # Nothing of asyncio's runs where nobody has imported it; and it takes as long to import as trio's own core.
+    """The asyncio task that runs in this thread, if there is one."""
+    # If asyncio was never imported, no task of it runs; importing it takes as long as importing trio's core.
     current: Callable[[], asyncio.Task[object] | None] | None = getattr(
         sys.modules.get("asyncio"), "current_task", None
     )

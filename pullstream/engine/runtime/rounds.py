@@ -1,8 +1,8 @@
-"""Looking at the runs of a trio program between the steps of its tasks: an instrument of trio's.
+"""A trio instrument that checks, between the steps of tasks, whether the program's runs can still move.
 
-Whether a run can move changes when a task begins to wait, but also when one ends, leaves or is cancelled, and no code
-of the run's own is called then. So of each run one task is kept in mind that may move it, and only when something has
-happened to that one another is looked for. A run in which none is found stands still.
+Whether a run can move changes when a task begins to wait, but also when a task ends, leaves or is cancelled, and then
+no code of the run is called. So for each run one task that may move it is remembered. Only when something happens to
+that task, another one is searched for. A run without such a task is stalled.
 """
 
 from contextlib import suppress
@@ -20,39 +20,39 @@ _PROGRAM: trio.lowlevel.RunVar[BusyClock | None] = trio.lowlevel.RunVar("pullstr
 
 
 class Checked(Protocol):
-    """A run, as it is looked at."""
+    """A run that is checked for a stall."""
 
     @property
     def ended(self) -> bool:
-        """Whether it has come to its end."""
+        """Whether the run has ended."""
         ...
 
     def mover(self, seen: set[Any]) -> object:
-        """A task or run that may move it, or None; the runs that were looked at for that are added to `seen`."""
+        """A task or run that may move this run, or None; the runs that were checked are added to `seen`."""
 
     def unblocked(self, task: trio.lowlevel.Task) -> None:
-        """Hear that a task of it has begun."""
+        """Take note that one of its tasks has begun."""
 
     def tell(self) -> None:
-        """Hear that nothing can move it."""
+        """Take note that nothing can move the run."""
 
 
 class Rounds(BusyClock):
-    """The rounds of one trio program: in each all tasks that can take a step take one."""
+    """The scheduler rounds of one trio program; in each round, every task that can take a step takes one."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits: dict[trio.lowlevel.Task, Checked] = {}
-        """The tasks that wait for the tasks of a run, and that run."""
+        """The tasks that wait for the tasks of a run, each with that run."""
         self.runs: dict[trio.Nursery, Checked] = {}
-        """The runs, by the nurseries that their tasks are in."""
+        """The runs, by the nursery of their tasks."""
         self.to_check: dict[Checked, None] = {}
-        """The runs to be looked at before the next round."""
+        """The runs to check before the next round."""
         self._movers: dict[object, list[Checked]] = {}
-        """The runs that need no look, by what may move them."""
+        """The runs that need no check, by the task that may move them."""
 
     def changed(self, mover: object) -> None:
-        """Look again at the runs that a task could move, as something has happened to it."""
+        """Check the runs that a task could move, as something has happened to the task."""
         runs = self._movers.pop(mover, None)
         if runs is not None:
             self.to_check.update(dict.fromkeys(runs))
@@ -66,7 +66,7 @@ class Rounds(BusyClock):
 
     @override
     def task_spawned(self, task: trio.lowlevel.Task) -> None:
-        # A task that has others may wait for them, and nothing is called when it begins to.
+        # A task with child tasks may wait for them, and trio reports nothing when that wait begins.
         nursery = task.parent_nursery
         if nursery is not None and nursery.parent_task in self._movers:
             self.changed(nursery.parent_task)
@@ -96,22 +96,23 @@ class Rounds(BusyClock):
             elif len(seen) == 1 and isinstance(mover, trio.lowlevel.Task) and not mover.child_nurseries:
                 self._movers.setdefault(mover, []).append(run)
             else:
-                # Nothing is called when it begins to wait for its tasks, or when a run on the way to it is left.
+                # Trio reports nothing when this mover begins to wait for its child tasks, or when it changes the run it
+                # waits for. So the run is checked in every round.
                 self.to_check[run] = None
         if still:
-            # One that waits for no other comes first: with its end the others may go on.
+            # A run that waits for no other comes first: when it ends, the others may go on.
             _, first = min(still, key=lambda found: found[0])
             self.to_check.update((run, None) for _, run in still if run is not first)
-            # In the next round, which so begins at once: how long is waited for it was settled before.
-            # A program that is at its end takes no more, and what stands still then has ended with it.
+            # In the next round: this call makes it begin at once, although the I/O timeout was computed before.
+            # A program that is ending takes no more calls, and its stalled runs end with it.
             with suppress(trio.RunFinishedError):
                 trio.lowlevel.current_trio_token().run_sync_soon(first.tell)
 
 
 def instrument() -> BusyClock:
-    """The instrument of the trio program that runs: one for all its runs, since each costs at every step of a program.
+    """The instrument of the current trio program. All its runs share one, since each costs at every step of a program.
 
-    It is no `Rounds` where this trio does not tell what has to be known.
+    It is a `Rounds`, unless this version of trio lacks the attributes that stall detection needs.
     """
     clock = _PROGRAM.get()
     if clock is not None:
@@ -129,7 +130,7 @@ def instrument() -> BusyClock:
 
 
 def begun() -> Rounds | None:
-    """The rounds of the trio program that runs, if a run has begun in it, and trio tells what has to be known."""
+    """The rounds of the current trio program, if a run has begun in it and this trio supports stall detection."""
     clock = _PROGRAM.get()
     return clock if isinstance(clock, Rounds) else None
 

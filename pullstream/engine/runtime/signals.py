@@ -1,7 +1,8 @@
-"""Signals of a program that has another event loop in this thread: they are lent to the run, and passed on.
+"""Signals beside another event loop in this thread: the run borrows its wakeup descriptor and forwards them.
 
-Only one event loop of a program is told by the operating system that a signal came (Python's wakeup descriptor).
-asyncio's handlers depend on it; while trio has it, what comes is written on to asyncio's, and found when it goes on.
+Python notifies only one event loop of signals, through the wakeup descriptor (`signal.set_wakeup_fd`). asyncio's
+handlers depend on it. While trio has it, signals are forwarded to asyncio's descriptor, which finds them when it
+resumes.
 """
 
 import os
@@ -16,7 +17,7 @@ import trio
 
 @contextmanager
 def borrowed_wakeups() -> Generator[int | None, None, None]:
-    """Take the wakeup descriptor from the event loop that has it, if one has, and give it back at the end."""
+    """Take the wakeup descriptor from the event loop that has it, if any, and give it back at the end."""
     if threading.current_thread() is not threading.main_thread():
         yield None
         return
@@ -28,7 +29,7 @@ def borrowed_wakeups() -> Generator[int | None, None, None]:
 
 
 async def pass_on_wakeups(theirs: int) -> None:
-    """Write every signal on to the descriptor that was taken, until cancelled."""
+    """Forward every signal to the descriptor that was taken, until cancelled."""
     receiving, sending = socket.socketpair()
     with receiving, sending:
         receiving.settimeout(0)
@@ -44,7 +45,7 @@ async def pass_on_wakeups(theirs: int) -> None:
 
 
 def _pass_on(receiving: socket.socket, theirs: int) -> None:
-    # Nothing there, or no room there: as many signals as fit have been passed on already.
+    # Nothing to read, or no room to write: as many signals as fit have been forwarded already.
     with suppress(BlockingIOError):
-        # Ctrl-C is the run's own: it aborts, and is raised where that ends.
+        # Ctrl-C belongs to the run: it aborts the run, and is raised where the run ends.
         os.write(theirs, receiving.recv(4096).replace(bytes([signal.SIGINT]), b""))
