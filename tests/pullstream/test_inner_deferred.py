@@ -1,7 +1,9 @@
-"""deferred: places for modules that are known later."""
+"""`deferred`: places for modules that are known later.
+
+`test_inner_endings.py` ends them in every way.
+"""
 
 import pickle
-from itertools import product
 
 import pytest
 import trio
@@ -10,14 +12,14 @@ import pullstream as ps
 
 
 class Boom(Exception):
-    """What a handle is failed with."""
+    """The failure of a handle."""
 
 
 KINDS = ("source", "transformer", "sink")
 
 
 def place(kind, source):
-    """A pipeline with a deferred module of this kind, the handle, and what it is to be resolved with."""
+    """A pipeline with a deferred module of this kind, its handle, and the module to resolve it with."""
     handle = ps.deferred(kind)
     match kind:
         case "source":
@@ -31,7 +33,7 @@ def place(kind, source):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump_clock):
-    """Nothing is opened before; then it is as if the module had stood there from the beginning."""
+    """Nothing is opened before; then the run is as if the module had been there from the beginning."""
     pipeline, handle, module = place(kind, counting(probe, 4))
     async with pipeline.open(limit=limit) as running:
         await trio.sleep(5)
@@ -47,7 +49,7 @@ async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_resolved_before_it_is_opened(kind, counting, probe):
-    """What is known at the opening is not waited for."""
+    """Then the run does not wait."""
     pipeline, handle, module = place(kind, counting(probe, 2))
     handle.resolve(module)
     async with pipeline.open() as running:
@@ -56,7 +58,7 @@ async def test_resolved_before_it_is_opened(kind, counting, probe):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_fails(kind, counting, probe, autojump_clock):
-    """What it is failed with is the stream's failure, as it is, and nothing was opened."""
+    """Its failure fails the stream, as the same object, and nothing is opened."""
     pipeline, handle, _ = place(kind, counting(probe, 2))
     boom = Boom()
     with pytest.raises(Boom) as caught:
@@ -84,7 +86,7 @@ async def test_an_abort_does_not_wait(kind, counting, probe, autojump_clock):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_belongs_to_one_run(kind, counting, probe):
-    """A second opening and pickling are refused by name; so is what it cannot be resolved with."""
+    """A second opening, pickling, and a wrong module are refused with its name."""
     pipeline, handle, _ = place(kind, counting(probe, 2))
     async with pipeline.open() as running:
         with pytest.raises(ps.errors.ReuseError, match=f"deferred {kind}"):
@@ -106,7 +108,7 @@ def test_kinds():
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_times_pass_in_and_out(kind, autojump_clock):
-    """Inside, completions come as they do outside, and outside nothing completes before it has inside."""
+    """Completions come inside as they do outside, and no time completes outside before it has inside."""
 
     @ps.source
     async def days(ctx):
@@ -145,41 +147,3 @@ async def test_times_pass_in_and_out(kind, autojump_clock):
     pairs = [row for row in result if row[0] != "n"]
     assert pairs == [(0, 2.25), (1, 3.25), (2, 4.25), (3, 4.5)]
     assert sorted(seen) == [(0, 2.25), (1, 3.25), (2, 4.25), (3, 4.5)]
-
-
-WAYS = ("abort", "error", "cancel", "upstream fails", "ends early")
-
-
-@pytest.mark.parametrize("cell", list(product(("source", "transformer"), WAYS, range(4), [1, 2])))
-async def test_every_ending(cell, counting, probe, edge, autojump_clock):
-    """What was opened is released once, told why; failures are passed as they are."""
-    kind, way, position, limit = cell
-    boom, reason = Boom(), KeyError("enough")
-    source = counting(probe, 3, delay=1, failure=boom if way == "upstream fails" else None)
-    inside = ps.take(position) if way == "ends early" else ps.map(lambda value: value)
-    handle = ps.deferred(kind)
-    handle.resolve(ps.pipe(source, inside) if kind == "source" else inside)
-    outcome = None
-    async with edge(handle if kind == "source" else ps.pipe(source, handle)) as reader:
-        values = []
-        try:
-            while True:
-                if way == "cancel" and len(values) >= position:
-                    with trio.move_on_after(0.5):
-                        assert await reader.ask(limit) is ps.DONE
-                    break
-                if way in {"abort", "error"} and len(values) >= position:
-                    await (reader.abort() if way == "abort" else reader.error(reason))
-                    break
-                batch = await reader.ask(limit)
-                if batch is ps.DONE:
-                    break
-                values.extend(batch.values)
-        except Boom as exc:
-            outcome = exc
-        assert probe.balanced
-    assert outcome is (boom if way == "upstream fails" else None)
-    if way == "error" and probe.acquired and not probe.ended:
-        assert probe.reasons == [reason]
-    if way == "ends early":
-        assert values == list(range(position))

@@ -1,4 +1,7 @@
-"""flatten: streams inside a stream, one after another or side by side, in every ending."""
+"""`flatten` and `flat_map`: streams inside a stream, one after another or side by side.
+
+`test_inner_endings.py` ends them in every way.
+"""
 
 import pickle
 import random
@@ -13,15 +16,11 @@ import pullstream as ps
 
 
 class Boom(Exception):
-    """Raised by an inner stream, or by the outer one."""
-
-
-class Unwanted(Exception):
-    """Sent up by the asker."""
+    """The failure of an inner stream, or of the outer one."""
 
 
 def nested(value):
-    """A source of four values, as each of the forms that flatten takes."""
+    """Four values in each of the forms that `flatten` takes."""
     numbers = [value * 10 + n for n in range(4)]
     return {"sources": ps.values(numbers), "lists": numbers, "generators": (n for n in numbers)}
 
@@ -30,7 +29,7 @@ def nested(value):
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("form", ["sources", "lists", "generators"])
 def test_values_of_all_forms(form, concurrency, limit):
-    """Whatever the form, the limit and the concurrency, every value comes once; of each stream in its order."""
+    """In every form, at every limit and concurrency, every value comes once, and those of each stream in order."""
     values = ps.run(
         ps.pipe(
             ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=concurrency), ps.collect()
@@ -49,7 +48,7 @@ def test_values_of_all_forms(form, concurrency, limit):
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("form", ["sources", "lists", "generators"])
 def test_flat_map_takes_all_forms(form, limit):
-    """Sources and iterables give the same, one after another; an empty one gives nothing."""
+    """Sources and iterables give the same values, one after another; an empty one gives none."""
 
     def mixed(n):
         return ps.empty() if n == 2 else nested(n)[form]
@@ -60,7 +59,7 @@ def test_flat_map_takes_all_forms(form, limit):
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_depth(concurrency):
-    """Exactly as many levels as were asked for are opened; with None, all of them, and what is no stream passes."""
+    """Exactly `depth` levels are opened; with None, all of them, and a value that is no stream passes."""
     deep = [[[1], ps.values([[2], [3]])], [[[4]]]]
 
     def at(depth):
@@ -79,8 +78,8 @@ def test_depth(concurrency):
     ("value", "says"), [(7, "neither a source nor"), ("text", "characters"), (ps.map(str), "neither"), (None, "None")]
 )
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_what_is_no_stream_is_refused(value, says, concurrency, counting, probe):
-    """A value that cannot be flattened fails the stream, after what came before it, and the source is told."""
+def test_a_value_that_is_no_stream_is_refused(value, says, concurrency, counting, probe):
+    """It fails the stream, after the values before it, and the source is notified."""
     given = []
     stream = [[1, 2], value, [3]]
     with pytest.raises(TypeError, match=says):
@@ -96,8 +95,8 @@ def test_what_is_no_stream_is_refused(value, says, concurrency, counting, probe)
     assert probe.balanced
 
 
-def test_what_is_asynchronous_is_told_its_way():
-    """An async generator is no stream yet, and the message says how it becomes one."""
+def test_an_async_generator_is_refused_with_advice():
+    """The message says how it becomes a source."""
 
     async def ticks():
         yield 1
@@ -108,8 +107,8 @@ def test_what_is_asynchronous_is_told_its_way():
     assert ps.run(ps.pipe(stream, ps.collect())) == [1]
 
 
-def test_blueprints_travel():
-    """What opens streams is pickled with what it opens."""
+def test_blueprints_are_pickled():
+    """A module that opens streams is pickled with them."""
     stream = ps.pipe(
         ps.retry(ps.values([[1], ps.values([2, 3])])),
         ps.flatten(concurrency=2),
@@ -146,7 +145,7 @@ def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
 
 @pytest.mark.slow
 def test_a_hundred_thousand_empty_inner_streams():
-    """They end, all of them, and nothing comes."""
+    """All of them end, without a value."""
     inner = ps.empty()
     assert ps.run(ps.pipe(ps.values(range(100_000)), ps.map(lambda _: inner), ps.flatten(), ps.collect())) == []
 
@@ -166,7 +165,7 @@ class Work(trio.abc.Instrument):
 
 @pytest.mark.parametrize("form", ["lists", "generators"])
 def test_iterables_side_by_side_need_no_task(form):
-    """Neither tasks nor steps of the scheduler grow with their number."""
+    """Neither tasks nor steps of the scheduler grow with the number of iterables."""
 
     def work(count):
         counted = Work()
@@ -187,7 +186,7 @@ def test_iterables_side_by_side_need_no_task(form):
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_endless_iterables_are_read_in_turn(limit):
-    """Beside a source and lists, whose values come as well; what is not read to its end is closed."""
+    """The source and the lists beside them give their values; an iterable that is not read to its end is closed."""
     closed = []
 
     def endless(name):
@@ -211,8 +210,8 @@ def test_endless_iterables_are_read_in_turn(limit):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
-def test_an_iterable_that_fails_gives_what_comes_before(limit):
-    """The others that are open give nothing more."""
+def test_an_iterable_that_fails_gives_the_values_before(limit):
+    """The exception follows them, with a note that names `flatten`."""
 
     def failing():
         yield 1
@@ -226,76 +225,9 @@ def test_an_iterable_that_fails_gives_what_comes_before(limit):
     assert failed.value.__notes__[0].startswith("raised in flatten")
 
 
-# ---- endings
-
-
-WAYS = ("abort", "error", "abort under way", "cancel", "inner fails", "outer fails", "end")
-
-
-@pytest.mark.parametrize("cell", list(product(WAYS, range(6), [0, 1, 3], [1, 4])))
-async def test_every_ending_at_every_position(cell, counting, new_probe, edge, autojump_clock):
-    """Outer and inner streams are opened and released once each and told why; a failure goes down as it is."""
-    way, position, concurrency, limit = cell
-    outer, boom, unwanted = new_probe(), Boom(), Unwanted()
-    inners = []
-
-    def inner(number):
-        probe = new_probe()
-        inners.append(probe)
-        failing = boom if way == "inner fails" and number == position // 2 else None
-        return counting(probe, 2, delay=1, failure=failing)
-
-    count = position // 2 if way == "outer fails" else 3
-    stream = ps.pipe(
-        counting(outer, count, delay=1, failure=boom if way == "outer fails" else None),
-        ps.pipe(ps.map(inner), ps.flatten(concurrency=concurrency)) if concurrency else ps.flat_map(inner),
-    )
-    outcome = None
-    async with edge(stream) as reader:
-        values = []
-        try:
-            for _ in range(99):
-                if way == "cancel" and len(values) >= position:
-                    with trio.move_on_after(0.5) as scope:
-                        answer = await reader.ask(limit)
-                    if scope.cancelled_caught or answer is ps.DONE:
-                        break
-                    continue
-                if way in {"abort", "error"} and len(values) >= position:
-                    await (reader.abort() if way == "abort" else reader.error(unwanted))
-                    break
-                if way == "abort under way" and len(values) >= position:
-                    async with trio.open_nursery() as nursery:
-                        nursery.start_soon(reader.lane().ask, limit)
-                        await trio.sleep(0.5)
-                        await reader.abort()
-                    break
-                batch = await reader.ask(limit)
-                if batch is ps.DONE:
-                    break
-                values.extend(batch.values)
-        except Boom as exc:
-            outcome = exc
-            with pytest.raises(Boom) as again:
-                await reader.ask()
-            assert again.value is boom
-        assert all(probe.balanced for probe in [outer, *inners])
-        if way != "error":
-            assert await reader.ask() is ps.DONE if outcome is None else True
-    assert (outcome is boom) == (way in {"inner fails", "outer fails"})
-    if way == "error" and position and outer.acquired:
-        ended = [probe for probe in [outer, *inners] if probe.acquired and not probe.ended]
-        assert ended
-        assert all(probe.reasons == [unwanted] for probe in ended)
-    if way == "inner fails" and not outer.ended:
-        assert outer.reasons == [boom]
-    if way == "outer fails":
-        assert len(values) == 2 * count
-
-
 @pytest.mark.parametrize("concurrency", [1, 2])
 async def test_an_inner_failure_ends_those_beside_it(concurrency, counting, new_probe, autojump_clock):
-    """What waits already is delivered first; the other inner streams and the outer one are told why."""
+    """Waiting values are delivered first; the other inner streams and the outer one are notified with the failure."""
     fails, other, outer = new_probe(), new_probe(), new_probe()
     boom = Boom()
     streams = [counting(fails, 1, delay=1, failure=boom), counting(other, 99, delay=1)]
@@ -313,7 +245,7 @@ async def test_an_inner_failure_ends_those_beside_it(concurrency, counting, new_
     assert other.reasons == ([boom] if concurrency == 2 else [])
 
 
-async def test_side_by_side_asks_no_more_than_width(counting, new_probe, autojump_clock):
+async def test_side_by_side_opens_no_more_than_concurrency(counting, new_probe, autojump_clock):
     """At most `concurrency` inner streams are open, and the next is opened when one has ended."""
     probes = [new_probe() for _ in range(6)]
     most = 0
@@ -338,7 +270,7 @@ async def test_side_by_side_asks_no_more_than_width(counting, new_probe, autojum
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 async def test_a_time_is_complete_when_its_inner_streams_have_ended(concurrency, limit, autojump_clock):
-    """An inner stream's values are at the outer value's time, which is complete when the last of them is out."""
+    """Its values are at the time of the outer value, which completes when the last of them is out."""
 
     @ps.source
     async def slow(ctx, time):
@@ -383,7 +315,7 @@ async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
 
 
 async def test_inside_an_inner_stream_times_complete(autojump_clock):
-    """A module that waits for completions works inside an inner stream as it does outside."""
+    """A module that waits for completions works as it does outside."""
 
     def counts(n):
         return ps.pipe(
@@ -399,7 +331,7 @@ async def test_inside_an_inner_stream_times_complete(autojump_clock):
 
 @pytest.mark.parametrize("seed", range(15))
 async def test_random_trees(seed, autojump_clock):
-    """Side by side, in any order of events, the values of every outer time come before it completes, and all come."""
+    """In any order of events, all values of an outer time come before it completes."""
     rng = random.Random(seed)
     plan = [(n // 3, [rng.choice([0, 0, 1, 3]) for _ in range(rng.randrange(5))]) for n in range(12)]
 
@@ -439,7 +371,7 @@ async def test_random_trees(seed, autojump_clock):
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_the_time_of_a_value_that_is_no_stream_never_completes(concurrency, limit):
-    """Neither that value nor those after it have been dealt with: a sum of those before it would be wrong."""
+    """That value and those after it are not counted yet: a sum of those before it would be wrong."""
     sums = []
     pipeline = ps.pipe(
         ps.values([(0, [1]), (0, [2]), (1, [3]), (1, 7), (1, [4]), (2, [5])], time=lambda row: row[0]),

@@ -1,8 +1,10 @@
-"""group_by: a stream for every key, with exact times and one opening and closing each."""
+"""`group_by`: a stream for every key, with exact times.
+
+`test_inner_endings.py` ends it in every way.
+"""
 
 import gc
 import random
-from itertools import product
 
 import pytest
 import trio
@@ -12,7 +14,7 @@ from pullstream.modules.grouping.inline import InlineRow
 
 
 class Boom(Exception):
-    """Raised upstream, or in a group."""
+    """The failure of a module upstream, or of a key."""
 
 
 def summed(key=lambda _: "sum"):
@@ -22,7 +24,7 @@ def summed(key=lambda _: "sum"):
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("capacity", [None, 1, 2])
 def test_every_value_goes_through_its_group(limit, capacity):
-    """Each key's values come in their order, each once, whatever the limit and the capacity."""
+    """The values of each key come once, in order, at every limit and capacity."""
     pairs = ps.run(
         ps.pipe(ps.values(range(20)), ps.group_by(lambda n: n % 3, ps.map(str), capacity=capacity), ps.collect()),
         limit=limit,
@@ -40,8 +42,8 @@ def test_a_group_that_ends_takes_no_more(limit):
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
-def test_width_ends_the_one_that_waited_longest(limit):
-    """A group that is ended for want of room gives what it has, and its key begins anew."""
+def test_capacity_ends_the_group_that_waited_longest(limit):
+    """It gives the values that it has, and its key begins anew."""
     grouped = ps.group_by(str.lower, ps.pipe(ps.map(lambda _: 1), ps.scan(lambda total, n: total + n, 0)), capacity=2)
     pairs = ps.run(ps.pipe(ps.values("aabacbaA"), grouped, ps.collect()), limit=limit)
     assert [n for key, n in pairs if key == "a"] == [1, 2, 3, 1, 2]
@@ -50,8 +52,8 @@ def test_width_ends_the_one_that_waited_longest(limit):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
-def test_width_bounds_what_is_known_of_groups_that_have_ended(limit):
-    """A key is left out after its group has ended, until it is forgotten for another: whatever the scheduler does."""
+def test_capacity_also_counts_groups_that_have_ended(limit):
+    """A key is left out after its group has ended, until another key takes its place; in any order of tasks."""
     grouped = ps.group_by(str, ps.take(1), capacity=2)
     pairs = ps.run(ps.pipe(ps.values([1, 1, 2, 1, 3, 1, 2, 1, 3]), grouped, ps.collect()), limit=limit)
     assert sorted(value for _, value in pairs) == [1, 2, 2, 3, 3]
@@ -73,7 +75,7 @@ def test_a_function_makes_the_transformer():
 
 
 def test_arguments_are_refused_when_composing():
-    """Keys and transformers that are none, and widths."""
+    """Wrong keys, transformers and capacities."""
     for wrong in ((7, ps.map(str)), (str, 7), (str, ps.map(str), 0), (str, ps.values([1]))):
         with pytest.raises(ps.CompositionError, match=r"group_by\(\)"):
             ps.group_by(*wrong[:2], **({"capacity": wrong[2]} if len(wrong) > 2 else {}))
@@ -81,7 +83,7 @@ def test_arguments_are_refused_when_composing():
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 @pytest.mark.parametrize("capacity", [None, 2])
-async def test_groups_are_told_of_completions(limit, capacity, autojump_clock):
+async def test_groups_receive_completions(limit, capacity, autojump_clock):
     """A fold in a group answers as soon as its time is complete outside, and that time only completes with it."""
 
     @ps.source
@@ -116,8 +118,8 @@ async def test_groups_are_told_of_completions(limit, capacity, autojump_clock):
 
 
 @pytest.mark.parametrize("way", ["group_by", "deferred"])
-async def test_inside_is_told_though_nobody_waits_outside(way, autojump_clock):
-    """What the source says of its times without a value reaches a module inside, at once."""
+async def test_completions_come_inside_without_a_waiter_outside(way, autojump_clock):
+    """When the source advances without a value, a module inside receives the completion at once."""
 
     @ps.source
     async def telling(ctx):
@@ -140,7 +142,7 @@ async def test_inside_is_told_though_nobody_waits_outside(way, autojump_clock):
 
 @pytest.mark.parametrize("seed", range(15))
 async def test_random_groups_against_an_oracle(seed, autojump_clock):
-    """Per key and time, any pauses and limits: the sums are those of a loop, none after its time is complete."""
+    """With any pauses and limits: the sums per key and time are those of a loop, none after its time is complete."""
     rng = random.Random(seed)
     plan = sorted((rng.randrange(4), rng.randrange(10)) for _ in range(25))
     expected = {}
@@ -179,78 +181,10 @@ async def test_random_groups_against_an_oracle(seed, autojump_clock):
     assert sums == expected
 
 
-WAYS = ("abort", "error", "abort under way", "cancel", "upstream fails", "group fails", "key fails", "end")
-
-
-@pytest.mark.parametrize("cell", list(product(WAYS, range(6), [1, 4], [None, 1])))
-async def test_every_ending(cell, counting, probe, edge, autojump_clock):
-    """Every group and the source are released once, told why; what came before a failure is delivered."""
-    way, position, limit, capacity = cell
-    boom, reason = Boom(), KeyError("enough")
-    opened, released = [], []
-
-    @ps.transformer
-    class Holding(ps.authoring.Kernel):
-        async def acquire(self):
-            opened.append(self)
-
-        async def produce(self, limit):
-            batch = await self.upstream.ask(limit)
-            if batch is not ps.DONE and way == "group fails" and position in batch.values:
-                raise boom
-            return batch
-
-        async def release(self):
-            released.append(self)
-
-    def key(n):
-        if way == "key fails" and n == position:
-            raise boom
-        return n % 2
-
-    count = position if way == "upstream fails" else 6
-    source = counting(probe, count, delay=1, failure=boom if way == "upstream fails" else None)
-    outcome, values = None, []
-    async with edge(ps.pipe(source, ps.group_by(key, Holding(), capacity=capacity))) as reader:
-        try:
-            while True:
-                if way == "cancel" and len(values) >= position:
-                    with trio.move_on_after(0.5) as scope:
-                        batch = await reader.ask(limit)
-                    if scope.cancelled_caught or batch is ps.DONE:
-                        break
-                elif way in {"abort", "error"} and len(values) >= position:
-                    await (reader.abort() if way == "abort" else reader.error(reason))
-                    break
-                elif way == "abort under way" and len(values) >= position:
-                    async with trio.open_nursery() as nursery:
-                        nursery.start_soon(reader.lane().ask, limit)
-                        await trio.sleep(0.5)
-                        await reader.abort()
-                    break
-                else:
-                    batch = await reader.ask(limit)
-                    if batch is ps.DONE:
-                        break
-                values.extend(value for _, value in batch.values)
-        except Boom as exc:
-            outcome = exc
-        assert probe.balanced
-        assert len(opened) == len(released) == len(set(opened))
-        assert set(opened) == set(released)
-    assert outcome is (boom if "fails" in way else None)
-    if way == "error" and probe.acquired and not probe.ended:
-        assert probe.reasons == [reason]
-    if way in {"upstream fails", "key fails"}:
-        assert sorted(values) == list(range(position))
-    if way in {"group fails", "key fails"} and not probe.ended:
-        assert probe.reasons == [boom]
-
-
 @pytest.mark.parametrize("above", [ps.prefetch(2), ps.batch(1), ps.sort_by_time()], ids=["prefetch", "batch", "sort"])
 @pytest.mark.parametrize("limit", [1, 4096])
-async def test_a_group_that_looks_first_holds_what_went_in(above, limit, autojump_clock):
-    """A group that asks for completions itself does not make a time look complete that it has values of."""
+async def test_a_group_that_reads_its_frontier_first_holds_its_values(above, limit, autojump_clock):
+    """A group that waits for completions itself does not complete a time while it has values at it."""
     told = []
 
     async def waiting(running, time):
@@ -298,7 +232,7 @@ ROWS = {
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 @pytest.mark.parametrize("run", [1, 5, 100], ids=["a time a value", "five values a time", "one time"])
 @pytest.mark.parametrize("name", ROWS)
-def test_a_group_gives_what_its_transformer_gives_of_the_keys_values_alone(name, run, limit):
+def test_a_group_gives_the_results_of_its_transformer_for_its_key_alone(name, run, limit):
     """In the same order at each time, and no result after its time is complete."""
 
     def numbers(*keys):
@@ -329,8 +263,8 @@ class Work(trio.abc.Instrument):
 
 @pytest.mark.parametrize("run", [1, 10, 2000], ids=["a time a value", "ten values a time", "one time"])
 @pytest.mark.parametrize("name", ["stages", "stages around folds", "batch", "groups"])
-def test_a_key_begins_no_task_and_takes_no_step_of_the_scheduler(name, run):
-    """Neither grows with the keys, where the transformer needs neither."""
+def test_a_key_needs_no_task_and_no_step_of_the_scheduler(name, run):
+    """Neither number grows with the keys, if the transformer needs neither."""
 
     def work(keys):
         counted = Work()
@@ -351,8 +285,8 @@ def test_a_key_begins_no_task_and_takes_no_step_of_the_scheduler(name, run):
 
 
 @pytest.mark.parametrize("inner", [ps.map(str), ps.pipe(ps.filter(bool), ps.scan(max), ps.take(2))])
-def test_groups_of_stages_ask_for_no_more_than_is_wanted(inner, counting, probe):
-    """One value for one: nothing is produced that was not asked for."""
+def test_groups_of_stages_ask_for_no_more_than_their_consumer(inner, counting, probe):
+    """One value is asked for one."""
     assert ps.run(
         ps.pipe(counting(probe, 9), ps.map(lambda n: n + 1), ps.group_by(id, inner), ps.take(1), ps.collect())
     )
@@ -361,7 +295,7 @@ def test_groups_of_stages_ask_for_no_more_than_is_wanted(inner, counting, probe)
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
-    """Those of other groups, too; the note names the module inside, and the value."""
+    """Also after those of other groups; the note names the module inside, and the value."""
     seen = []
     group = ps.pipe(ps.map(str), ps.map(lambda n: 1 // (int(n) - 7)), ps.batch(1))
     pipeline = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, group), ps.drain(seen.append))
@@ -381,8 +315,8 @@ def test_a_fold_that_fails_in_a_group_is_named():
         assert failed.value.__notes__[0].startswith("raised in reduce_by_time(")
 
 
-def test_groups_give_what_is_a_result_already_when_the_stream_fails(counting, probe):
-    """A batch that is not full is one; a fold whose time is not complete is none."""
+def test_groups_give_finished_results_when_the_stream_fails(counting, probe):
+    """A batch that is not full is a result; a fold whose time is not complete is not."""
     for inner, expected in ((ps.batch(2), [(0, [0, 2]), (0, [4]), (1, [1, 3])]), (ps.count_by_key(), [])):
         got = []
         source = counting(probe, 5, failure=Boom())
@@ -392,14 +326,14 @@ def test_groups_give_what_is_a_result_already_when_the_stream_fails(counting, pr
 
 
 def test_a_fold_below_a_module_that_ends_answers_at_once():
-    """Its time is complete there, though it goes on outside."""
+    """The time is complete there, though the stream goes on outside."""
     counted = ps.pipe(ps.take(3), ps.count_by_key(lambda _: "n"))
     pipeline = ps.pipe(ps.integers(), ps.group_by(lambda n: n % 2, counted), ps.take(2), ps.collect())
     assert sorted(ps.run(pipeline)) == [(0, ("n", 3)), (1, ("n", 3))]
 
 
 async def test_a_group_that_has_ended_holds_no_time(autojump_clock):
-    """The values that it leaves out are no reason to wait: their times complete as they pass."""
+    """The times of the values that it leaves out complete as they pass."""
 
     @ps.source
     async def seconds(ctx):
@@ -417,8 +351,8 @@ async def test_a_group_that_has_ended_holds_no_time(autojump_clock):
     assert seen == [1, 2, 3, 4]
 
 
-def test_nothing_is_kept_of_a_group_that_was_ended():
-    """Though the time that it waited for is not complete, and though its key comes no more."""
+def test_a_group_that_was_ended_leaves_nothing_in_memory():
+    """Although the time that it waited for is not complete, and its key does not come again."""
 
     def rows():
         gc.collect()
@@ -433,7 +367,7 @@ def test_nothing_is_kept_of_a_group_that_was_ended():
         ps.run(ps.pipe(ps.values(numbers()), ps.group_by(lambda n: n, inner, capacity=2), ps.drain()))
 
 
-def test_what_a_group_has_at_its_end_goes_through_the_modules_below():
+def test_the_last_results_of_a_group_pass_the_modules_below():
     """Stages and folds below a fold, also when a module above them, or the room for keys, has ended the group."""
     row = ps.pipe(ps.reduce_by_time(ps.agg.sum()), ps.map(lambda n: -n))
     pipeline = ps.pipe(ps.values([1, 2, 11, 12, 3]), ps.group_by(lambda n: n // 10, row, capacity=1), ps.collect())
@@ -452,7 +386,7 @@ async def as_they_are(upstream, ctx):
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("row", [ps.map(lambda n: n), as_they_are()], ids=["row", "stream"])
 def test_the_time_at_which_a_key_raises_never_completes(row, limit):
-    """Neither that value nor those after it have been dealt with: a sum of those before it would be wrong."""
+    """That value and those after it are not counted yet: a sum of those before it would be wrong."""
 
     def key(n):
         if n == 13:

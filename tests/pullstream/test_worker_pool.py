@@ -1,8 +1,10 @@
-"""worker_pool: transformers that share the values of a stream; some of them fail."""
+"""`worker_pool`: transformers that share the values of a stream; some of them fail.
+
+`test_inner_endings.py` ends it in every way.
+"""
 
 import pickle
 import random
-from itertools import product
 
 import pytest
 import trio
@@ -15,7 +17,7 @@ class Boom(Exception):
 
 
 def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
-    """A worker that gives ten times the value, and may fail at some call."""
+    """A worker that multiplies by ten, and may fail at some call."""
     count = 0
 
     async def call(value):
@@ -35,7 +37,7 @@ def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_clock):
-    """Whatever the limits, and though workers fail, each value has one result; in order unless `ordered=False`."""
+    """At every limit, and though workers fail, each value has one result; in order unless `ordered=False`."""
     pool = ps.worker_pool(
         tenfold(1),
         tenfold(0.3, fails_after=3),
@@ -53,7 +55,7 @@ async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_
 
 @ps.sink
 async def by_sixteen(upstream, ctx):
-    """All values; a ready sink asks for one where its work took long by chance; a worker then gets one alone."""
+    """Asks for 16 at a time: a ready sink asks for one where its work happens to take long."""
     values = []
     while (batch := await upstream.ask(16)) is not ps.DONE:
         values += batch.values
@@ -83,7 +85,7 @@ async def test_unfinished_values_go_first_to_another_worker(autojump_clock):
 
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
-    """The last failure is the stream's, as it is; results before it are delivered, and the source is told."""
+    """The last failure arrives as itself, after the results before it, and the source is notified."""
     last, given = Boom("last"), []
     pool = ps.worker_pool(
         tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), concurrency=1, ordered=ordered
@@ -107,7 +109,7 @@ def test_workers_that_end_or_give_too_much():
         ps.run(ps.pipe(values, ps.worker_pool(ps.flat_map(lambda n: [n, n])), ps.collect()))
 
 
-async def test_others_join_while_it_runs(autojump_clock):
+async def test_workers_join_while_it_runs(autojump_clock):
     """An empty pool waits; a worker that is added gets the waiting values, also after another has failed."""
     pool = ps.worker_pool(concurrency=2, dynamic=True)
     async with ps.pipe(ps.values(range(6)), pool, ps.collect()).open() as running:
@@ -165,70 +167,9 @@ async def test_times_complete_with_their_results(autojump_clock):
     assert seen == {0: 3, 1: 9}
 
 
-WAYS = ("abort", "error", "abort under way", "cancel", "upstream fails", "end")
-
-
-@pytest.mark.parametrize("cell", list(product(WAYS, range(5), [1, 3])))
-async def test_every_ending(cell, counting, probe, edge, autojump_clock):
-    """Source and workers are released once each; a failure upstream comes after the results before it."""
-    way, position, limit = cell
-    boom, reason = Boom(), KeyError("enough")
-    opened, released = [], []
-
-    @ps.transformer
-    class Working(ps.authoring.Kernel):
-        async def acquire(self):
-            opened.append(self)
-
-        async def produce(self, limit):
-            batch = await self.upstream.ask(limit)
-            await trio.sleep(1)
-            return batch
-
-        async def release(self):
-            released.append(self)
-
-    count = position if way == "upstream fails" else 5
-    source = counting(probe, count, delay=1, failure=boom if way == "upstream fails" else None)
-    outcome, values = None, []
-    async with edge(ps.pipe(source, ps.worker_pool(Working(), Working()))) as reader:
-        try:
-            while True:
-                if way == "cancel" and len(values) >= position:
-                    with trio.move_on_after(0.5) as scope:
-                        batch = await reader.ask(limit)
-                    if scope.cancelled_caught or batch is ps.DONE:
-                        break
-                elif way in {"abort", "error"} and len(values) >= position:
-                    await (reader.abort() if way == "abort" else reader.error(reason))
-                    break
-                elif way == "abort under way" and len(values) >= position:
-                    async with trio.open_nursery() as nursery:
-                        nursery.start_soon(reader.lane().ask, limit)
-                        await trio.sleep(0.5)
-                        await reader.abort()
-                    break
-                else:
-                    batch = await reader.ask(limit)
-                    if batch is ps.DONE:
-                        break
-                values.extend(batch.values)
-        except Boom as exc:
-            outcome = exc
-        assert probe.balanced
-        assert len(opened) == len(released)
-        assert set(opened) == set(released)
-    assert outcome is (boom if way == "upstream fails" else None)
-    assert values == list(range(len(values)))
-    if way in {"upstream fails", "end"}:
-        assert len(values) == count
-    if way == "error" and probe.acquired and not probe.ended:
-        assert probe.reasons == [reason]
-
-
 @pytest.mark.parametrize("seed", range(15))
 async def test_random_pools(seed, autojump_clock):
-    """Any paces and failures: one result each, in order, and none after its time is complete."""
+    """With any paces and failures: one result each, in order, and none after its time is complete."""
     rng = random.Random(seed)
     workers = [
         tenfold(rng.choice([0, 0.3, 1]), fails_after=rng.choice([None, 0, 2, 5])) for _ in range(rng.randrange(4))
