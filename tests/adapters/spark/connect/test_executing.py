@@ -16,38 +16,6 @@ def frame(remote):
     )
 
 
-def test_rows(frame):
-    """Transformers convert the rows of a frame; the schema is given as DDL."""
-    halves = spark.on_executors(
-        ps.filter(lambda row: row.id % 2 == 0), ps.map(lambda row: (row.id, row.id / 2)), schema="id long, half double"
-    )
-    found = frame.transform(halves)
-    assert sorted(map(tuple, found.collect())) == [(n, n / 2) for n in range(0, 10_000, 2)]
-
-
-def test_keys_and_times(frame):
-    """With a key and a computed time, each key has its own transformers, and its times complete."""
-    from pyspark.sql.connect import functions as sql
-
-    daily = spark.on_executors(
-        ps.reduce_by_time(ps.agg.sum(lambda row: row.id)), schema="k string, day date, sum long", by="k",
-        time=sql.col("day").alias("day"),
-    )  # fmt: skip
-    found = {tuple(row) for row in frame.transform(daily).collect()}
-    assert found == {tuple(row) for row in frame.groupBy("k", "day").agg(sql.sum("id")).collect()}
-
-
-def test_reduce_by_key(frame):
-    """Folds in two steps give the same as on the driver, with days in order."""
-    total = ps.agg.sum(lambda row: row.id)
-    parts = spark.reduce_by_key(frame, total, key=lambda row: row.k, time="day")
-    found = ps.run(ps.pipe(parts, ps.collect(timed=True)))
-    driver = ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce_by_key(total, key=lambda row: row.k))
-    assert sorted(found) == sorted(ps.run(ps.pipe(driver, ps.collect(timed=True))))
-    days = [day for day, _ in found]
-    assert days == sorted(days)
-
-
 def test_failures(frame):
     """The user's error has its type and place; a missing column is refused."""
 

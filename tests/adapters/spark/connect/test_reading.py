@@ -1,8 +1,6 @@
 """`from_dataframe` through Spark Connect: Connect's own Arrow data, in order, and nothing is left behind."""
 
-import datetime as dt
 import sys
-from decimal import Decimal
 
 import pytest
 import trio
@@ -22,45 +20,6 @@ def read(frame, *parts, **options):
 def frame(remote):
     """Some rows in several partitions."""
     return remote.range(0, 30_000, 1, 6).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
-
-
-def test_rows_in_order(frame):
-    """All rows arrive, in the DataFrame's order, as Spark itself returns them."""
-    assert read(frame, as_="tuples") == [tuple(row) for row in frame.collect()]
-
-
-@pytest.mark.slow
-def test_types(remote):
-    """Values are as in a classic session: instants in UTC, in any time zone of the session."""
-    remote.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    try:
-        df = remote.sql(
-            "SELECT 1Y AS small, 1.5D AS d, CAST('1.25' AS DECIMAL(9, 2)) AS money, DATE'2013-01-02' AS day, "
-            "TIMESTAMP'1970-01-01 09:00:01' AS at, TIMESTAMP_NTZ'1970-01-01 00:00:02' AS wall, X'00ff' AS raw, "
-            "array(1, null) AS list, map('a', 1) AS map, struct(1 AS x, 'y' AS y) AS struct, CAST(NULL AS INT) AS no"
-        )
-        (row,) = read(df)
-    finally:
-        remote.conf.unset("spark.sql.session.timeZone")
-    assert row._asdict() == {
-        "small": 1, "d": 1.5, "money": Decimal("1.25"), "day": dt.date(2013, 1, 2), "at": 1_000_000,
-        "wall": 2_000_000, "raw": b"\x00\xff", "list": [1, None], "map": [("a", 1)], "struct": {"x": 1, "y": "y"},
-        "no": None,
-    }  # fmt: skip
-
-
-@pytest.mark.slow
-def test_times(frame, remote):
-    """Spark sorts by time, and a time is complete when a later one arrives; with lateness nothing is sorted."""
-    counted = ps.pipe(spark.from_dataframe(frame, time="five"), ps.count_by_key(lambda row: row.five))
-    assert ps.run(ps.pipe(counted, ps.collect(timed=True))) == [(n, (n, 6000)) for n in range(5)]
-    from pyspark.sql.connect import functions as sql
-
-    negative = read(frame, time=-sql.col("five"))
-    assert [row.five for row in negative] == sorted((row.five for row in negative), reverse=True)
-    late = ps.pipe(spark.from_dataframe(frame, time="five", lateness=5), ps.collect(timed=True))
-    assert all(time == row.five for time, row in ps.run(late))
-    assert read(remote.range(0).selectExpr("id", "id AS t"), time="t") == []
 
 
 @pytest.mark.slow

@@ -54,6 +54,7 @@ except spark.SparkJobError as exc:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("nothing_left_there")
 def test_a_new_session(server):
     """An address in the arguments or in the environment opens one; if no server answers, that is an error at once."""
     done = subprocess.run(

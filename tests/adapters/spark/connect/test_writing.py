@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from adapters import files, spark
+from adapters import spark
 from adapters.spark.connect import local
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -31,10 +31,6 @@ class TestToDataframe:
         assert again == [row(n) for n in range(50_000)]
         assert frame.selectExpr("sum(n)").first()[0] == sum(range(50_000))
         assert frame.orderBy("text").count() == 50_000
-
-    def test_an_empty_source(self, remote):
-        """A source without values is a DataFrame without rows."""
-        assert spark.to_dataframe(ps.values([]), "n INT", session=remote).count() == 0
 
     def test_inside_a_run(self, remote):
         """It can be called inside a trio program."""
@@ -68,21 +64,6 @@ def test_register_source(remote):
 
 
 class TestWriteTable:
-    def test_partitions_replace_earlier_ones(self, remote, tmp_path):
-        """There is one partition per time, with one file; writing a time again replaces only that one."""
-        rows = [(day, f"{day}-{n}", n) for day in (1, 2, 3) for n in range(1000)]
-        source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0]), ps.map(lambda row: row[1:]))
-        times = ps.run(ps.pipe(source, spark.write_table(tmp_path / "table", "text STRING, n INT", time="day")))
-        assert times == [1, 2, 3]
-        again = ps.pipe(ps.values([(2, "new", 7)]), ps.stamp(lambda row: row[0]), ps.map(lambda row: row[1:]))
-        ps.run(ps.pipe(again, spark.write_table(tmp_path / "table", "text STRING, n INT", time="day")))
-        found = {
-            tuple(row) for row in remote.read.parquet(str(tmp_path / "table")).select("day", "text", "n").collect()
-        }
-        assert found == {row for row in rows if row[0] != 2} | {(2, "new", 7)}
-        assert [len(list((tmp_path / "table" / f"day={day}").glob("*.parquet"))) for day in (1, 2, 3)] == [1, 1, 1]
-        assert [path.name for path in (tmp_path / "table").iterdir() if "staging" in path.name] == []
-
     def test_large_times(self, remote, tmp_path):
         """A time that is too large for one message is sent in several, and the session keeps none of them."""
         text = "x" * 1000
@@ -91,12 +72,6 @@ class TestWriteTable:
         found = remote.read.parquet(str(tmp_path / "table"))
         assert found.selectExpr("count(*)", "sum(n)", "min(length(text))").first()[:] == (4000, 7998000, 1000)
         assert len(list((tmp_path / "table" / "at=0").glob("*.parquet"))) == 1
-
-    def test_two_sinks_at_once(self, remote, tmp_path):
-        """A second sink in the same program is refused."""
-        both = ps.tee(*(spark.write_table(tmp_path / "table", "n INT") for _ in range(2)))
-        with pytest.raises(files.FileBusyError, match="is writing to"):
-            ps.run(ps.pipe(ps.values([1]), both))
 
     def test_failure(self, remote, tmp_path):
         """The error has Spark's message."""

@@ -8,6 +8,7 @@ import pytest
 
 import pullstream as ps
 from adapters import spark
+from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
 
@@ -15,9 +16,9 @@ DAYS = 10
 
 
 @pytest.fixture
-def frame(session):
+def frame(chosen):
     """Rows over ten days, mixed in three partitions."""
-    return session.range(0, 10_000, 1, 3).selectExpr(
+    return chosen.range(0, 10_000, 1, 3).selectExpr(
         "id", "date_add(date'2013-01-01', cast(id * 7 % 10 AS int)) AS day", "concat('k', id % 6) AS k"
     )
 
@@ -64,6 +65,7 @@ def test_the_result_equals_sparks_own(frame):
     assert len(found) == len(own)
 
 
+@on_both
 def test_the_result_equals_the_drivers(frame):
     """The same fold over all rows on the driver gives the same, with days in order."""
     found = results(spark.reduce_by_key(frame, STATISTICS, key=by_k, time="day"))

@@ -12,6 +12,7 @@ import trio
 
 import pullstream as ps
 from adapters import spark
+from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
 
@@ -19,9 +20,9 @@ ROWS = 20_000
 
 
 @pytest.fixture
-def frame(session):
+def frame(chosen):
     """Rows with keys, days and a text, with some nulls, in three partitions."""
-    return session.range(0, ROWS, 1, 3).selectExpr(
+    return chosen.range(0, ROWS, 1, 3).selectExpr(
         "id",
         "cast(id * 7 % 10 AS int) AS day",
         "if(id % 11 = 3, null, concat('k', id % 6)) AS k",
@@ -54,6 +55,7 @@ class TestResults:
         ["id long, half double", pa.schema([("id", pa.int64()), ("half", pa.float64())])],
         ids=["DDL", "Arrow"],
     )
+    @on_both
     def test_transformed_rows(self, frame, schema):
         """The result equals Spark's own, and is a normal DataFrame."""
         halves = spark.on_executors(
@@ -66,6 +68,7 @@ class TestResults:
         assert found(frame.transform(halves)) == found(own)
         assert frame.transform(halves).filter("id < 0").groupBy().sum("half").first()[0] is not None
 
+    @on_both
     def test_each_key_has_its_own_stream(self, frame):
         """All rows of a key are in one run, in order of time."""
         daily = spark.on_executors(

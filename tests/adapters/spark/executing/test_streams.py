@@ -3,12 +3,8 @@
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections import defaultdict
-from contextlib import suppress
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +14,7 @@ import pytest
 import pullstream as ps
 from adapters import spark
 from tests.adapters.spark.executing.program import ROCKSDB, SECOND, TRANSFORMERS, keyed, landing
+from tests.adapters.spark.helpers import killed
 
 pytestmark = pytest.mark.spark
 
@@ -162,30 +159,6 @@ def test_state_moves_to_other_partitions(stateful, tmp_path):
     assert written(stateful, tmp_path / "out" / "*.json") == in_one_run(arrivals, tmp_path / "state")
 
 
-def killed(arrivals, root, commits):
-    """Run the program, and kill it and its Java at some point after a number of commits."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.spark.executing.program",
-         str(arrivals.folder), str(root / "state"), str(root / "out")],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 300
-        while len(committed(root)) < commits:
-            if process.poll() is not None:
-                # The program has ended, because this machine is faster than expected.
-                assert process.returncode == 0, process.communicate()[0].decode()
-                return
-            assert time.monotonic() < deadline, "nothing was committed"
-            time.sleep(0.005)
-        time.sleep(random.random())
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
 def committed(root):
     return [path.name for path in (root / "state" / "commits").glob("*") if path.name.isdigit()]
 
@@ -193,7 +166,12 @@ def committed(root):
 def check_killed(session, root, kills):
     arrivals = Arrivals(root / "in", kills, 4 * kills + 2)
     for _ in range(kills):
-        killed(arrivals, root, len(committed(root)) + 1)
+        goal = len(committed(root)) + 1
+        arguments = [arrivals.folder, root / "state", root / "out"]
+        # A fast machine may have come to the end before.
+        killed(
+            "executing.program", *arguments, ready=lambda goal=goal: len(committed(root)) >= goal, after=1, java=True
+        )
     started(keyed(landing(session, arrivals.folder)), root / "state", root / "out").awaitTermination()
     assert written(session, root / "out") == in_one_run(arrivals, root / "state")
 

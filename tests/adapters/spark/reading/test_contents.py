@@ -1,7 +1,6 @@
 """`from_dataframe` with Spark: contents, types, times, and refusals when composing."""
 
 import datetime as dt
-import pickle
 from collections import Counter
 from decimal import Decimal
 
@@ -9,6 +8,7 @@ import pytest
 
 import pullstream as ps
 from adapters import spark
+from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
 
@@ -27,12 +27,13 @@ async def answers(upstream, ctx):
 
 
 @pytest.fixture
-def frame(session):
+def frame(chosen):
     """30,000 rows in seven partitions."""
-    return session.range(0, 30_000, 1, 7).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
+    return chosen.range(0, 30_000, 1, 7).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
 
 
 class TestContents:
+    @on_both
     def test_the_rows_equal_sparks_own(self, frame):
         """No row is lost, duplicated or changed, and the DataFrame's order is kept."""
         rows = read(frame)
@@ -72,12 +73,13 @@ class TestContents:
         assert counts == [10, 10]
 
     @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-    def test_every_type_becomes_a_plain_python_value(self, session, zone):
+    @on_both
+    def test_every_type_becomes_a_plain_python_value(self, chosen, zone):
         """Nulls, nested values, decimals, bytes; timestamps are microseconds in any time zone of the session."""
-        before = session.conf.get("spark.sql.session.timeZone")
-        session.conf.set("spark.sql.session.timeZone", zone)
+        before = chosen.conf.get("spark.sql.session.timeZone")
+        chosen.conf.set("spark.sql.session.timeZone", zone)
         try:
-            df = session.range(2).selectExpr(
+            df = chosen.range(2).selectExpr(
                 "if(id = 0, null, cast(1.25 AS decimal(20, 2))) AS price",
                 "if(id = 0, null, x'00ff') AS bytes",
                 "timestamp_micros(1234567) AS at",
@@ -91,7 +93,7 @@ class TestContents:
             none, full = read(df.coalesce(1))
             batches = read(df.coalesce(1), as_="batches")
         finally:
-            session.conf.set("spark.sql.session.timeZone", before)
+            chosen.conf.set("spark.sql.session.timeZone", before)
         assert none[:5] == (None, None, 1234567, 2_000_000, None)
         assert full[:5] == (
             Decimal("1.25"),
@@ -146,9 +148,10 @@ class TestTimes:
         assert {time for time, _ in found} == {0}
 
     @pytest.mark.parametrize("as_", ["rows", "batches"])
-    def test_with_lateness_unsorted_rows_have_their_times(self, session, as_):
+    @on_both
+    def test_with_lateness_unsorted_rows_have_their_times(self, chosen, as_):
         """Every row is at its own time although nothing is sorted, and times complete during the stream."""
-        df = session.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
+        df = chosen.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
         source = spark.from_dataframe(df, time="five", lateness=50, as_=as_)
         found = ps.run(ps.pipe(source, ps.collect(timed=True)))
         if as_ == "batches":
@@ -268,8 +271,3 @@ class TestRefusals:
         """Types that Arrow in Python does not support are reported before anything runs."""
         with pytest.raises(ps.CompositionError, match="cannot read span: .* cast to STRING or INT"):
             spark.from_dataframe(session.range(1).selectExpr("interval 3 months AS span"))
-
-    def test_a_handle_is_not_pickled(self, frame):
-        """A DataFrame belongs to its driver; the message names it."""
-        with pytest.raises(TypeError, match=r"from_dataframe\(DataFrame\[id, five, text\]\) cannot be pickled"):
-            pickle.dumps(spark.from_dataframe(frame))

@@ -1,10 +1,8 @@
-"""Sessions that need a separate program: retried tasks, speculation, lost files, many rows."""
-
-import json
-import subprocess
-import sys
+"""Sessions that need a separate program: retried tasks, lost files, stopped sessions."""
 
 import pytest
+
+from tests.adapters.spark.helpers import ran
 
 pytestmark = pytest.mark.spark
 
@@ -117,29 +115,6 @@ print(json.dumps(found))
 session.stop()
 """
 
-SPECULATION = """
-session = spark.session(master="local-cluster[2,1,1024]", config={
-    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.multiplier": "1.1",
-    "spark.speculation.quantile": "0.1", "spark.speculation.minTaskRuntime": "100ms",
-    "spark.executorEnv.PYTHONPATH": ":".join(sys.path), "spark.ui.enabled": "false",
-})
-
-def lame(batches):
-    import time
-    from pyspark import TaskContext
-    task = TaskContext.get()
-    for batch in batches:
-        yield batch
-        if task.partitionId() == 3 and task.attemptNumber() == 0:
-            time.sleep(1)
-
-df = session.range(0, 100_000, 1, 8).mapInArrow(lame, "id long")
-tracker = session.sparkContext.statusTracker()
-found["exact"] = ids(spark.from_dataframe(df)) == list(range(100_000))
-print(json.dumps(found))
-session.stop()
-"""
-
 STOPPED = """
 import tempfile, threading
 
@@ -193,51 +168,18 @@ found["write_table"] = message(late(session, spark.write_table(tempfile.mkdtemp(
 print(json.dumps(found))
 """
 
-MANY = """
-rows = int(sys.argv[1])
-session = spark.session(master="local[2]")
-df = session.range(0, rows, 1, 16).selectExpr(
-    "id", "cast(id AS double) / 3 AS value", "concat('row', id) AS text", "timestamp_seconds(id) AS at"
-)
-from pyspark.sql import functions as sql
-micros = sql.unix_micros("at").cast("decimal(20)")  # their sum is more than a long can hold
-own = df.agg(sql.count("*"), sql.sum("id"), sql.sum(sql.crc32("text")), sql.sum(micros)).collect()[0]
-
-import zlib
-
-def added(total, row):
-    return total[0] + 1, total[1] + row.id, total[2] + zlib.crc32(row.text.encode()), total[3] + row.at
-
-sums = ps.run(ps.pipe(spark.from_dataframe(df), ps.reduce(added, (0, 0, 0, 0))))
-found["sums"] = list(sums) == list(own)
-print(json.dumps(found))
-session.stop()
-"""
-
-
-def ran(program, *arguments, timeout=240):
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
 
 @pytest.mark.parametrize("how", ["kill", pytest.param("raise", marks=pytest.mark.slow)])
 def test_retried_tasks_change_nothing(how):
     """However they fail, and whatever they had sent: a partition is delivered when it is complete."""
-    assert ran(RETRIES, how) == {how: True, "jobs": [], "after": 5}
+    assert ran(BEGIN + RETRIES, how) == {how: True, "jobs": [], "after": 5}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["arrow", "workers"])
 def test_a_recomputed_shuffle_is_detected(way):
     """Spark makes its deleted files again: in one process the rows cannot be compared, so it is an error."""
-    found = ran(LOST, way)
+    found = ran(BEGIN + LOST, way)
     assert len(found) == 2
     for case, error in found.items():
         assert error is not None, case
@@ -247,14 +189,14 @@ def test_a_recomputed_shuffle_is_detected(way):
 @pytest.mark.slow
 def test_a_recomputed_shuffle_is_detected_although_another_job_begins():
     """Each job that shares the stage resets Spark's record of it, including its count of tasks."""
-    assert ran(OVERLAPPING) == {"first": True, "second": True}
+    assert ran(BEGIN + OVERLAPPING) == {"first": True, "second": True}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("which", "count"), [("some", 3), ("all", 4)])
 def test_a_session_that_is_stopped_during_a_run_is_named(which, count):
     """Whichever error Spark or PySpark raises then, ours says what happened, and what to do."""
-    found = ran(STOPPED, which)
+    found = ran(BEGIN + STOPPED, which)
     assert len(found) == count
     for route, error in found.items():
         kind = "SparkStreamError" if route.startswith("streaming") else "SparkJobError"
@@ -262,16 +204,3 @@ def test_a_session_that_is_stopped_during_a_run_is_named(which, count):
         assert error.startswith(f"{kind}: "), route
         assert "its session was stopped: use another, for example spark.session(), and make" in error, route
         assert len(error.splitlines()) <= 2, error
-
-
-@pytest.mark.slow
-def test_speculative_copies_change_nothing():
-    """With a copy of every slow task, each row arrives once."""
-    assert ran(SPECULATION) == {"exact": True}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [5_000_000])
-def test_many_rows_equal_sparks_own(rows):
-    """The count and the sums of all columns equal those that Spark computes."""
-    assert ran(MANY, str(rows), timeout=900) == {"sums": True}

@@ -2,21 +2,21 @@
 
 import datetime as dt
 import pickle
-import time
 
 import pytest
 import trio
 
 import pullstream as ps
 from adapters import spark
+from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def days(session):
+def days(chosen):
     """A thousand rows over ten days, out of order."""
-    return session.range(0, 1000, 1, 4).selectExpr(
+    return chosen.range(0, 1000, 1, 4).selectExpr(
         "id",
         "date_add(date'2013-01-01', cast(id * 7 % 10 AS int)) AS day",
         "timestamp_seconds(id * 7 % 10) AS second",
@@ -50,6 +50,7 @@ class TestTimes:
             ("text", str),
         ],
     )
+    @on_both
     def test_every_row_arrives_at_its_time_in_order(self, days, column, make):
         """DATE, TIMESTAMP, whole numbers and STRING become dates, microseconds, ints and strings."""
         found = ps.run(ps.pipe(spark.from_dataframe(days, time=column), batches()))
@@ -57,6 +58,7 @@ class TestTimes:
         assert list(found) == sorted(found)
         assert {type(time) for time in found} == {type(make(0))}
 
+    @on_both
     def test_an_expression_gives_the_time_and_is_not_in_the_row(self, days):
         """A time need not be a column; rows have their original columns."""
         from pyspark.sql import functions as sql
@@ -169,27 +171,6 @@ class TestEndings:
         assert [row.day for row in rows] == [dt.date(2013, 1, 1)] * 3
         until_idle()
         assert session.range(5).count() == 5
-
-    def test_an_abort_cancels_the_job_while_the_first_ask_waits(self, session, until_idle):
-        """Even before Spark has answered anything, an abort returns, and the job has ended."""
-        from pyspark.sql import functions as sql
-
-        @sql.udf("long")
-        def dawdle(number):
-            time.sleep(0.01)
-            return number
-
-        frame = session.range(0, 1_000_000, 1, 2).select(dawdle("id").alias("id"))
-
-        async def main():
-            async with ps.pipe(spark.from_dataframe(frame, time="id"), ps.drain()).open() as running:
-                with trio.fail_after(60):
-                    while not session.sparkContext.statusTracker().getActiveJobsIds():  # noqa: ASYNC110
-                        await trio.sleep(0.1)
-                await running.abort()
-
-        trio.run(main)
-        until_idle()
 
 
 def test_a_journal_is_bound_to_columns_and_time(days, tmp_path):

@@ -71,9 +71,9 @@ class Landing:
 
 
 @pytest.fixture
-def landing(session, tmp_path):
+def landing(chosen, tmp_path):
     """A stream of files."""
-    return Landing(session, tmp_path)
+    return Landing(chosen, tmp_path)
 
 
 JAVAS_OWN = set()
@@ -82,8 +82,13 @@ a test starts directly with Spark."""
 
 
 @pytest.fixture(autouse=True)
-def nothing_left(session, until_idle):
-    """After every test there is no query, no job, and no thread of a query."""
+def nothing_left(request):
+    """After every test with a classic session there is no query, no job, and no thread of a query."""
+    params = getattr(getattr(request.node, "callspec", None), "params", {})
+    if params.get("any_session") == "connect":
+        yield  # `remote` checks the server
+        return
+    session, until_idle = (request.getfixturevalue(name) for name in ("session", "until_idle"))
     before = set(threading.enumerate())
     yield
     assert session.streams.active == []

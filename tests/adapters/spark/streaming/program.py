@@ -31,9 +31,9 @@ def counting(source, out):
     return ps.pipe(counts, ps.tee(files.write_jsonl(f"{out}/{{time}}.jsonl"), lingering()))
 
 
-def main(landing, checkpoint, out, seconds, journal=None):
+def main(master, landing, checkpoint, out, seconds, journal=None):  # noqa: PLR0917 - from the command line
     """Count all available rows, then end."""
-    session = spark.session(master="local[2]")
+    session = spark.session(master=master)
     df = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(landing)
     source = spark.from_streaming(df, checkpoint=checkpoint, trigger="availableNow")
     PAUSE["seconds"] = float(seconds)

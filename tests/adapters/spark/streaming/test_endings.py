@@ -12,6 +12,7 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.streaming.query import Interrupted, Query
+from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
 
@@ -30,6 +31,7 @@ def rest(landing):
 
 
 class TestFailures:
+    @on_both
     def test_a_failing_consumer_leaves_its_micro_batch_uncommitted(self, landing, rest):
         """The user's exception ends the run; the next run starts with the rows of that micro-batch only."""
         landing.arrive(2, 2, 2, 5, 2, 2)
@@ -123,14 +125,15 @@ class TestFailures:
         assert "=== Streaming Query" not in str(caught.value)
         assert "Logical Plan" not in str(caught.value)
 
-    def test_a_query_that_is_stopped_elsewhere_is_an_error(self, session, landing):
+    @on_both
+    def test_a_query_that_is_stopped_elsewhere_is_an_error(self, chosen, landing):
         """The stream is unfinished, and the error says so."""
         landing.arrive(2, 2)
 
         def stop(row):
             if row.number > 0:
                 return row
-            threading.Thread(target=session.streams.active[0].stop, daemon=True).start()
+            threading.Thread(target=chosen.streams.active[0].stop, daemon=True).start()
             return row
 
         async def linger(row):
@@ -246,6 +249,7 @@ class TestStopping:
         assert capfd.readouterr() == ("", "")
         assert {at: len(numbers) for at, numbers in rest().items()} == {1: rows, 2: 2}
 
+    @on_both
     def test_take_ends_the_query(self, landing, rest):
         """`take` ends the stream in the middle of a micro-batch, which is not committed."""
         landing.arrive(2, 3, 2)

@@ -1,21 +1,17 @@
 """`from_streaming`: the result is correct even if the program is killed again and again before commits."""
 
-import os
 import random
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 import pullstream as ps
+from tests.adapters.spark.helpers import killed
 from tests.adapters.spark.streaming.program import counting
 
 pytestmark = pytest.mark.spark
 
-ROOT = Path(__file__).parents[4]
-SECONDS = 1.0
+SECONDS = {"classic": 1.0, "connect": 3.0}
 """The delay of Spark's commit after the file, in seconds."""
 
 
@@ -23,36 +19,43 @@ def contents(folder):
     return {path.name: sorted(path.read_text().splitlines()) for path in folder.glob("[0-9]*")}
 
 
-def killed_before_a_commit(landing, out, journal=None):
+def killed_before_a_commit(landing, master, seconds, out, journal):
     """Run the program, and kill it when there is a file whose micro-batch is not committed; return its number."""
-    options = [str(journal)] if journal else []
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.spark.streaming.program",
-         str(landing.folder), str(landing.checkpoint), str(out), str(SECONDS), *options],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        before = len(landing.commits)
-        goal = before + random.randrange(2)
-        deadline = time.monotonic() + 120
-        while not (out / f"{goal}.jsonl").exists() or goal < before or len(landing.commits) < goal:
-            assert process.poll() is None, process.communicate()[0].decode()
-            assert time.monotonic() < deadline, "no file came"
-            time.sleep(0.005)
-        time.sleep(random.random() * SECONDS / 3)
-        process.kill()
-    finally:
-        process.kill()
-        process.communicate()
+    before = len(landing.commits)
+    goal = before + random.randrange(2)
+    arguments = [master, landing.folder, landing.checkpoint, out, seconds, *([journal] if journal else [])]
+
+    def ready():
+        return (out / f"{goal}.jsonl").exists() and len(landing.commits) >= goal
+
+    assert killed("streaming.program", *arguments, ready=ready, after=seconds / 3)
     return goal
 
 
-def check(landing, tmp_path, kills, journal=None):
-    """Kill it a number of times, let it finish, and compare with an undisturbed run."""
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("any_session", "kills", "journaled"),
+    [
+        ("classic", 1, True),
+        pytest.param("classic", 1, False, marks=SLOW),
+        pytest.param("classic", 20, False, marks=SLOW),
+        pytest.param("connect", 1, True, marks=SLOW),
+        pytest.param("connect", 20, False, marks=SLOW),
+        pytest.param("connect", 20, True, marks=SLOW),
+    ],
+    indirect=["any_session"],
+)
+def test_killed_before_the_commit(any_session, kills, journaled, request, landing, tmp_path):  # noqa: PLR0917
+    """An uncommitted micro-batch is processed again, with the same rows: no row is lost or counted twice."""
+    kind = request.node.callspec.params["any_session"]
+    master = "local[2]" if kind == "classic" else request.getfixturevalue("server").url
+    journal = tmp_path / "journal" if journaled else None
     out, other = tmp_path / "out", tmp_path / "undisturbed"
     landing.arrive(*[n + 3 for n in range(2 * kills + 2)])
     for _ in range(kills):
-        goal = killed_before_a_commit(landing, out, journal)
+        goal = killed_before_a_commit(landing, master, SECONDS[kind], out, journal)
         # Java outlives its Python for a moment.
         time.sleep(0.5)
         assert landing.commits == list(range(goal))
@@ -64,20 +67,3 @@ def check(landing, tmp_path, kills, journal=None):
     assert contents(out) == contents(other)
     assert len(contents(out)) == landing.files
     assert [path for path in out.iterdir() if path.name.startswith(".")] == []
-
-
-@pytest.mark.slow
-def test_killed_before_the_commit(landing, tmp_path):
-    """An uncommitted micro-batch is processed again, with the same rows: the result is the same."""
-    check(landing, tmp_path, 1)
-
-
-def test_killed_before_the_commit_with_a_journal(landing, tmp_path):
-    """The same with a journal."""
-    check(landing, tmp_path, 1, tmp_path / "journal")
-
-
-@pytest.mark.slow
-def test_killed_twenty_times(landing, tmp_path):
-    """However often it is killed there, no row is lost or counted twice."""
-    check(landing, tmp_path, 20)

@@ -1,10 +1,8 @@
 """Spark retries tasks, which needs a separate session: the error shows the first failure."""
 
-import json
-import subprocess
-import sys
-
 import pytest
+
+from tests.adapters.spark.helpers import ran
 
 pytestmark = pytest.mark.spark
 
@@ -95,9 +93,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def message():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return ran(PROGRAM, timeout=300)
 
 
 @pytest.mark.parametrize("action", ["count", "from_dataframe"])

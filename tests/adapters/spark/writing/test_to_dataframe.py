@@ -2,7 +2,6 @@
 
 import datetime as dt
 import itertools
-import threading
 from decimal import Decimal
 
 import pytest
@@ -10,6 +9,7 @@ import trio
 
 import pullstream as ps
 from adapters import spark
+from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
 
@@ -38,9 +38,10 @@ class TestContents:
             (2, None, None, 1_000_000),
         ]
 
-    def test_an_empty_source_is_an_empty_frame(self, session):
+    @on_both
+    def test_an_empty_source_is_an_empty_frame(self, chosen):
         """It has no rows, but its columns."""
-        frame = spark.to_dataframe(ps.empty(), "n BIGINT", session=session)
+        frame = spark.to_dataframe(ps.empty(), "n BIGINT", session=chosen)
         assert frame.columns == ["n"]
         assert frame.collect() == []
 
@@ -186,28 +187,6 @@ class TestEndings:
             assert handle.wait(10)
         assert released == [True]
         assert len(given) < 2_000_000
-
-    def test_a_cancelled_action_releases_the_source(self, session, until_idle):
-        """Cancelling Spark's job is an abort, even while the source is slow."""
-        released = []
-        context = session.sparkContext
-        handle = spark.register_source("slow", endless(released, pause=0.2), "n BIGINT", session=session)
-
-        def act():
-            context.addJobTag("to-cancel")
-            with pytest.raises(Exception, match="cancel"):
-                session.read.format("pullstream").load("slow").count()
-
-        action = threading.Thread(target=act)
-        action.start()
-        while not handle._served.in_use:
-            assert not handle.wait(0.05)
-        context.cancelJobsWithTag("to-cancel")
-        action.join(20)
-        assert not action.is_alive()
-        assert handle.wait(10)
-        assert released == [True]
-        until_idle()
 
 
 class TestStreams:

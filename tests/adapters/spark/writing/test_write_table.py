@@ -18,6 +18,7 @@ import trio
 import pullstream as ps
 from adapters import files, spark
 from adapters.spark.writing.table import _stoppably
+from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
 
@@ -51,13 +52,17 @@ class TestContents:
         assert found(session, folder) == expected()
         assert sorted(names(folder)) == ["time=0", "time=1", "time=2", "time=3"]
 
-    def test_writing_again_replaces(self, session, tmp_path):
+    @on_both
+    def test_writing_again_replaces(self, chosen, tmp_path):
         """If the same times are written twice, they are there once, and others stay."""
         for count in (40, 20):
-            ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=session)))
-        assert found(session, tmp_path) == expected()
+            ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=chosen)))
+        assert found(chosen, tmp_path) == expected()
+        assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
+        assert [len(list((tmp_path / f"time={time}").glob("*.parquet"))) for time in range(4)] == [1] * 4
 
-    def test_rows_of_many_times_in_any_order(self, session, tmp_path):
+    @on_both
+    def test_rows_of_many_times_in_any_order(self, chosen, tmp_path):
         """Each row is in the partition of its time, even if rows and Arrow tables are mixed."""
         rows = [(f"item {n}", n) if n % 50 else pa.table({"item": ["a", "b"], "n": [n, n]}) for n in range(3000)]
         mixed = ps.pipe(
@@ -65,11 +70,11 @@ class TestContents:
             ps.stamp(lambda row: row[0] * 7 % 4, lateness=4),
             ps.map(lambda row: row[1]),
         )
-        ps.run(ps.pipe(mixed, spark.write_table(tmp_path, SCHEMA, session=session)))
+        ps.run(ps.pipe(mixed, spark.write_table(tmp_path, SCHEMA, session=chosen)))
         expected = sorted(
             (n * 7 % 4, item, n) for n in range(3000) for item in ([f"item {n}"] if n % 50 else ["a", "b"])
         )
-        assert found(session, tmp_path) == expected
+        assert found(chosen, tmp_path) == expected
 
     def test_dates_and_other_formats(self, session, tmp_path):
         """A date names its partition as in Spark, and the options reach the writer."""
@@ -193,12 +198,13 @@ class TestRefusals:
         with pytest.raises(spark.TableTargetError, match=r"\(1, 2\) \(tuple\) cannot name a partition"):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
 
-    def test_a_folder_with_two_writers_is_refused(self, session, tmp_path):
+    @on_both
+    def test_a_folder_with_two_writers_is_refused(self, chosen, tmp_path):
         """They would delete each other's work; when the first has ended, the folder is free again."""
         pushed = ps.pushable(1000)
 
         def table():
-            return spark.write_table(tmp_path, SCHEMA, session=session)
+            return spark.write_table(tmp_path, SCHEMA, session=chosen)
 
         async def main():
             async with ps.pipe(pushed, ps.stamp(lambda row: row[1]), table()).open() as running:

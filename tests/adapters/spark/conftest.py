@@ -1,4 +1,4 @@
-"""One Spark Connect server and one session for all of these tests, and a check that no test leaves anything behind."""
+"""One Spark Connect server and one session there for all tests, and the choice between it and a classic session."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 class Server:
@@ -51,17 +51,7 @@ def connected(server):
 
 
 @pytest.fixture
-def remote(connected, monkeypatch):
-    """The session, with the classic session of other tests in this process hidden."""
-    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
-    from pyspark.sql.connect.session import SparkSession
-
-    monkeypatch.setattr(SparkSession._active_session, "session", connected, raising=False)
-    return connected
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(server):
+def nothing_left_there(server):
     """After every test nothing of it is left, in the server or here."""
     threads = set(threading.enumerate())
     yield
@@ -73,3 +63,25 @@ def nothing_left(server):
     while left := {t for t in set(threading.enumerate()) - threads if t.name.startswith("pullstream")}:
         assert time.monotonic() < deadline, left
         time.sleep(0.01)
+
+
+@pytest.fixture
+def remote(nothing_left_there, connected, monkeypatch):
+    """The session, with the classic session of other tests in this process hidden."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    from pyspark.sql.connect.session import SparkSession
+
+    monkeypatch.setattr(SparkSession._active_session, "session", connected, raising=False)
+    return connected
+
+
+@pytest.fixture(params=["classic", pytest.param("connect", marks=pytest.mark.slow)])
+def any_session(request):
+    """A classic session, and one of Spark Connect."""
+    return request.getfixturevalue({"classic": "session", "connect": "remote"}[request.param])
+
+
+@pytest.fixture
+def chosen(request):
+    """The session of a test: `any_session` if the test asks for it, else the classic one."""
+    return request.getfixturevalue("any_session" if "any_session" in request.fixturenames else "session")

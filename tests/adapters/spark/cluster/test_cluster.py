@@ -1,0 +1,74 @@
+"""Programs on a Spark cluster: equal results with every master, killed executors, lost shuffles, and speculation."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.spark.helpers import ran
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("local")
+    return ran(HERE / "program.py", "local[*]", folder, cwd=folder)
+
+
+def same(found, local, executors):
+    assert found.pop("executors") == executors
+    assert found.pop("listening") == local["listening"]
+    assert found == {key: value for key, value in local.items() if key not in {"executors", "listening"}}
+
+
+def test_a_local_master(local):
+    """The results are those of plain arithmetic, and only the loopback listens."""
+    assert local["listening"] == ["127.0.0.1"]
+    assert local["on_executors"] == [[19_999 * 20_000, "n9", 20_000]]
+    assert local["read"] == [[n, n * 7 % 10, f"n{n % 13}"] for n in range(0, 20_000, 1000)]
+    assert sum(total for _, total in local["to_dataframe"]) == 19_999 * 10_000
+    assert (local["write_table"], local["written"]) == ([0, 1, 2, 3], 4950)
+
+
+def test_executor_processes_of_a_local_cluster(local, tmp_path):
+    """`local-cluster` has two executor processes; this project cannot be imported from their folder."""
+    same(ran(HERE / "program.py", "local-cluster[2,1,1024]", tmp_path, cwd=tmp_path), local, 2)
+
+
+def test_a_standalone_cluster(local, cluster, tmp_path):
+    """With a master and two workers, by the master's URL: all listen only on the loopback."""
+    same(ran(HERE / "program.py", cluster.url, tmp_path, *cluster.pids, cwd=tmp_path), local, 2)
+
+
+@pytest.mark.parametrize("way", ["sorted", "read", "into"])
+def test_a_killed_executor(cluster, way, tmp_path):
+    """Spark recomputes lost partitions, so reads are exact; a source cannot be read again, and the action fails."""
+    found = ran(HERE / "killing.py", cluster.url, way, *cluster.pids, cwd=tmp_path)
+    assert found.pop("killed")
+    assert found.pop("after") == 100
+    if way == "into":
+        assert "its reader went away before the end" in found["text"]
+    else:
+        assert found == {"rows": 400_000, "exact": True}
+
+
+@pytest.mark.parametrize(("times", "what"), [(6, "executors"), (200, "executors"), (200, "files")])
+def test_lost_shuffles(tmp_path, times, what):
+    """No row is lost or delivered twice in any way to read; a frame with stable rows is read despite a kill."""
+    found = ran(HERE / "losing.py", times, 1, what, timeout=300 * times, cwd=tmp_path)
+    print(found)
+    assert sum(found["ends"].values()) == times
+    assert not [end for end in found["ends"] if "wrong" in end]
+    assert found["jobs"] == []
+    if times >= 200:
+        assert found["ends"]["stable, read: exact after a comparison"]
+        assert found["ends"]["stable, time: exact after a comparison"]
+        assert found["ends"]["unstable, time: ShuffleRerunError"]
+
+
+def test_a_speculative_copy_changes_nothing(cluster, tmp_path):
+    """Spark reports that it started a copy of a slow task; each row is delivered once."""
+    found = ran(HERE / "speculating.py", cluster.url, tmp_path / "copied", cwd=tmp_path)
+    assert found == {"exact": True, "copied": True, "after": 100}
