@@ -1,4 +1,4 @@
-"""Sessions that need a separate program: retried tasks, lost files, stopped sessions."""
+"""Sessions that need a separate program: retried tasks, speculation, lost files, stopped sessions."""
 
 import pytest
 
@@ -115,6 +115,29 @@ print(json.dumps(found))
 session.stop()
 """
 
+SPECULATION = """
+session = spark.session(master="local-cluster[2,1,1024]", config={
+    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.multiplier": "1.1",
+    "spark.speculation.quantile": "0.1", "spark.speculation.minTaskRuntime": "100ms",
+    "spark.executorEnv.PYTHONPATH": ":".join(sys.path), "spark.ui.enabled": "false",
+})
+
+def lame(batches):
+    import time
+    from pyspark import TaskContext
+    task = TaskContext.get()
+    for batch in batches:
+        yield batch
+        if task.partitionId() == 3 and task.attemptNumber() == 0:
+            time.sleep(1)
+
+df = session.range(0, 100_000, 1, 8).mapInArrow(lame, "id long")
+tracker = session.sparkContext.statusTracker()
+found["exact"] = ids(spark.from_dataframe(df)) == list(range(100_000))
+print(json.dumps(found))
+session.stop()
+"""
+
 STOPPED = """
 import tempfile, threading
 
@@ -204,3 +227,9 @@ def test_a_session_that_is_stopped_during_a_run_is_named(which, count):
         assert error.startswith(f"{kind}: "), route
         assert "its session was stopped: use another, for example spark.session(), and make" in error, route
         assert len(error.splitlines()) <= 2, error
+
+
+@pytest.mark.slow
+def test_speculative_copies_change_nothing():
+    """With a copy of every slow task, each row arrives once."""
+    assert ran(BEGIN + SPECULATION) == {"exact": True}
