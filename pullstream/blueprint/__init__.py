@@ -14,7 +14,7 @@ from pullstream.blueprint.checks import (
     Sync,
     TimeOf,
 )
-from pullstream.blueprint.factory import Call, Example, checked, together
+from pullstream.blueprint.factory import Call, Example, bound, checked, together
 from pullstream.blueprint.modules import (
     Blueprint,
     Module,
@@ -51,6 +51,7 @@ __all__ = [
     "TimeOf",
     "Transformer",
     "advice",
+    "bound",
     "checked",
     "nearest",
     "refuse_sharing",

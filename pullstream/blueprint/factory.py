@@ -275,6 +275,20 @@ def checked(function: F, /) -> F:
     return cast("F", _like(call, function, 0))
 
 
+def bound(function: F, /) -> F:
+    """Decorate a function so that a wrong argument is answered with those it takes; types are not checked.
+
+    Its annotations are not read, so what they name is not imported.
+    """
+    form = Form(function, 0, {})
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        form.given(args, kwargs)
+        return function(*args, **kwargs)
+
+    return cast("F", _like(call, function, 0))
+
+
 def together(check: Callable[[Call], None]) -> Callable[[F], F]:
     """Decorate a module's function: its arguments are also checked together, after each one alone."""
 

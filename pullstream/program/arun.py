@@ -14,7 +14,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.asyncio_bridge import Bridge, at_home
-from pullstream.blueprint import checked
+from pullstream.blueprint import bound
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
@@ -25,7 +25,7 @@ from pullstream.program.running import Companion, Running
 R = TypeVar("R")
 
 
-@checked
+@bound
 def arun(
     pipeline: Pipeline[R],
     *others: Never,

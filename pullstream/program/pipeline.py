@@ -7,7 +7,7 @@ from typing import Any, Generic
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Site, advice, checked
+from pullstream.blueprint import Blueprint, Site, advice, bound
 from pullstream.errors import CompositionError
 from pullstream.program import wanted
 from pullstream.program.running import Companion, Running
@@ -25,7 +25,7 @@ class Pipeline(Blueprint, Generic[R_co]):
     def _how_to_run(self) -> str:
         return f"ps.run({self!r}), which returns its sink's result"
 
-    @checked
+    @bound
     def open(
         self,
         *,

@@ -8,7 +8,7 @@ from typing import Final, Never
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import checked
+from pullstream.blueprint import bound
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.engine.runtime.signals import borrowed_wakeups
@@ -26,7 +26,7 @@ STALLS_ASYNCIO: Final = (
 )
 
 
-@checked
+@bound
 def run(
     pipeline: Pipeline[R],
     *others: Never,
