@@ -109,3 +109,43 @@ def test_work_that_becomes_slow_is_given_less_again(counting, probe):
     ps.run(ps.pipe(counting(probe, 2_600), slow, ps.drain()), limit=256)
     assert max(probe.asked) > 64
     assert probe.asked[-1] <= 16
+
+
+@ps.sink
+async def of_events(upstream, ctx):
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            ctx.notify_at(event.time)
+
+
+@ps.sink
+async def of_batches(upstream, ctx):
+    async for _ in ctx.batches(upstream):
+        pass
+
+
+@ps.transformer
+async def of_completions(upstream, ctx):
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time):
+                ctx.notify_at(time)
+            case ps.Completed(time):
+                yield ps.Batch(time, [time])
+
+
+@pytest.mark.parametrize("rest", [of_events(), of_batches(), ps.pipe(of_completions(), ps.drain())], ids=repr)
+def test_slow_work_with_a_time_a_value_is_given_in_small_batches(rest):
+    """One answer may make hundreds of events or batches, each dealt with in a moment: the next ask is no larger."""
+    asked = []
+
+    @ps.source
+    class Numbers(ps.authoring.Kernel):
+        async def produce(self, limit):
+            asked.append(limit)
+            start = sum(asked[:-1])
+            numbers = range(start, start + limit)
+            return ps.authoring.TimedBatch(numbers, numbers) if start < 200 else ps.DONE
+
+    ps.run(ps.pipe(Numbers(), ps.map(lambda _: doze()), rest))
+    assert max(asked) <= 32

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
-from pullstream.engine.parts.pace import FIRST, Pace
+from pullstream.engine.parts.pace import Pace
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
@@ -68,7 +68,7 @@ class Account:
 
     @cached_property
     def pace(self) -> Pace:
-        """The pace of a module that keeps values until a time is complete."""
+        """The pace of a sink, or of a module that keeps values until a time is complete."""
         return Pace(self.run)
 
     def drop(self, time: Hashable) -> None:
@@ -141,7 +141,16 @@ class Account:
                 f"Batch(batch.time, [*batch.values, value])"
             )
 
+    @property
+    def keeps(self) -> bool:
+        """Whether it asks for events at its own pace: it waits for completions, so it keeps values."""
+        return bool(self.requests)
+
     async def breathe(self) -> None:
+        """Yield to other tasks after the work on a batch, if it is time."""
+        await self.let_others()
+
+    async def let_others(self) -> None:
         """Yield to other tasks, and to a pending cancellation, if `BREATH` has passed since the last time."""
         now = monotonic()
         if now - self._breath > BREATH:
@@ -153,18 +162,19 @@ class SinkAccount(Account):
 
     def __init__(self, scope: Scope, location: Location, inputs: Sequence[Lane[Any]]) -> None:
         super().__init__(scope, location, inputs)
-        self._pace = Pace(scope.run)
-        self.limit = min(scope.run.limit, FIRST)
+        self.limit = self.pace.next()
+
+    @property
+    @override
+    def keeps(self) -> bool:
+        return True
 
     @override
     async def breathe(self) -> None:
-        if self.run.limit > 1:
-            # Before other tasks run: the pace must count the work on this batch, which made them wait.
-            self._pace.took()
-            await super().breathe()
-            self.limit = self._pace.next()
-        else:
-            await super().breathe()
+        # Before other tasks run: the pace must count the work on this batch, which made them wait.
+        self.pace.took()
+        await self.let_others()
+        self.limit = self.pace.next(*self.inputs)
 
 
 class Hold:
@@ -407,15 +417,15 @@ class Events(Generic[T]):
             account.is_unchanged(self._batch, self._count)
             self._batch = None
         account.give_back()
-        await account.breathe()
-        # A module that waits for completions keeps values, so it asks for more at its own pace.
-        keeps = bool(account.requests) and not isinstance(account, SinkAccount)
-        limit = account.pace.next() if keeps else account.limit
+        if self._events.pace is not None:
+            # Before other tasks run: the pace must count the work on this event, which made them wait.
+            self._events.pace.took()
+        await account.let_others()
+        self._events.pace = account.pace if account.keeps else None
+        limit = account.run.limit if account.keeps else account.limit
         while (event := await self._events.next(limit)) is None:
             pass
         if isinstance(event, Batch):
-            if keeps:
-                account.pace.took()
             account.listened = True
             self._batch, self._count = event, len(event.values)
             return event

@@ -144,7 +144,7 @@ class Eventful:
         """The requested times, each with whether it is enough that everything before it is complete."""
         self.many = many
         """Whether multi-time batches are taken whole."""
-        self._pace = pace
+        self.pace = pace
         self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived, many=many)
         self._slot: Answer | None = None
         self._moved = False
@@ -292,7 +292,7 @@ class Eventful:
     def ask(self, limit: int) -> None:
         """Ask upstream in the asking task, unless an ask is outstanding."""
         if not self._asker.limit:
-            self._asker.ask(limit if self._pace is None else min(limit, self._pace.next()))
+            self._asker.ask(limit if self.pace is None else min(limit, self.pace.next(self._upstream)))
 
     async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
         """Wait until the answer is there, a requested time is complete, or the deadline has come."""
@@ -337,8 +337,8 @@ class Eventful:
         return [time for time in times if self._is_past(time, requests[time])]
 
     def _into_slot(self, answer: Answer) -> None:
-        if self._pace is not None:
-            self._pace.took()
+        if self.pace is not None:
+            self.pace.took()
         self._slot = answer
         self._wake.set()
 
@@ -351,8 +351,8 @@ class Eventful:
         """Ask in this task, or in the asking task and wait for an event."""
         asker = self._asker
         if limit and (steps or not (self.requests or asker.limit or deadline < inf)):
-            if self._pace is not None:
-                limit = min(limit, self._pace.next())
+            if self.pace is not None:
+                limit = min(limit, self.pace.next(self._upstream))
             try:
                 if steps and (stepping or self.requests):
                     lane = cast("Lane[Any]", self._upstream)
@@ -363,8 +363,8 @@ class Eventful:
                 raise
             except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
                 self._slot = exc
-            if self._pace is not None and self._slot is not None:
-                self._pace.took()
+            if self.pace is not None and self._slot is not None:
+                self.pace.took()
             return
         if limit:
             self.ask(limit)

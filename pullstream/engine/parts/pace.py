@@ -5,12 +5,14 @@ more than it emits, and a sink, ask at a `Pace` of their own, whatever their con
 with values in hand has a `WaitingPace`.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import trio
 
 from pullstream.engine.edge.edge import BREATH
+from pullstream.engine.edge.lane import Lane
 from pullstream.engine.run import Run
+from pullstream.protocol import Reader
 
 FIRST: Final = 16
 """The first number of values to ask for: few, since it is not known yet how many are needed and what each one costs."""
@@ -37,11 +39,14 @@ class Pace:
         self._mark = run.clock.now()
         """The moment since which work counts."""
 
-    def next(self) -> int:
+    def next(self, *upstream: Reader[Any]) -> int:
         """Return the number of values to ask for now, at most the run's limit."""
         most = self._run.limit
         if most == 1:
             return 1
+        if any(isinstance(lane, Lane) and lane.edge.handover.owing for lane in upstream):
+            # This ask is served with the rest of a multi-time answer, and says nothing about the cost of the next one.
+            return min(self._size, most)
         if self._answered:
             self._lap()
             # The size shrinks from the number asked for, not from the values received: modules upstream may have left
