@@ -227,5 +227,5 @@ def test_what_has_been_acknowledged_has_no_parts():
         upstream.ack()
         upstream.ack_but(batch.part(1))
 
-    with pytest.raises(ValueError, match="no part of the batch that is worked on"):
+    with pytest.raises(ValueError, match="is not part of the batch in flight"):
         ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()))
