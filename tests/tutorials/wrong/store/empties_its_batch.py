@@ -1,4 +1,4 @@
-# wrong: sharing
+# wrong: PullstreamError
 """It removes the values from a batch that other consumers may have received, too."""
 
 import pullstream as ps
