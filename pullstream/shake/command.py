@@ -1,0 +1,85 @@
+"""The command `shake`: simulate a pipeline under many schedules."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from pullstream.conformance.targets import subject_of
+from pullstream.errors import PullstreamError
+from pullstream.shake.report import Difference, Shaken
+from pullstream.shake.shaking import shake
+from pullstream.trace.file import Trace
+from pullstream.trace.view import page_of
+
+EXPECTED: Final = (LookupError, TypeError, ValueError, PullstreamError)
+"""Exceptions that say what cannot be simulated; others come from the user's code."""
+
+
+def add_shake(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "shake",
+        help="run a pipeline under many schedules, and shrink the one that breaks it",
+        description="Run a pipeline under many schedules: orders of tasks, delays, cuts of batches, aborts, failures. "
+        "Compare each run with an undisturbed one, and print the schedules that break it, with the fewest deviations "
+        "from the normal one that show it. Time is virtual. Exit codes: 0 no difference, 1 differences, 2 it cannot be "
+        "simulated.",
+    )
+    parser.add_argument(
+        "target",
+        metavar="file.py:name",
+        help="a function that returns a pipeline, also package.module:name, and with arguments: 'mine.py:make(3)'",
+    )
+    parser.add_argument("--seeds", type=int, default=1000, help="the number of schedules (1000)")
+    parser.add_argument("--seed", type=int, help="run this seed alone, as printed in a report")
+    parser.add_argument(
+        "--compare",
+        choices=["auto", "order", "times", "nothing"],
+        default="auto",
+        help="what is the same in every run: the values in order, or per time (by default, the modules decide)",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="PATH",
+        help="write the first difference's trace there, and a page",
+    )
+
+
+def shake_pipeline(given: argparse.Namespace) -> int:
+    """Run the command; return the exit code."""
+    sys.path.insert(0, "")
+    try:
+        make = subject_of(given.target).make
+        report = shake(make, given.seeds, seed=given.seed, compare=given.compare)
+        told = str(report)
+        if report.differences and given.trace is not None:
+            told += f"\n\n{_played(report.differences[0], given.trace)}"
+    except EXPECTED as exc:
+        notes: list[str] = getattr(exc, "__notes__", [])
+        print("\n  ".join([f"pullstream shake: {exc}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
+        return 2
+    print(told + _again(report, given))  # noqa: T201 - a command line
+    return 0 if report.ok else 1
+
+
+def _again(report: Shaken, given: argparse.Namespace) -> str:
+    if report.ok or given.seed is not None:
+        return ""
+    seeds = ", ".join(str(each.seed) for each in report.differences)
+    compare = "" if given.compare == "auto" else f" --compare {given.compare}"
+    return (
+        f"\n\nAgain, with a page (seeds: {seeds}):\n  python -m pullstream shake {given.target!r}{compare} "
+        f"--seed {report.differences[0].seed} --trace shaken.trace"
+    )
+
+
+def _played(difference: Difference, path: Path) -> str:
+    """Write the trace of a difference and its page; return where they are."""
+    page = path.with_name(f"{path.name}.html")
+    path.write_text(difference.trace, encoding="utf-8")
+    trace = Trace.of(difference.trace.splitlines())
+    told = f"{difference.kind}: {difference.what}"
+    page.write_text(page_of(trace, f"Seed {difference.seed}", told=told, step=difference.step), encoding="utf-8")
+    return f"{path}\n{page}"

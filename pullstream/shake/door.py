@@ -1,0 +1,148 @@
+"""The door to chance: what decides the course of a program besides its input, put under the control of a simulation.
+
+Trio has public hooks for its clock and for observing its rounds. It has none for the order of its tasks and for the
+answers of threads, so this file replaces two names of trio while a simulation runs, after checking that they are there.
+"""
+
+import random
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any, Final, Protocol, cast
+
+import trio
+
+from pullstream.engine.runtime import clocks
+from pullstream.errors import PullstreamError
+
+TICK: Final = 20e-6
+"""The seconds that pass, on the clocks of the engine, with each look at them."""
+
+
+class Deciding(Protocol):
+    """A simulation: it decides what is left to chance otherwise."""
+
+    def order(self, tasks: list[trio.lowlevel.Task]) -> None:
+        """Put the tasks that can take a step, which are in the order of their creation, into the order of the steps."""
+
+    def worked(self) -> float:
+        """Return the additional seconds of work since the last look at a clock."""
+        ...
+
+    async def call(self, function: Callable[..., Any], args: tuple[Any, ...], *, abandon: bool) -> Any:
+        """Call a function in place of a thread."""
+
+
+_simulation: Final[trio.lowlevel.RunVar[Deciding | None]] = trio.lowlevel.RunVar("pullstream's simulation", None)
+
+
+class _Dice:
+    """Trio's source of chance during a simulation; trio programs in other threads keep the real one."""
+
+    def __init__(self, deciding: Deciding, real: random.Random) -> None:
+        self._order = deciding.order
+        self._real = real
+        self._thread = get_ident()
+
+    def shuffle(self, batch: list[trio.lowlevel.Task]) -> None:
+        if get_ident() != self._thread:
+            self._real.shuffle(batch)
+            return
+        self._order(batch)
+        # Trio takes the steps from the end of the list.
+        batch.reverse()
+
+    def random(self) -> float:
+        return 0.0 if get_ident() == self._thread else self._real.random()
+
+    def uniform(self, low: float, high: float) -> float:
+        return low if get_ident() == self._thread else self._real.uniform(low, high)
+
+
+class _Clocks:
+    """The clocks of the engine during a simulation: they show work that the simulation decides on.
+
+    In other threads they are the real ones.
+    """
+
+    def __init__(self, deciding: Deciding) -> None:
+        self._worked = deciding.worked
+        self._now = 0.0
+        self._thread = get_ident()
+
+    def monotonic(self) -> float:
+        if get_ident() != self._thread:
+            return time.monotonic()
+        self._now += TICK
+        return self._now
+
+    def thread_time(self) -> float:
+        if get_ident() != self._thread:
+            return time.thread_time()
+        # Additional work is noted here alone: both clocks of one moment must agree that it was work, and not sleep.
+        self._now += self._worked()
+        return self._now
+
+
+def _scheduler() -> Any:
+    """Return the part of trio that decides the order of tasks.
+
+    Raises:
+        PullstreamError: this version of trio has no such part.
+    """
+    scheduler: Any = getattr(getattr(trio, "_core", None), "_run", None)
+    if not (
+        hasattr(getattr(scheduler, "_r", None), "shuffle") and hasattr(scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING")
+    ):
+        raise PullstreamError(
+            f"shake() cannot decide the order of tasks with trio {trio.__version__}: it lacks what does so in 0.27 to "
+            f"0.35, _core._run._r and _ALLOW_DETERMINISTIC_SCHEDULING. Install one of these versions"
+        )
+    return scheduler
+
+
+def enter(deciding: Deciding) -> None:
+    """Let the simulation decide about threads in the current trio program."""
+    _simulation.set(deciding)
+
+
+@contextmanager
+def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
+    """Let a simulation decide everything that is left to chance; one at a time in a process.
+
+    Raises:
+        PullstreamError: this version of trio does not allow it.
+    """
+    scheduler, threads = _scheduler(), cast("Any", trio.to_thread)
+    real_call = threads.run_sync
+    before = scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING, random.getstate()  # noqa: SLF001 - checked above
+    times = clocks.monotonic, clocks.thread_time, clocks.perf_counter
+    shown = _Clocks(deciding)
+
+    async def run_sync(
+        function: Callable[..., Any],
+        *args: Any,
+        thread_name: str | None = None,
+        abandon_on_cancel: bool = False,
+        limiter: trio.CapacityLimiter | None = None,
+    ) -> Any:
+        simulation = _simulation.get()
+        if simulation is None:
+            return await real_call(
+                function, *args, thread_name=thread_name, abandon_on_cancel=abandon_on_cancel, limiter=limiter
+            )
+        async with limiter or threads.current_default_thread_limiter():
+            return await simulation.call(function, args, abandon=abandon_on_cancel)
+
+    scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING = _Dice(deciding, before[0]), True  # noqa: SLF001
+    clocks.monotonic, clocks.thread_time, clocks.perf_counter = shown.monotonic, shown.thread_time, shown.monotonic
+    threads.run_sync = run_sync
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING = before[:2]  # noqa: SLF001
+        clocks.monotonic, clocks.thread_time, clocks.perf_counter = times
+        threads.run_sync = real_call
+        random.setstate(before[2])

@@ -1,0 +1,146 @@
+"""The edges of a simulated run: they delay asks, cut batches, raise failures, and note what arrives at sinks."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+from weakref import WeakSet
+
+import trio
+from typing_extensions import override
+
+from pullstream.authoring import Kernel, Traits
+from pullstream.blueprint import Transformer
+from pullstream.checker import Checker
+from pullstream.decorators import opens, transformer
+from pullstream.engine.edge.edge import Edge
+from pullstream.engine.sidecar.location import Location, Port
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.shake.choices import Choices
+
+PAUSES: Final = (0.0, 0.0, 0.001, 0.1, 1.0, 30.0)
+"""The seconds by which an answer may be late; the second one is only a checkpoint."""
+
+CUTS: Final = (1, 2, 3, 7)
+"""The numbers of values to which an ask may be cut."""
+
+
+class ShakeFailure(Exception):
+    """A failure that a simulation raises, to see how a pipeline ends."""
+
+
+class InsertedPause(Kernel[Any]):
+    """Passes everything on, and may wait where a pipeline has no module that does."""
+
+    traits = Traits(trusted=True)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        return await self.upstream.ask(limit)
+
+
+@transformer
+def inserted_pause() -> Transformer[Any, Any]:
+    """Pass everything on, late or in smaller batches."""
+    return opens(InsertedPause())
+
+
+class EdgeWatcher(Checker):
+    """The checker of a simulated run, which sees every edge before its first ask, and may change its behaviour."""
+
+    def __init__(self, choices: Choices, arrived: Callable[[str, Sequence[Hashable], Sequence[Any]], object]) -> None:
+        super().__init__()
+        self._choices = choices
+        self._arrived = arrived
+        self._seen: dict[str, int] = {}
+        self._shaken: WeakSet[Edge[Any]] = WeakSet()
+        self.busy: dict[str, int] = {}
+        """The edges whose modules are answering, each with the number of its ask."""
+        self.traits: dict[str, Traits] = {}
+        self.asks: dict[str, int] = {}
+        """The number of asks of each edge."""
+        self.raises: tuple[str, int] | None = None
+        """The edge whose module fails, and the number of the ask at which it does."""
+        self.raised: ShakeFailure | None = None
+
+    @override
+    def lane(self, edge: Edge[Any], port: Port) -> Any:
+        lane = super().lane(edge, port)
+        if edge not in self._shaken:
+            self._shaken.add(edge)
+            self._shake(edge, self._name(edge.location))
+        sidecar = edge.scope.sidecar
+        if port.location in sidecar.sinks and not sidecar.inner:
+            self._watch(edge, self._name(port.location))
+        return lane
+
+    def _name(self, location: Location) -> str:
+        """Return a name of an edge that is the same in every run of the program."""
+        name = location.name
+        count = self._seen[name] = self._seen.get(name, 0) + 1
+        return name if count == 1 else f"{name} ({count})"
+
+    def _shake(self, edge: Edge[Any], name: str) -> None:
+        self.traits[name] = edge.traits
+        produce, step, at_hand, waits = edge.produce, edge.step, edge.at_hand, edge.waits
+
+        async def produced(limit: int) -> Any:
+            number = self.asks[name] = self.asks.get(name, 0) + 1
+            self.busy[name] = number
+            try:
+                if waits:
+                    await self._pause(name, number)
+                if self.raises == (name, number):
+                    self.raised = ShakeFailure(f"raised by the simulation in ask {number} of {name}")
+                    raise self.raised
+                return await produce(self._cut(name, number, limit))
+            finally:
+                self.busy.pop(name, None)
+
+        async def stepped(limit: int) -> Any:
+            number = self.asks[name] = self.asks.get(name, 0) + 1
+            return await step(self._cut(name, number, limit))
+
+        edge.produce, edge.step = produced, stepped
+        if at_hand is not None:
+
+            def taken(limit: int) -> Any:
+                return at_hand(self._cut(name, self.asks.get(name, 0), limit))
+
+            edge.at_hand = taken
+
+    def _watch(self, edge: Edge[Any], sink: str) -> None:
+        ask = edge.ask
+
+        async def asked(end: Any, limit: int, stepping: bool) -> Any:  # noqa: FBT001 - as the engine's
+            answer = await ask(end, limit, stepping)
+            if answer is not None and answer is not DONE:
+                self._note(sink, answer)
+            return answer
+
+        wrapped: Any = edge
+        wrapped.ask = asked
+
+    def _note(self, sink: str, answer: Batch[Any]) -> None:
+        times = answer.times if isinstance(answer, TimedBatch) else [answer.time] * len(answer.values)
+        self._arrived(sink, times, answer.values)
+
+    async def _pause(self, name: str, number: int) -> None:
+        pause = self._choices.choose(
+            "pause", len(PAUSES), lambda option: f"{name} took {_seconds(PAUSES[option])} for answer {number}", name
+        )
+        if pause:
+            await trio.sleep(PAUSES[pause])
+
+    def _cut(self, name: str, number: int, limit: int) -> int:
+        if limit == 1:
+            return limit
+        cut = self._choices.choose(
+            "cut",
+            len(CUTS) + 1,
+            lambda option: f"{name} was asked for {min(limit, CUTS[option - 1])} values, not {limit}, in ask {number}",
+            name,
+        )
+        return min(limit, CUTS[cut - 1]) if cut else limit
+
+
+def _seconds(pause: float) -> str:
+    return f"{pause:g} s" if pause else "one more step"

@@ -1,0 +1,201 @@
+"""The judgement of a simulated run: what is wrong with it, compared with the undisturbed run, without user code."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import attrs
+
+from pullstream.engine.traits import Carries
+from pullstream.errors import PullstreamError
+from pullstream.shake.simulation import Delivery, Simulated, shown
+
+Compare: TypeAlias = Literal["auto", "order", "times", "nothing"]
+
+Check: TypeAlias = Callable[[Simulated], object]
+"""A check of a user's own: it returns a text, or raises an AssertionError, if something is wrong."""
+
+ORDER_MATTERS: Final = frozenset(
+    {"batch", "windowed", "zip", "combine_latest", "find", "first", "last", "split", "catch_up", "worker_pool"}
+)
+"""Modules with results that depend on the order of values at one time."""
+
+HANDLERS: Final = frozenset({"catch", "retry", "worker_pool", "flatten", "group_by", "dynamic_merge", "deferred"})
+"""Modules that may turn a failure into something else."""
+
+
+@attrs.frozen
+class Wrong:
+    """A fault of a run: the kind, and what happened."""
+
+    kind: str
+    what: str
+
+
+class Judgement:
+    """Judges runs by the undisturbed run of the same pipeline."""
+
+    def __init__(self, like: Simulated, compare: Compare, checks: Sequence[Check]) -> None:
+        self.like = like
+        self._checks = checks
+        self.compare, self.why = (compare, "as asked for") if compare != "auto" else _comparable(like)
+        names = set(_names(like))
+        self._handles = bool(names & HANDLERS)
+
+    def wrong(self, run: Simulated) -> Wrong | None:
+        """Return the first fault of a run, the clearest kind first."""
+        for look in (self._rules, self._ending, self._progress, self._values, self._left, self._own):
+            if (found := look(run)) is not None:
+                return found
+        return None
+
+    def _rules(self, run: Simulated) -> Wrong | None:
+        if run.watcher is None or not run.watcher.violations:
+            return None
+        first = run.watcher.violations[0]
+        return Wrong(first.rule, f"{first.module}: {first.what}")
+
+    def _ending(self, run: Simulated) -> Wrong | None:
+        like, failure = self.like, run.failure
+        if run.ending == "hanging":
+            return Wrong("hang", f"the run did not end{'' if failure is None else f': {failure!r}'}")
+        if run.ending == "abandoned" and run.way not in ("abort", "cancel"):
+            return Wrong("ending", "the run was abandoned, though nothing aborted it")
+        if run.ending != "failed" or failure is None:
+            return None
+        if type(failure) is type(like.failure) and shown(failure) == shown(like.failure):
+            return None
+        if run.injected is not None and _comes_from(failure, run.injected):
+            return None
+        kind = "failure" if not isinstance(failure, PullstreamError) else type(failure).__name__
+        return Wrong(kind, f"the run failed with {_shortened(shown(failure))}, and the undisturbed run {_how(like)}")
+
+    def _progress(self, run: Simulated) -> Wrong | None:
+        if run.late:
+            return Wrong("early completion", run.late)
+        objections = run.verdict()
+        return Wrong("progress", objections[0]) if objections else None
+
+    def _values(self, run: Simulated) -> Wrong | None:
+        if self.compare == "nothing" or run.way == "finish":
+            return None
+        if self._handles and run.injected is not None:
+            return None
+        whole = run.ending == self.like.ending and (run.injected is None or run.ending == "complete")
+        for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
+            want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
+            if (what := self._unlike(want, got, whole=whole)) is not None:
+                return Wrong("values", f"{sink} {what}")
+        if whole and run.ending == "complete" and not self._same_result(run.result):
+            result, expected = _shortened(shown(run.result)), _shortened(shown(self.like.result))
+            return Wrong("result", f"the result was {result}, and is {expected} otherwise")
+        return None
+
+    def _unlike(self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool) -> str | None:
+        """Say how values differ from the expected ones, of which an interrupted run has the first."""
+        if self.compare == "order":
+            for number, (one, other) in enumerate(zip(want, got, strict=False)):
+                if not _same(one, other):
+                    return f"received {_told(other)} as its value number {number + 1}, and not {_told(one)}"
+            if len(got) > len(want):
+                return f"received {len(got) - len(want)} values too many, first {_told(got[len(want)])}"
+            if whole and len(got) < len(want):
+                return f"did not receive {len(want) - len(got)} values, first {_told(want[len(got)])}"
+            return None
+        wanted, received = _counted(want), _counted(got)
+        if more := received - wanted:
+            return f"received {_pair(next(iter(more)))}, which the undisturbed run does not give"
+        if whole and (fewer := wanted - received):
+            return f"did not receive {_pair(next(iter(fewer)))}"
+        return None
+
+    def _same_result(self, result: Any) -> bool:
+        want = self.like.result
+        if self.compare == "times":
+            if not (isinstance(want, list) and isinstance(result, list)):
+                return True
+            return Counter(map(shown, cast("list[Any]", want))) == Counter(map(shown, cast("list[Any]", result)))
+        return _equal(want, result) or shown(want) == shown(result)
+
+    def _left(self, run: Simulated) -> Wrong | None:
+        return Wrong("left behind", f"the run left behind {run.left[0]}") if run.left else None
+
+    def _own(self, run: Simulated) -> Wrong | None:
+        for check in self._checks:
+            try:
+                said = check(run)
+            except AssertionError as exc:
+                said = str(exc) or "its assertion failed"
+            if said:
+                return Wrong(getattr(check, "__name__", "check"), str(said))
+        return None
+
+
+def _comparable(like: Simulated) -> tuple[Compare, str]:
+    """Return what must be the same in each run of a pipeline, by the traits of its modules, and why."""
+    watcher = like.watcher
+    assert watcher is not None
+    traits = watcher.traits.items()
+    clocked = next((name for name, each in traits if each.clocked), None)
+    if clocked is not None:
+        return "nothing", f"the results of {clocked} depend on the clock"
+    reorders = next((name for name, each in traits if each.reorders), None)
+    if reorders is None:
+        return "order", "no module changes their order"
+    keeps = next((name for name, each in traits if each.carries is not Carries.NOTHING), None)
+    keeps = keeps or next((name for name in _names(like) if name in ORDER_MATTERS), None)
+    if keeps is not None:
+        return "nothing", f"{reorders} promises no order, on which results of {keeps} may depend"
+    return "times", f"{reorders} promises no order"
+
+
+def _names(like: Simulated) -> list[str]:
+    assert like.watcher is not None
+    rows = [*like.watcher.traits, *like.delivered]
+    return [part.partition(" (")[0] for name in rows for part in name.split(" -> ")]
+
+
+def _counted(row: Sequence[Delivery]) -> Counter[tuple[str, str]]:
+    return Counter((shown(each.time), each.shown) for each in row)
+
+
+def _same(one: Delivery, other: Delivery) -> bool:
+    return one.time == other.time and (one.shown == other.shown or _equal(one.value, other.value))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001 - arrays and the like; their texts are compared
+        return False
+
+
+def _comes_from(failure: BaseException, injected: BaseException) -> bool:
+    seen: list[BaseException] = []
+    todo: list[BaseException | None] = [failure]
+    while todo:
+        exc = todo.pop()
+        if exc is injected:
+            return True
+        if exc is None or any(exc is each for each in seen):
+            continue
+        seen.append(exc)
+        todo += [exc.__cause__, exc.__context__]
+        todo += cast("BaseExceptionGroup[Any]", exc).exceptions if isinstance(exc, BaseExceptionGroup) else ()
+    return False
+
+
+def _how(like: Simulated) -> str:
+    return "fails with " + _shortened(shown(like.failure)) if like.failure is not None else f"is {like.ending}"
+
+
+def _told(each: Delivery) -> str:
+    return _pair((shown(each.time), each.shown))
+
+
+def _pair(pair: tuple[str, str]) -> str:
+    return f"{_shortened(pair[1])} at {pair[0]}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) < 300 else f"{text[:300]}..."

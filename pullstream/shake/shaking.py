@@ -1,0 +1,136 @@
+"""`shake`: runs a pipeline under many seeds, and shrinks what breaks."""
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from pullstream.errors import PullstreamError
+from pullstream.shake.choices import Choice, Choices
+from pullstream.shake.judging import Check, Compare, Judgement, Wrong
+from pullstream.shake.report import Difference, Shaken
+from pullstream.shake.simulation import Made, Simulated, Simulation
+from pullstream.trace.file import Trace
+
+SHOWN: Final = 3
+"""The number of differences to shrink, each of another kind."""
+
+TRIES: Final = 400
+"""The most runs for shrinking one difference."""
+
+COLLECTED: Final = 50
+"""The number of runs between two collections of garbage: one in the middle of a run could change its course."""
+
+COMPARED: Final = {
+    "order": "Each sink received the same values in the same order",
+    "times": "Each sink received the same values at each time",
+    "nothing": "Values were not compared",
+}
+
+
+def shake(
+    make: Callable[[], Made],
+    seeds: int = 1000,
+    *,
+    seed: int | None = None,
+    compare: Compare = "auto",
+    checks: Sequence[Check] = (),
+    progress: Callable[[int], object] | None = None,
+) -> Shaken:
+    """Run the pipeline that `make` returns under many seeds, and compare each run with an undisturbed one.
+
+    A seed decides the order in which tasks take their steps, how the virtual clock goes on, how long modules and
+    threads take, how many values are asked for, where batches are cut, and whether and when the run is aborted,
+    finished or cancelled, or a module fails. `make` is called for each run. It may also return a tuple of the pipeline
+    and async functions of the `Running`, which use the pipeline's handles. With `seed`, only this one is run.
+
+    Each run must keep the rules of the checker and the model of progress, end in time, leave nothing behind, and give
+    the same values. `compare` says what that means: "order" (the same at each sink), "times" (the same at each time),
+    or "nothing". By default the modules' properties decide, and the report says how. `checks` are functions of the
+    `Simulated` run that return a text if something is wrong.
+
+    Time is virtual: nothing really waits. Functions given to `trio.to_thread.run_sync` are called in the program's own
+    thread, at a moment that the seed decides. Threads and processes that a program starts itself are not simulated.
+
+    >>> import pullstream as ps
+    >>> from pullstream.shake import shake
+    >>> print(shake(lambda: ps.pipe(ps.values("ab"), ps.map(str.upper), ps.collect()), 20))
+    20 seeds: no difference. Each sink received the same values in the same order: no module changes their order.
+
+    Raises:
+        PullstreamError: this version of trio cannot be simulated, or the undisturbed run is wrong.
+    """
+    gc.collect()
+    like = _undisturbed(make)
+    judging = Judgement(like, compare, checks)
+    if (wrong := judging.wrong(like)) is not None:
+        raise PullstreamError(
+            f"the undisturbed run is wrong, so nothing can be compared with it: {wrong.kind}: {wrong.what}"
+        )
+    kinds: Counter[str] = Counter()
+    differences: list[Difference] = []
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for number in range(seeds) if seed is None else (seed,):
+            run = Simulation(make, Choices(number), like=like).run(number)
+            wrong = judging.wrong(run)
+            if wrong is not None:
+                kinds[wrong.kind] += 1
+                if kinds[wrong.kind] == 1 and len(differences) < SHOWN:
+                    differences.append(_shrunk(make, judging, number, run, wrong))
+            if number % COLLECTED == COLLECTED - 1:
+                gc.collect(1)
+            if progress is not None:
+                progress(number)
+    finally:
+        if collecting:
+            gc.enable()
+    compared = f"{COMPARED[judging.compare]}: {judging.why}."
+    return Shaken(seeds if seed is None else 1, compared, differences, kinds)
+
+
+def _undisturbed(make: Callable[[], Made]) -> Simulated:
+    """Return the run in the normal order, after one that fills the caches of the process."""
+    Simulation(make, Choices()).run()
+    return Simulation(make, Choices()).run()
+
+
+def _shrunk(make: Callable[[], Made], judging: Judgement, seed: int, run: Simulated, wrong: Wrong) -> Difference:
+    """Find the fewest deviations that show the same kind of fault: leave out ever smaller parts of them."""
+    out_of = len(run.deviations)
+    tries = 0
+
+    def shows(choices: Iterable[Choice]) -> tuple[Simulated, Wrong] | None:
+        nonlocal tries
+        tries += 1
+        script = {choice: run.deviations[choice] for choice in choices}
+        other = Simulation(make, Choices(script=script), like=judging.like).run(seed)
+        found = judging.wrong(other)
+        return None if found is None or found.kind != wrong.kind else (other, found)
+
+    kept = list(run.deviations)
+    best = shows(kept)
+    if best is not None:
+        size = max(1, len(kept) // 2)
+        while kept and tries < TRIES:
+            smaller = False
+            for begin in range(0, len(kept), size):
+                rest = kept[:begin] + kept[begin + size :]
+                if tries < TRIES and (found := shows(rest)) is not None:
+                    kept, best, smaller = rest, found, True
+                    break
+            if not smaller:
+                if size == 1:
+                    break
+                size = max(1, size // 2)
+        run, wrong = best
+    return Difference(seed, wrong.kind, wrong.what, run.story(), out_of, run.trace, _step(run))
+
+
+def _step(run: Simulated) -> int | None:
+    """Return the event of the trace at the last deviation; None if the trace itself says where it breaks."""
+    if not run.trace or run.verdict() or (run.watcher is not None and run.watcher.violations) or not run.moment:
+        return None
+    events = Trace.of(run.trace.splitlines()).events
+    return next((event[0] for event in events if event[1] >= run.moment), None)

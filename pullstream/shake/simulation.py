@@ -1,0 +1,431 @@
+"""One simulated run of a pipeline: its course is decided by choices, and everything that can be judged is noted."""
+
+import gc
+import io
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias, cast
+
+import attrs
+import trio
+from trio.testing import MockClock
+from typing_extensions import override
+
+from pullstream.errors import Abandoned, CompositionError, failure_in
+from pullstream.logger import LOG
+from pullstream.program.pipeline import Pipeline
+from pullstream.program.running import Running
+from pullstream.shake.choices import Choices, Deviations
+from pullstream.shake.door import decided_by, enter
+from pullstream.shake.edges import EdgeWatcher, ShakeFailure, inserted_pause
+from pullstream.timely import less_equal
+from pullstream.trace.file import Trace
+
+Made: TypeAlias = Any
+"""A pipeline, or a tuple of it and async functions of the Running, which use its handles while it runs."""
+
+LIMITS: Final = (4096, 1, 2, 3, 7, 64)
+"""The limits of a run; the first is the default."""
+
+JUMPS: Final = (0.0, 0.0005, 0.1, 1.0, 10.0)
+"""The seconds by which the clock may go on too far while all tasks wait: tasks then wake up together."""
+
+WORK: Final = (0.0, 0.003, 0.012, 0.1)
+"""The seconds of work that a step may take."""
+
+ANSWERS: Final = (0.0, 0.0, 0.01, 1.0)
+"""The seconds that a thread may take; the second one is only a checkpoint."""
+
+WAYS: Final = ("abort", "finish", "cancel")
+
+PATIENCE: Final = 1e6
+"""The virtual seconds after which a run counts as hanging."""
+
+ROUNDS: Final = 5_000
+"""The rounds of the scheduler that a run may take, or twenty times as many as the undisturbed run."""
+
+
+@attrs.frozen
+class Delivery:
+    """A value that arrived at a sink, at its logical time; `shown` is its text then, because it may change later."""
+
+    time: Hashable
+    value: Any
+    shown: str
+
+
+@attrs.define(eq=False)
+class Simulated:
+    """A simulated run: what arrived where, how it ended, and what it left behind."""
+
+    choices: Choices
+    delivered: dict[str, list[Delivery]] = attrs.field(factory=dict[str, list[Delivery]])
+    """The values at each sink, in order of arrival."""
+    ending: str = "complete"
+    """The ending: complete, failed, abandoned or hanging."""
+    failure: BaseException | None = None
+    result: Any = None
+    way: str = ""
+    """The disturbance, if there was one: abort, finish, cancel, or fail."""
+    when: str = ""
+    """The disturbance in words."""
+    rounds: int = 0
+    watcher: EdgeWatcher | None = None
+    late: str = ""
+    """A value that came to a sink after its time was complete."""
+    left: list[str] = attrs.field(factory=list[str])
+    """Leftovers: tasks, threads, open files, holds."""
+    trace: str = ""
+    moment: float = 0.0
+    """The time of the last deviation, by the virtual clock."""
+
+    @property
+    def asks(self) -> Mapping[str, int]:
+        """The number of answers that each module was asked for."""
+        return {} if self.watcher is None else self.watcher.asks
+
+    @property
+    def injected(self) -> ShakeFailure | None:
+        """The failure that the simulation raised, if it did."""
+        return None if self.watcher is None else self.watcher.raised
+
+    @property
+    def deviations(self) -> Deviations:
+        """The choices that were not the normal ones."""
+        return self.choices.deviations
+
+    def story(self) -> list[str]:
+        """Return the deviations in words."""
+        return [self.when if kind == "ending" else told for (kind, _), told in self.choices.told.items()]
+
+    def verdict(self) -> Sequence[str]:
+        """Return the model's objections to the run's progress."""
+        verdict = Trace.of(self.trace.splitlines()).verdict if self.trace else None
+        return [] if verdict is None else [f"{rule}: {why}" for _, rule, why in verdict["objections"]]
+
+
+class Simulation(trio.abc.Instrument):
+    """Runs a pipeline once, as choices decide."""
+
+    def __init__(
+        self,
+        make: Callable[[], Made],
+        choices: Choices,
+        *,
+        like: Simulated | None = None,
+        traced: bool = True,
+        open_with: dict[str, Any] | None = None,
+    ) -> None:
+        self._make = make
+        self._choices = choices
+        self._like = like
+        self._traced = traced
+        self._open_with = open_with or {}
+        self._clock = MockClock(autojump_threshold=0)
+        self._completed: list[Hashable] = []
+        self._most = ROUNDS if like is None else max(ROUNDS, 20 * like.rounds)
+        self._strike_at = 0
+        self._strike = trio.Event()
+        self._outside: trio.CancelScope
+        self._names: dict[trio.lowlevel.Task, str] = {}
+        self.out = Simulated(choices)
+
+    def run(self, seed: int = 0) -> Simulated:
+        """Run it, and return what happened."""
+        out = self.out
+        threads, files = _threads(), _files()
+        # What a run remarks, it would remark for each seed.
+        quiet, LOG.disabled = LOG.disabled, True
+        unraised: list[Any] = []
+        hook, sys.unraisablehook = sys.unraisablehook, unraised.append
+        crash = ""
+        try:
+            with decided_by(self, seed):
+                trio.run(self._main, clock=self._clock, instruments=[self])
+        except trio.TrioInternalError as exc:
+            crash = str(exc.__cause__ or exc)
+        finally:
+            LOG.disabled = quiet
+            if crash:
+                # Its tasks cannot be ended, and complain when they are collected.
+                self._outside, self._strike, out.watcher = trio.CancelScope(), trio.Event(), None
+                sys.unraisablehook = lambda _: None
+                unraised.clear()
+                for _ in range(3):  # an async generator is revived by its finalizer
+                    gc.collect()
+            sys.unraisablehook = hook
+            for each in unraised:
+                hook(each)
+        if crash:
+            out.ending, out.failure = "hanging", RuntimeError(crash)
+        out.left += [f"the thread {name}" for name in sorted(_threads() - threads)]
+        out.left += [f"an open file, {name}" for name in sorted(_files() - files)]
+        return out
+
+    # ---- decisions, for the door
+
+    def order(self, tasks: list[trio.lowlevel.Task]) -> None:
+        """Choose the order of steps: one task is preferred, or made to wait for all others."""
+        count = len(tasks)
+        if self.out.rounds > 2 * self._most:
+            raise RuntimeError("it goes on and on, although it was cancelled")
+        if count < 2:
+            return
+        chosen = self._choices.choose("order", 2 * count, lambda option: self._told_order(tasks, option))
+        if not chosen:
+            return
+        self._deviated()
+        number, last = divmod(chosen, 2)
+        task = tasks.pop(number)
+        if last:
+            tasks.append(task)
+        else:
+            tasks.insert(0, task)
+
+    def _told_order(self, tasks: list[trio.lowlevel.Task], option: int) -> str:
+        number, last = divmod(option, 2)
+        others = [_task_name(task) for task in tasks if task is not tasks[number]]
+        where = "after" if last else "before"
+        return f"{_task_name(tasks[number])} took its step {where} {', '.join(dict.fromkeys(others))}"
+
+    def worked(self) -> float:
+        """Choose how long a step worked."""
+        chosen = self._choices.choose("work", len(WORK), lambda option: f"a step took {WORK[option]:g} s of work")
+        return WORK[chosen]
+
+    async def call(self, function: Callable[..., Any], args: tuple[Any, ...], *, abandon: bool) -> Any:
+        """Call a function in place of a thread, which may begin and answer late."""
+        name = getattr(function, "__qualname__", type(function).__name__)
+        try:
+            with trio.CancelScope(shield=not abandon):
+                await self._waited(f"the thread of {name} began", name)
+        except trio.Cancelled:
+            # An abandoned thread goes on, and nobody receives its result.
+            if self._choices.choose("abandoned", 2, lambda _: f"the thread of {name} was abandoned, and ran", name):
+                with suppress(Exception):
+                    function(*args)
+            raise
+        try:
+            answer = function(*args)
+        finally:
+            with trio.CancelScope(shield=not abandon):
+                await self._waited(f"the thread of {name} answered", name)
+        return answer
+
+    async def _waited(self, what: str, name: str) -> None:
+        chosen = self._choices.choose("thread", len(ANSWERS), lambda option: f"{what} {ANSWERS[option]:g} s late", name)
+        await trio.sleep(ANSWERS[chosen])
+
+    def _deviated(self) -> None:
+        self.out.moment = self._clock.current_time()
+
+    # ---- the rounds of trio
+
+    @override
+    def before_io_wait(self, timeout: float) -> None:
+        out = self.out
+        out.rounds += 1
+        if out.rounds == self._strike_at:
+            self._strike.set()
+        if out.rounds > self._most:
+            out.ending = "hanging"
+            self._outside.cancel()
+        if timeout == 0.0 and self._choices.may("clock"):
+            statistics = trio.lowlevel.current_statistics()
+            ahead = statistics.seconds_to_next_deadline
+            if not statistics.tasks_runnable and 0 < ahead < PATIENCE:
+                chosen = self._choices.choose("clock", len(JUMPS), _told_jump)
+                if chosen:
+                    self._deviated()
+                    self._clock.jump(ahead + JUMPS[chosen])
+
+    # ---- the program
+
+    async def _main(self) -> None:
+        out, choices = self.out, self._choices
+        enter(self)
+        before = _tasks()
+        pipeline, *companions = self._made()
+        limit = LIMITS[choices.choose("limit", len(LIMITS), _told_limit, share=0.5)]
+        watcher = out.watcher = EdgeWatcher(choices, self._arrived)
+        trace = io.StringIO() if self._traced else None
+        self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
+        running: Running[Any] = pipeline.open(limit=limit, check=watcher, trace=trace, **self._open_with)
+        try:
+            with self._outside:
+                async with running, trio.open_nursery() as nursery:
+                    for companion in companions:
+                        nursery.start_soon(companion, running)
+                    self._watch_times(running, nursery)
+                    self._choose_ending(running, nursery, watcher)
+                    await running.wait()
+                    nursery.cancel_scope.cancel()
+                out.result = await running.result()
+        except BaseException as exc:
+            failure = failure_in(exc)
+            if failure is None:
+                raise
+            out.failure = failure
+            out.ending = "abandoned" if isinstance(failure, Abandoned) else "failed"
+        if self._outside.cancelled_caught and out.ending != "hanging":
+            out.ending = "abandoned" if out.way == "cancel" else "hanging"
+        if trace is not None:
+            out.trace = trace.getvalue()
+        out.left += [f"a task, {name}" for name in sorted(_task_name(task) for task in _tasks() - before)]
+        if out.ending == "complete":
+            out.left += [f"a pointstamp: {stamp}" for stamp in running.progress.pointstamps()]
+
+    def _made(self) -> list[Any]:
+        made = self._make()
+        parts: list[Any] = [*made] if isinstance(made, tuple) else [made]
+        if not isinstance(parts[0], Pipeline):
+            raise CompositionError(
+                f"shake() needs a function that returns a complete pipeline, and it returned {parts[0]!r}"
+            )
+        given = cast("Pipeline[Any]", parts[0])
+        modules = given.modules[:1]
+        for number, module in enumerate(given.modules[1:], 1):
+            if not module.follows and self._choices.choose(
+                "insert", 2, _told_pause(module.name), str(number), share=0.2
+            ):
+                modules += inserted_pause().modules
+            modules += (module,)
+        return [Pipeline[Any](modules), *parts[1:]]
+
+    def _arrived(self, sink: str, times: Sequence[Hashable], values: Sequence[Any]) -> None:
+        row = self.out.delivered.setdefault(sink, [])
+        for time, value in zip(times, values, strict=True):
+            row.append(Delivery(time, value, shown(value)))
+            if self._completed and not self.out.late and any(_at_most(time, over) for over in self._completed):
+                self.out.late = f"{shown(value)} came to {sink} at {time!r}, which was complete"
+
+    def _watch_times(self, running: Running[Any], nursery: trio.Nursery) -> None:
+        """Wait for some times at all sinks, as a program may, so that every completion is announced."""
+        like = self._like
+        if like is None:
+            return
+        times = list(dict.fromkeys(each.time for row in like.delivered.values() for each in row))
+        for time in times[:: max(1, len(times) // 3)]:
+            nursery.start_soon(self._until_complete, running, time)
+
+    async def _until_complete(self, running: Running[Any], time: Hashable) -> None:
+        try:
+            await running.progress.completed(time)
+        except Exception:  # noqa: BLE001 - the run's failure, which is judged by itself
+            return
+        self._completed.append(time)
+
+    def _choose_ending(self, running: Running[Any], nursery: trio.Nursery, watcher: EdgeWatcher) -> None:
+        """Choose whether and when the run is aborted, finished or cancelled, or a module fails."""
+        like = self._like
+        if like is None or self._open_with.get("journal"):
+            return
+        asks = {name: number + 1 for name, number in like.asks.items() if name in watcher.traits}
+        rounds = like.rounds + 8
+        chosen = self._choices.choose("ending", (len(WAYS) + 1) * rounds, lambda _: "", share=0.5)
+        if not chosen:
+            return
+        way, at = divmod(chosen, rounds)
+        if way < len(WAYS):
+            self._strike_at = max(1, at)
+            nursery.start_soon(self._strikes, WAYS[way], running)
+            return
+        # The rest are failures, spread over all asks of all modules.
+        at = (chosen - len(WAYS) * rounds) * sum(asks.values()) // rounds
+        for name, number in asks.items():
+            if at < number:
+                watcher.raises = name, at + 1
+                self.out.way, self.out.when = (
+                    "fail",
+                    f"{name} raised an exception when it was asked for answer {at + 1}",
+                )
+                return
+            at -= number
+
+    async def _strikes(self, way: str, running: Running[Any]) -> None:
+        await self._strike.wait()
+        out = self.out
+        assert out.watcher is not None
+        self._deviated()
+        busy = " and ".join(f"{name} was asked for answer {number}" for name, number in out.watcher.busy.items())
+        done = {"abort": "aborted", "finish": "finished", "cancel": "cancelled"}[way]
+        out.way = way
+        out.when = f"the run was {done} after {out.moment:g} s" + (f", while {busy}" if busy else "")
+        if way == "abort":
+            running.abort_nowait()
+        elif way == "cancel":
+            self._outside.cancel()
+        else:
+            await running.finish()
+
+
+def _told_jump(option: int) -> str:
+    return f"the clock went on by {JUMPS[option]:g} s more than was waited for"
+
+
+def _told_limit(option: int) -> str:
+    return f"the run's limit was {LIMITS[option]}"
+
+
+def _told_pause(name: str) -> Callable[[int], str]:
+    return lambda _: f"a pause was inserted before {name}"
+
+
+def shown(value: object) -> str:
+    """Return the text of a value without addresses, which differ from run to run."""
+    try:
+        text = repr(value)
+    except Exception as exc:  # noqa: BLE001 - the user's
+        return f"<{type(value).__name__}, whose repr raised {type(exc).__name__}>"
+    return text if " at 0x" not in text else _ADDRESS.sub(" at 0x...", text)
+
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def _at_most(time: Any, other: Any) -> bool:
+    try:
+        return less_equal(time, other)
+    except TypeError:
+        return False
+
+
+def _tasks() -> set[trio.lowlevel.Task]:
+    """Return all tasks of the program."""
+    found: set[trio.lowlevel.Task] = set()
+    root = trio.lowlevel.current_root_task()
+    todo = [] if root is None else [root]
+    while todo:
+        task = todo.pop()
+        found.add(task)
+        todo += [child for nursery in task.child_nurseries for child in nursery.child_tasks]
+    return found
+
+
+def _task_name(task: trio.lowlevel.Task) -> str:
+    """Return a name for a task: the module that it belongs to, if it tells, and its function."""
+    frame = getattr(task.coro, "cr_frame", None)
+    owner = None if frame is None else frame.f_locals.get("self")
+    location = getattr(owner, "location", None)
+    name = task.name.rpartition(".")[2]
+    return name if location is None else f"{location.name} ({name})"
+
+
+def _threads() -> set[str]:
+    return {f"{thread.name} ({thread.ident})" for thread in threading.enumerate() if not thread.name.startswith("Trio")}
+
+
+def _files() -> set[str]:
+    """Return the open files of the process, where the system lists them."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the quickest
+            with suppress(OSError):
+                path = os.readlink(f"/proc/self/fd/{name}")  # noqa: PTH115 - as above
+                if path.startswith("/") and not path.startswith("/dev/"):
+                    found.add(f"{path} ({name})")
+    return found

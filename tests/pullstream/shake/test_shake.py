@@ -1,0 +1,305 @@
+"""`shake` finds what only some schedules break, says what it takes, and finds nothing in what is right."""
+
+import io
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream.__main__ import main
+from pullstream.engine.sidecar.location import Location
+from pullstream.shake import ShakeError, door, shake
+from pullstream.trace import Trace, judge
+from tests.sampling import amount
+
+ROOT = Path(__file__).parents[3]
+
+
+async def slowly(value):
+    await trio.sleep(value % 3)
+    return value
+
+
+def five_modules():
+    return ps.pipe(
+        ps.values(range(12), time=lambda n: n // 4),
+        ps.map_async(slowly, 3),
+        ps.filter(lambda n: n % 4),
+        ps.count_by_key(lambda n: n % 2),
+        ps.collect(),
+    )
+
+
+def of_threads():
+    return ps.pipe(ps.values([1, 2, 3, 4]), ps.map_thread(lambda n: n * n, 2), ps.collect())
+
+
+def of_branches():
+    fast, slow = ps.map(lambda n: -n), ps.map_async(slowly, 2)
+    return ps.pipe(ps.values([1, 2, 3], time=lambda n: n), ps.fork(fast, slow), ps.tee(ps.collect(), ps.drain()))
+
+
+def with_a_handle():
+    given = ps.pushable(2)
+
+    async def push(running):
+        del running
+        try:
+            for n in range(4):
+                await given.push(n, time=n)
+                await trio.sleep(1)
+            given.end()
+        except ps.errors.Ended:
+            pass
+
+    return ps.pipe(given, ps.map_async(slowly, 2), ps.collect()), push
+
+
+def failing():
+    return ps.pipe(ps.values([2, 1, 0]), ps.map_async(slowly, 2), ps.map(lambda n: 1 // n), ps.collect())
+
+
+@pytest.mark.parametrize("make", [five_modules, of_threads, of_branches, with_a_handle, failing])
+def test_what_is_right_is_not_accused(make):
+    """Whatever the schedule, values and progress are the same, and nothing is left behind."""
+    report = shake(make, amount(40, 1000)).check()
+
+    assert report.ok
+    assert not report.compared.startswith("Values were not")
+
+
+# ---- wrong pipelines
+
+
+@ps.transformer
+async def first_of_each_batch(upstream, ctx):
+    """Loses values where a batch is larger."""
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time, batch.values[:3])
+
+
+def loses_values():
+    return ps.pipe(ps.values(range(3)), ps.map_async(slowly, 3), first_of_each_batch(), ps.batch(2), ps.collect())
+
+
+def depends_on_batches():
+    return ps.pipe(ps.values(range(4)), ps.map_batches(lambda values: [len(values)]), ps.collect())
+
+
+def races():
+    total = 0
+
+    async def add(value):
+        nonlocal total
+        before = total
+        await trio.sleep(1 if value % 2 else 1.5)
+        total = before + value
+        return total
+
+    return ps.pipe(ps.values(range(4)), ps.map_async(add, 2), ps.collect())
+
+
+class Swallows(ps.authoring.Kernel):
+    async def produce(self, limit):
+        try:
+            return await self.upstream.ask(limit)
+        except ArithmeticError:
+            return ps.DONE
+        except Exception:
+            return ps.DONE
+
+
+def swallows_failures():
+    return ps.pipe(ps.values(range(4), time=lambda n: n), ps.transformer(Swallows)(), ps.collect())
+
+
+class Leaks(ps.authoring.Kernel):
+    """Closes its file where it ends by itself, and not where it is ended."""
+
+    async def acquire(self):
+        self.file = Path(__file__).open()  # noqa: ASYNC230, SIM115
+        self.left = 3
+        OPENED.append(self.file)
+
+    async def produce(self, limit):
+        del limit
+        if not self.left:
+            self.file.close()
+            return ps.DONE
+        self.left -= 1
+        await trio.sleep(1)
+        return ps.Batch(0, [self.left])
+
+
+OPENED = []
+
+
+def leaks():
+    return ps.pipe(ps.source(Leaks)(), ps.collect())
+
+
+class Resists(ps.authoring.Kernel):
+    """Goes on waiting when it is cancelled."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        try:
+            await trio.sleep(1)
+        except trio.Cancelled:
+            with trio.CancelScope(shield=True):
+                await trio.sleep_forever()
+        return batch
+
+
+def resists():
+    return ps.pipe(ps.values(range(3)), ps.transformer(Resists)(), ps.collect())
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (depends_on_batches, "values"),
+        (races, "values"),
+        (swallows_failures, "values"),
+        (leaks, "left behind"),
+        (resists, "hang"),
+    ],
+)
+def test_what_some_schedules_break_is_found(make, kind):
+    """With few deviations, in words; the seed alone shows the same."""
+    report = shake(make, 60)
+    found = next(each for each in report.differences if each.kind == kind)
+    alone = shake(make, seed=found.seed)
+    for file in OPENED:
+        file.close()
+
+    assert report.kinds[kind] >= 1
+    assert 1 <= len(found.steps) <= 3 < found.out_of or found.out_of <= 3
+    assert [(each.what.partition(" (")[0], each.steps) for each in alone.differences] == [
+        (found.what.partition(" (")[0], found.steps)
+    ]
+
+
+def test_a_completion_that_comes_too_early_is_found(monkeypatch):
+    """Calls that are not held let their times complete before their results arrive."""
+    shake(five_modules, 5).check()
+    for name in ("hold", "drop"):
+        kept = getattr(Location, name)
+        monkeypatch.setattr(
+            Location, name, lambda location, time, kept=kept: "map_async" in location.names or kept(location, time)
+        )
+
+    with pytest.raises((ShakeError, ps.PullstreamError), match=r"progress|R12|early"):
+        shake(five_modules, 20).check()
+
+
+def test_a_check_of_ones_own():
+    """What it returns is the difference."""
+    report = shake(five_modules, 30, checks=[lambda run: "too slow" if run.ending == "abandoned" else None])
+
+    assert report.kinds == {"<lambda>": report.kinds.total()}
+    assert "was" in report.differences[0].steps[-1]
+    assert "while" in str(report) or "after" in str(report)
+
+
+def test_the_trace_of_a_difference_is_a_trace():
+    """The model judges it, and it has the event at which the player opens."""
+    (found,) = shake(races, 30).differences
+    trace = Trace.of(io.StringIO(found.trace))
+
+    assert judge(trace).ok
+    assert found.step is None or 1 <= found.step <= len(trace.events) + 1000
+
+
+PROGRAM = """
+import hashlib
+from pullstream.shake.choices import Choices
+from pullstream.shake.simulation import Simulation
+from tests.pullstream.shake.test_shake import five_modules, of_branches, of_threads, with_a_handle
+
+for make in (five_modules, of_branches, of_threads, with_a_handle):
+    like = Simulation(make, Choices()).run()
+    for seed in range(10):
+        run = Simulation(make, Choices(seed), like=like).run(seed)
+        print(hashlib.sha256(f"{run.trace}{run.story()}".encode()).hexdigest())
+"""
+
+
+def test_a_seed_gives_the_same_bytes():
+    """In every process, whatever the seed of its hashes."""
+
+    def told(seed):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, capture_output=True, check=True, text=True
+        ).stdout
+
+    first = told("1")
+    assert len(set(first.split())) > 30
+    assert told("2") == first
+
+
+def test_an_undisturbed_run_that_is_wrong_is_refused():
+    """Nothing can be compared with it."""
+    with pytest.raises(ps.PullstreamError, match="the undisturbed run is wrong"):
+        shake(lambda: ps.pipe(ps.source(Stuck)(), ps.collect()), 3)
+
+
+class Stuck(ps.authoring.Kernel):
+    async def produce(self, limit):
+        del limit
+        await trio.sleep_forever()
+
+
+def test_what_is_no_pipeline_is_refused():
+    """By name, with what it is."""
+    with pytest.raises(ps.CompositionError, match=r"returns a complete pipeline, and it returned values"):
+        shake(lambda: ps.values("ab"))
+
+
+def test_another_trio_is_refused(monkeypatch):
+    """What decides the order of tasks is looked for before it is replaced."""
+    monkeypatch.setattr(door, "trio", SimpleNamespace(__version__="9.0"))
+
+    with pytest.raises(ps.PullstreamError, match=r"cannot decide the order of tasks with trio"):
+        shake(five_modules, 1)
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    """It prints the difference and how to see it again, and writes a page."""
+    monkeypatch.syspath_prepend(ROOT)
+    target = "tests.pullstream.shake.test_shake:races"
+
+    assert main(["shake", target, "--seeds", "30"]) == 1
+    out = capsys.readouterr().out
+    assert "It takes 1 of" in out
+    seed = out.rpartition("--seed ")[2].split()[0]
+    assert main(["shake", target, "--seed", seed, "--trace", str(tmp_path / "it.trace")]) == 1
+    assert "<html" in (tmp_path / "it.trace.html").read_text()
+    assert main(["shake", "tests.pullstream.shake.test_shake:five_modules", "--seeds", "2"]) == 0
+    assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
+
+
+def test_another_trio_program_in_a_thread_is_not_simulated():
+    """Its tasks take their turns by chance, as always, and the simulation does not hear of them."""
+    steps = []
+
+    async def beside():
+        for _ in range(300):
+            await trio.lowlevel.checkpoint()
+            steps.append(1)
+
+    def make():
+        thread = threading.Thread(target=trio.run, args=(beside,))
+        thread.start()
+        thread.join()
+        return five_modules()
+
+    assert shake(make, 2).ok
+    assert len(steps) % 300 == 0
