@@ -2,29 +2,35 @@
 
 Importing this does not load pyarrow; using it does (`package`). `columns` converts columns to Python values, and
 `exact` converts back. `shapes` converts record batches to a source's values; `rows` and `packing` make record batches
-of a given schema from a stream's values.
+of a given schema from a stream's values, and `spools` keeps them until their times are complete.
 """
 
 from .columns import by_column, in_utc, run_starts, values
 from .exact import exact_array
+from .inferring import Columns, derived_schema
 from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
 from .packing import Packing, Portion, SchemaError
 from .schemas import schema_argument
 from .shapes import As, NullTimeError, Shape, shape_argument
+from .spools import OpenTimes, Spool
 
 __all__ = [
     "Array",
     "ArrowMissing",
     "As",
+    "Columns",
     "DataType",
     "NullTimeError",
+    "OpenTimes",
     "Packing",
     "Portion",
     "RecordBatch",
     "Schema",
     "SchemaError",
     "Shape",
+    "Spool",
     "by_column",
+    "derived_schema",
     "exact_array",
     "in_utc",
     "pyarrow",

@@ -8,8 +8,7 @@ from typing import Any, cast
 import attrs
 from typing_extensions import Buffer, override
 
-from ...arrow import DataType, Schema, pyarrow
-from .columns import Columns
+from ...arrow import Columns, DataType, Schema, pyarrow
 from .disk import Disk, Out
 from .encoding import (
     ArrowEncoder,

@@ -12,8 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from ...arrow import RecordBatch, pyarrow
-from .columns import Columns
+from ...arrow import Columns, RecordBatch, pyarrow
 from .disk import BLOCK, Disk
 
 LOOSE = 1024

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 import attrs
 import trio
+from typing_extensions import override
 
 from pullstream import Batch, Context, Reader
-from pullstream.authoring import LOG
+from pullstream.authoring import LOG, Committer
 
-from ...commits import Commits
 from ..conflicts import RunFiles, WritePaths
 from ..urls import fsspec
 from .disk import Disk
@@ -309,37 +309,32 @@ class FilesWriter:
                     self._manifest.close()
 
 
-@attrs.frozen
-class SinkBody:
-    """Makes the sink's body for each run."""
+class FilesCommitter(Committer[list[Any]]):
+    """A run's end of the completion protocol: each method is the writer's, in a thread."""
 
-    plan: WritePlan
+    def __init__(self, plan: WritePlan, ctx: Context) -> None:
+        self._writing = FilesWriter(plan, RunFiles.of(ctx.common, ctx.journal))
+        self._ctx = ctx
 
-    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
-        """Make a new body; the arguments are in the plan, which the blueprint shows."""
+    @override
+    async def open(self, ctx: Context) -> tuple[()]:
+        writing, memory = self._writing, ctx.memory
+        await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
+        ctx.status(writing.status)
+        return ()
 
-        async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
-            writing = FilesWriter(self.plan, RunFiles.of(ctx.common, ctx.journal))
-            try:
-                await _write(writing, upstream, ctx)
-            except BaseException as exc:
-                try:
-                    await _close(writing)
-                except OSError as more:
-                    exc.add_note(f"and unfinished files could not be removed: {more}; the next run will remove them")
-                raise
-            await _close(writing)
-            return writing.result
+    @override
+    def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
+        self._writing.add(batch.time, batch.values)
+        return self._work() if self._writing.pressed else None
 
-        return body
+    async def _work(self) -> None:
+        await self.idle()
+        await trio.to_thread.run_sync(self._writing.work)
 
-
-async def _write(writing: FilesWriter, upstream: Reader[Any], ctx: Context) -> None:
-    memory = ctx.memory
-    await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
-    ctx.status(writing.status)
-
-    async def commit(times: Sequence[Hashable]) -> None:
+    @override
+    async def commit(self, times: Sequence[Hashable]) -> None:
+        writing, memory = self._writing, self._ctx.memory
         made: list[Completion] = []
         try:
             await trio.to_thread.run_sync(writing.complete, times, made)
@@ -352,20 +347,26 @@ async def _write(writing: FilesWriter, upstream: Reader[Any], ctx: Context) -> N
                     if done.lengths:
                         memory.at(done.time).update(done.lengths)
 
-    commits = Commits(ctx, commit)
-    async with commits.running():
-        async for event in ctx.events(upstream):
-            if isinstance(event, Batch):
-                if event.time not in writing:
-                    ctx.notify_at(event.time)
-                writing.add(event.time, event.values)
-                if writing.pressed:
-                    await commits.idle()
-                    await trio.to_thread.run_sync(writing.work)
-            else:
-                await commits.put(event.time, event.time)
+    @override
+    async def close(self) -> None:
+        with explained("unfinished files could not be removed; the next run will remove them"):
+            await trio.to_thread.run_sync(self._writing.close)
+
+    @override
+    def result(self) -> list[Any]:
+        return self._writing.result
 
 
-async def _close(writing: FilesWriter) -> None:
-    with trio.CancelScope(shield=True):
-        await trio.to_thread.run_sync(writing.close)
+@attrs.frozen
+class SinkBody:
+    """Makes the sink's body for each run."""
+
+    plan: WritePlan
+
+    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
+        """Make a new body; the arguments are in the plan, which the blueprint shows."""
+
+        async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
+            return await FilesCommitter(self.plan, ctx).run(upstream, ctx)
+
+        return body

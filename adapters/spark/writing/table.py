@@ -3,24 +3,23 @@
 import importlib.util
 import os
 import re
-import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import attrs
-import trio
+from typing_extensions import override
 
-from pullstream import Completed, CompositionError, Context, Reader, Sink
-from pullstream.authoring import Module, Site
+from pullstream import Batch, CompositionError, Context, Reader, Sink
+from pullstream.authoring import Committer, Module, Site
 
-from ...commits import Commits
-from ...files.writing.columns import Schema
+from ...arrow import OpenTimes, Schema
+from ...stopping import stoppably
 from ..connect.table import ConnectTable
 from ..reading.jobs import is_connect
 from ..session import active_session
 from ..threads import in_thread
-from .table_partitions import Spool, TablePartitions, TablePlan, check_time
+from .table_partitions import TablePartitions, TablePlan, check_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,55 +107,44 @@ def write_table(
     return Sink((Module("write_table", partial(_sink, plan), (text,), shown),))
 
 
-def _sink(plan: TablePlan, *_: object, **__: object) -> Callable[[Reader[Any], Context], Any]:
-    return _Writing(plan).body
-
-
-@attrs.frozen(eq=False)
-class _Due:
-    """A complete time that waits for Spark."""
-
-    time: Hashable
-    spool: Spool
-
-
-class _Writing:
+class _Writing(Committer[list[Hashable]]):
     """A run of the sink: times that wait for completion, and times that wait for Spark."""
+
+    many = True
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
-        self._due: list[_Due] = []
+        self._partitions: TablePartitions | None = None
+        self._open_times: OpenTimes
         self._written: list[Hashable] = []
 
-    async def body(self, upstream: Reader[Any], ctx: Context) -> list[Hashable]:
+    @override
+    async def open(self, ctx: Context) -> tuple[()]:
         # Only for the first value: starting Spark may take seconds.
-        partitions = await in_thread(self._begin)
-        open_times = partitions.open_times()
+        self._partitions = await in_thread(self._begin)
+        self._open_times = self._partitions.open_times()
+        return ()
 
-        async def write(due: Sequence[_Due]) -> None:
-            await _stoppably(partitions.write, partitions.cancel, [one.spool for one in due])
-            for one in due:
-                self._due.remove(one)
-                self._written.append(one.time)
-                one.spool.close()
+    @override
+    def prepare(self, batch: Batch[Any]) -> None:
+        self._open_times.add(batch)
 
-        commits = Commits(ctx, write)
-        try:
-            async with commits.running():
-                async for event in ctx.events(upstream, many=True):
-                    match event:
-                        case Completed(time):
-                            due = _Due(time, open_times.complete(time))
-                            self._due.append(due)
-                            await commits.put(time, due)
-                        case batch:
-                            for time in open_times.add(batch):
-                                ctx.notify_at(time)
-        finally:
-            open_times.close()
-            for due in self._due:
-                due.spool.close()
-            partitions.close()
+    @override
+    async def commit(self, times: Sequence[Hashable]) -> None:
+        assert self._partitions is not None
+        with ExitStack() as stack:
+            spools = [stack.enter_context(closing(self._open_times.complete(time))) for time in times]
+            await stoppably(self._partitions.write, self._partitions.cancel, spools)
+        self._written += times
+
+    @override
+    async def close(self) -> None:
+        if self._partitions is not None:
+            self._open_times.close()
+            self._partitions.close()
+
+    @override
+    def result(self) -> list[Hashable]:
         return self._written
 
     def _begin(self) -> TablePartitions:
@@ -164,25 +152,5 @@ class _Writing:
         return (ConnectTable if is_connect(session) else TablePartitions)(session, self._plan)
 
 
-async def _stoppably(work: Callable[[Any], None], cancel: Callable[[], None], argument: Any) -> None:
-    """Call a function in a thread; a cancellation stops it there, and waits until it has stopped."""
-    # A cancellation before the thread begins would wait for its end forever.
-    await trio.lowlevel.checkpoint_if_cancelled()
-    finished = threading.Event()
-
-    def working() -> None:
-        try:
-            work(argument)
-        finally:
-            finished.set()
-
-    def stopping() -> None:
-        while not finished.wait(0.05):
-            cancel()
-
-    try:
-        await in_thread(working)
-    except trio.Cancelled:
-        with trio.CancelScope(shield=True):
-            await in_thread(stopping)
-        raise
+def _sink(plan: TablePlan, *_: object, **__: object) -> Callable[[Reader[Any], Context], Any]:
+    return _Writing(plan).run

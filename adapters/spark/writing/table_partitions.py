@@ -2,18 +2,17 @@
 
 import datetime as dt
 import itertools
-import tempfile
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
+from typing_extensions import override
 
-from pullstream import Batch, values
+from pullstream import values
 from pullstream.authoring import Site
 
-from ...arrow import Packing, RecordBatch, pyarrow
+from ...arrow import OpenTimes, RecordBatch, Spool, pyarrow
 from ..reading.jobs import Jobs
 from ..refusals import refused
 from ..schemas import arrow_schema, spark_schema
@@ -26,11 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriter, SparkSession
     from pyspark.sql.types import StructType
 
-IN_MEMORY = 32 << 20
-"""The most bytes of a time to keep in memory; larger ones are in a temporary file."""
-
-SORTED_BYTES = 8 << 20
-"""The bytes of rows to sort by time at once, and to join for Spark."""
+JOINED_BYTES = 8 << 20
+"""The bytes of rows to join for Spark."""
 
 _KINDS: Mapping[type, str] = {int: "long", dt.date: "date", str: "string"}
 
@@ -62,97 +58,17 @@ def check_time(time: str, names: Sequence[str], site: Site) -> None:
         )
 
 
-class Spool:
-    """Keeps the rows of one time, as Arrow batches, in memory or in a temporary file."""
+class Partition(Spool):
+    """The rows of one time, which get an additional last column with the time."""
 
     def __init__(self, schema: Any, time: Hashable) -> None:
-        self._schema = schema
+        super().__init__(schema, time)
         self._time = pyarrow().scalar(time, schema[-1].type)
-        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - open until it is written
-        self._writer = pyarrow().ipc.new_stream(self._file, schema)
-        self.time = time
 
+    @override
     def add(self, batch: RecordBatch) -> None:
-        """Add rows, with the column of the time."""
-        pa = pyarrow()
-        columns = [*batch.columns, pa.repeat(self._time, batch.num_rows)]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-
-    def batches(self) -> Iterator[RecordBatch]:
-        """Finish, and yield the batches."""
-        self._writer.close()
-        self._file.seek(0)
-        with pyarrow().ipc.open_stream(self._file) as reader:
-            yield from reader
-
-    def close(self) -> None:
-        """Delete the rows."""
-        self._file.close()
-
-
-class OpenTimes:
-    """Keeps the rows of times that are not complete.
-
-    Rows are converted to Arrow in the order in which they arrive, so that an error gives the right row number. Arrow
-    sorts many rows by time at once, so the cost of a row does not depend on the number of times in a batch.
-    """
-
-    def __init__(self, packing: Packing, opened: Callable[[Hashable], Spool]) -> None:
-        self._packing = packing
-        self._opened = opened
-        self._spools: dict[Hashable, Spool] = {}
-        self._tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
-        self._unsorted: list[RecordBatch] = []
-        self._times: list[Hashable] = []
-        """The time of each unsorted row."""
-        self._size = 0
-
-    def add(self, batch: Batch[Any]) -> list[Hashable]:
-        """Add the rows of a batch; return the times that are new."""
-        new: list[Hashable] = []
-        for run in batch.runs():
-            if run.time not in self._spools:
-                self._spools[run.time] = self._opened(run.time)
-                new.append(run.time)
-            self._times += [run.time] * _rows(run.values, self._tables)
-        for packed in self._packing.batches([(batch.values, {})]):
-            self._unsorted.append(packed)
-            self._size += packed.nbytes
-        if self._size >= SORTED_BYTES:
-            self._sort()
-        return new
-
-    def complete(self, time: Hashable) -> Spool:
-        """Take the spool of a time that gets no more rows."""
-        self._sort()
-        return self._spools.pop(time)
-
-    def close(self) -> None:
-        """Release all spools."""
-        for spool in self._spools.values():
-            spool.close()
-
-    def _sort(self) -> None:
-        """Move the unsorted rows to the spools of their times; rows of one time stay in order."""
-        if not self._unsorted:
-            return
-        rows = pyarrow().concat_batches(self._unsorted)
-        counts = Counter(self._times)
-        if len(counts) > 1:
-            numbers = dict(zip(counts, itertools.count(), strict=False))
-            rows = rows.take(pyarrow().compute.sort_indices(pyarrow().array(map(numbers.__getitem__, self._times))))
-        begin = 0
-        for time, count in counts.items():
-            self._spools[time].add(rows.slice(begin, count))
-            begin += count
-        self._unsorted, self._times, self._size = [], [], 0
-
-
-def _rows(values: Sequence[Any], tables: tuple[type, ...]) -> int:
-    """The number of rows; a value may be an Arrow batch with many."""
-    if not any(issubclass(kind, tables) for kind in set(map(type, values))):
-        return len(values)
-    return sum(value.num_rows if isinstance(value, tables) else 1 for value in values)
+        columns = [*batch.columns, pyarrow().repeat(self._time, batch.num_rows)]
+        super().add(pyarrow().RecordBatch.from_arrays(columns, schema=self.schema))
 
 
 def large(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
@@ -163,7 +79,7 @@ def large(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         joined.append(batch)
         rows += batch.num_rows
         size += batch.nbytes
-        if rows >= ROWS or size >= SORTED_BYTES:
+        if rows >= ROWS or size >= JOINED_BYTES:
             yield pyarrow().concat_batches(joined)
             joined, rows, size = [], 0, 0
     if joined:
@@ -203,7 +119,7 @@ class TablePartitions:
             self._kind = kind
             self._full = deepcopy(self._schema).add(self._plan.time, _KINDS[kind])
             self._arrow = arrow_schema(self._full)
-        return Spool(self._arrow, time)
+        return Partition(self._arrow, time)
 
     def cancel(self) -> None:
         """Cancel `write`, from another thread."""

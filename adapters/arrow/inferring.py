@@ -1,12 +1,12 @@
 """Conversion of values to Arrow record batches with one schema per file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...arrow import RecordBatch, Schema, exact_array, pyarrow
-from ...arrow.exact import TROUBLE
-from ...arrow.packing import Packing, SchemaError, batch_of, misfit, shown
-from ...arrow.rows import KINDS, RowBlock, blocks
+from .exact import TROUBLE, exact_array
+from .package import RecordBatch, Schema, pyarrow
+from .packing import Packing, SchemaError, batch_of, misfit, shown
+from .rows import KINDS, RowBlock, blocks
 
 _ADVICE = "give a schema=, or convert the values with ps.map"
 
@@ -114,3 +114,18 @@ class Columns:
 
     def _misfit(self, name: str, kind: Any, column: Sequence[Any], exc: Exception) -> SchemaError:
         return self._refusal(f"{misfit(name, kind, column, self._rows, exc)}; {_ADVICE}")
+
+
+def derived_schema(path: str, values: Iterable[Sequence[Any]]) -> Schema:
+    """Return the narrowest schema that holds all values; `path` is where they go, for messages.
+
+    >>> derived_schema("here", [[{"n": 1}, {"n": None}], [{"n": 1.5}]])
+    n: double
+
+    Raises:
+        SchemaError: the values are no rows, or have no common columns.
+    """
+    columns = Columns(path, None, lambda _: None)
+    for some in values:
+        columns.batches(some)
+    return columns.fix()

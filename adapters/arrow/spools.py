@@ -1,0 +1,135 @@
+"""The rows of open times as Arrow data, in memory or in temporary files, until their times are complete."""
+
+import itertools
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pullstream import Batch
+
+from .package import RecordBatch, pyarrow
+from .packing import Packing, Portion
+
+IN_MEMORY: Final = 32 << 20
+"""The most bytes of a time to keep in memory; larger ones are in a temporary file."""
+
+SORTED_BYTES = 8 << 20
+"""The bytes of rows to sort by time at once."""
+
+
+class Spool:
+    """Keeps the rows of one time: in memory or, if they are many, in a temporary file."""
+
+    def __init__(self, schema: Any, time: Hashable) -> None:
+        self.schema = schema
+        self.time = time
+        self.rows = 0
+        self._size = 0
+        self._batches: list[RecordBatch] = []
+        self._file: Any = None
+        self._writer: Any = None
+
+    def add(self, batch: RecordBatch) -> None:
+        """Add rows."""
+        self.rows += batch.num_rows
+        self._size += batch.nbytes
+        self._batches.append(batch)
+        if self._size > IN_MEMORY:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until it is written
+            self._writer = pyarrow().ipc.new_stream(self._file, self.schema)
+        for batch in self._batches:
+            self._writer.write_batch(batch)
+        self._batches, self._size = [], 0
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Finish, and yield the batches; the second call yields them again."""
+        if self._file is not None:
+            self._writer.close()
+            self._file.seek(0)
+            with pyarrow().ipc.open_stream(self._file) as reader:
+                yield from reader
+        yield from self._batches
+
+    def close(self) -> None:
+        """Delete the rows."""
+        self._batches = []
+        if self._file is not None:
+            self._file.close()
+
+
+class OpenTimes:
+    """Keeps the rows of times that are not complete.
+
+    Rows are converted to Arrow in the order in which they arrive, so that an error gives the right row number. Arrow
+    sorts many rows by time at once, so the cost of a row does not depend on the number of times in a batch. Rows may
+    lack the columns that are `given` for their time.
+    """
+
+    def __init__(
+        self,
+        packing: Packing,
+        opened: Callable[[Hashable], Spool],
+        given: Callable[[Hashable], Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._given = given
+        self._packing = packing
+        self._opened = opened
+        self._spools: dict[Hashable, Spool] = {}
+        self._tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
+        self._unsorted: list[RecordBatch] = []
+        self._times: list[Hashable] = []
+        """The time of each unsorted row."""
+        self._size = 0
+
+    def add(self, batch: Batch[Any]) -> None:
+        """Add the rows of a batch."""
+        for run in batch.runs():
+            if run.time not in self._spools:
+                self._spools[run.time] = self._opened(run.time)
+            self._times += [run.time] * _rows(run.values, self._tables)
+        given = self._given
+        portions: list[Portion] = (
+            [(batch.values, {})] if given is None else [(run.values, given(run.time)) for run in batch.runs()]
+        )
+        for packed in self._packing.batches(portions):
+            self._unsorted.append(packed)
+            self._size += packed.nbytes
+        if self._size >= SORTED_BYTES:
+            self._sort()
+
+    def complete(self, time: Hashable) -> Spool:
+        """Take the spool of a time that gets no more rows."""
+        self._sort()
+        return self._spools.pop(time)
+
+    def close(self) -> None:
+        """Release all spools."""
+        for spool in self._spools.values():
+            spool.close()
+
+    def _sort(self) -> None:
+        """Move the unsorted rows to the spools of their times; rows of one time stay in order."""
+        if not self._unsorted:
+            return
+        rows = pyarrow().concat_batches(self._unsorted)
+        counts = Counter(self._times)
+        if len(counts) > 1:
+            numbers = dict(zip(counts, itertools.count(), strict=False))
+            rows = rows.take(pyarrow().compute.sort_indices(pyarrow().array(map(numbers.__getitem__, self._times))))
+        begin = 0
+        for time, count in counts.items():
+            self._spools[time].add(rows.slice(begin, count))
+            begin += count
+        self._unsorted, self._times, self._size = [], [], 0
+
+
+def _rows(values: Sequence[Any], tables: tuple[type, ...]) -> int:
+    """The number of rows; a value may be an Arrow batch with many."""
+    if not any(issubclass(kind, tables) for kind in set(map(type, values))):
+        return len(values)
+    return sum(value.num_rows if isinstance(value, tables) else 1 for value in values)

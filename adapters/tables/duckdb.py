@@ -1,0 +1,111 @@
+"""DuckDB, which reads Arrow without copies."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import Any, Final
+
+from typing_extensions import override
+
+from pullstream.authoring import of_extra
+
+from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
+from .database import COMMON, Database, FileLock, columns_of
+from .target import Address, Name, quoted
+
+_ROWS: Final = "pullstream_rows"
+
+_IN_TURN: Final = Lock()
+"""Held by a transaction: DuckDB refuses two of one process that create the records at the same time."""
+
+
+class DuckdbDatabase(Database):
+    """A file of DuckDB; only one process at a time can open it."""
+
+    def __init__(self, target: Address, name: Name) -> None:
+        super().__init__(target, name)
+        self._lock = FileLock(target.location, name)
+        self._connection: Any = None
+
+    @override
+    def connect(self) -> None:
+        duckdb = of_extra("duckdb", "duckdb", ArrowMissing)
+        self.failures = (duckdb.Error,)
+        try:
+            self._connection = duckdb.connect(self.target.location)
+        except duckdb.IOException as exc:
+            if "lock" in str(exc):
+                raise self.busy("another process has the database open, which") from None
+            raise
+
+    @override
+    def lock(self) -> None:
+        if not self._lock.take():
+            raise self.busy()
+
+    @override
+    def close(self) -> None:
+        try:
+            if self._connection is not None:
+                self._connection.close()
+        finally:
+            self._lock.release()
+
+    @override
+    def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, list(given)).fetchall()
+
+    @override
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        with _IN_TURN:
+            self._connection.begin()
+            try:
+                yield
+                self._connection.commit()
+            except BaseException:
+                # A failed commit has already ended the transaction.
+                with suppress(*self.failures):
+                    self._connection.rollback()
+                raise
+
+    @override
+    def schema(self) -> Schema | None:
+        schema = "current_schema()" if self.name.schema is None else "$2"
+        found = self.execute(
+            f"SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($1) AND schema_name = {schema} "
+            "AND database_name = current_database()",
+            *filter(None, (self.name.table, self.name.schema)),
+        )
+        if not found:
+            return None
+        read = self._connection.sql(f"SELECT * FROM {self.name.sql} LIMIT 0").to_arrow_table().schema
+        required = {row[0] for row in self.execute(f"DESCRIBE {self.name.sql}") if row[2] == "NO" and row[4] is None}
+        pa = pyarrow()
+        return pa.schema([pa.field(field.name, field.type, nullable=field.name not in required) for field in read])
+
+    @override
+    def kind(self, type: Any) -> str | None:
+        common = COMMON.get(str(type))
+        if common is not None:
+            return common
+        empty = pyarrow().schema([("c", type)]).empty_table()
+        self._connection.register(_ROWS, empty)
+        try:
+            return self.execute(f"DESCRIBE SELECT * FROM {_ROWS}")[0][1]
+        except self.failures:
+            return None
+        finally:
+            self._connection.unregister(_ROWS)
+
+    @override
+    def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
+        self._connection.register(_ROWS, pyarrow().RecordBatchReader.from_batches(schema, batches))
+        names = columns_of(schema.names)
+        into = self.name.sql if table is None else quoted(table)
+        self.execute(f"INSERT INTO {into} ({names}) SELECT {names} FROM {_ROWS}")
+        self._connection.unregister(_ROWS)
+
+    @override
+    def cancel(self) -> None:
+        self._connection.interrupt()

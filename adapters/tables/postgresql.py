@@ -1,0 +1,154 @@
+"""PostgreSQL, through ADBC: rows are loaded from Arrow with COPY."""
+
+import hashlib
+import re
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic, sleep
+from typing import Any, Final
+
+from typing_extensions import override
+
+from pullstream.authoring import of_extra
+
+from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
+from .database import COMMON, Database
+
+PATIENCE: Final = 5.0
+"""The seconds in which the server notices that a killed program, which held the lock, is gone."""
+
+_FORMATS: Final = {
+    "boolean": "bool", "smallint": "int16", "integer": "int32", "bigint": "int64", "real": "float32",
+    "double precision": "float64", "text": "string", "character varying": "string", "bytea": "binary",
+    "date": "date32",
+}  # fmt: skip
+
+
+class PostgresqlDatabase(Database):
+    """A database of a PostgreSQL server."""
+
+    _connection: Any = None
+
+    @property
+    @override
+    def record_name(self) -> str:
+        return self.name.table
+
+    @override
+    def connect(self) -> None:
+        driver = of_extra("postgresql", "adbc_driver_postgresql.dbapi", ArrowMissing, named="adbc-driver-postgresql")
+        self.failures = (driver.Error,)
+        self._connection = driver.connect(self.target.location, autocommit=True)
+        self._adbc = self._connection.adbc_connection
+
+    @override
+    def lock(self) -> None:
+        ((schema,),) = self.execute("SELECT current_schema()") if self.name.schema is None else [(self.name.schema,)]
+        key = _key(f"pullstream {schema}.{self.name.table}")
+        until = monotonic() + PATIENCE
+        while self.execute("SELECT pg_try_advisory_lock($1)", key) != [(True,)]:
+            if monotonic() > until:
+                raise self.busy()
+            sleep(0.1)
+
+    @override
+    def wait_for_turn(self) -> None:
+        # CREATE TABLE IF NOT EXISTS fails if two do it at the same time.
+        self.execute("SELECT pg_advisory_xact_lock($1)::text", _key("pullstream records"))
+
+    @override
+    def schema(self) -> Schema | None:
+        pa = pyarrow()
+        ((there,),) = self.execute("SELECT to_regclass($1) IS NOT NULL", self.name.sql)
+        if not there:
+            return None
+        rows = self.execute(
+            "SELECT attname::text, format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef FROM pg_attribute "
+            "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+            self.name.sql,
+        )
+        return pa.schema([pa.field(name, _type(text), nullable=not required) for name, text, required in rows])
+
+    @override
+    def kind(self, type: Any) -> str | None:
+        pa = pyarrow()
+        if str(type) in {"binary", "large_binary"}:
+            return "BYTEA"
+        if str(type) == "timestamp[us, tz=UTC]":
+            return "TIMESTAMP WITH TIME ZONE"
+        return f"NUMERIC({type.precision}, {type.scale})" if pa.types.is_decimal128(type) else COMMON.get(str(type))
+
+    @override
+    def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:
+        pa: Any = pyarrow()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                place: int = pa.compute.match_substring(column, "\0").index(pa.scalar(True)).as_py()  # noqa: FBT003 - a value
+                if place >= 0:
+                    return name, place, "PostgreSQL stores no text with a null character"
+        return None
+
+    @override
+    def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, given or None)
+            return cursor.fetchall()
+
+    @override
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        # Outside of it no transaction is open, so an idle sink holds nothing back.
+        self._adbc.set_autocommit(False)
+        try:
+            yield
+            self._adbc.commit()
+        except BaseException:
+            # If the connection is lost, the first failure says so.
+            with suppress(*self.failures):
+                self._adbc.rollback()
+                self._adbc.set_autocommit(True)
+            raise
+        self._adbc.set_autocommit(True)
+
+    @override
+    def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
+        reader = pyarrow().RecordBatchReader.from_batches(schema, batches)
+        place = {"temporary": True} if table else {"db_schema_name": self.name.schema} if self.name.schema else {}
+        with self._connection.cursor() as cursor:
+            cursor.adbc_ingest(table or self.name.table, reader, mode="append", **place)
+
+    @override
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    @override
+    def is_about_rows(self, exc: Exception) -> bool:
+        return str(getattr(exc, "sqlstate", None) or "")[:2] in {"22", "23"}
+
+    @override
+    def is_lost(self, exc: Exception) -> bool:
+        state = str(getattr(exc, "sqlstate", None) or "")
+        text = str(exc)
+        return state[:2] == "08" or state.startswith("57P") or "connection" in text or "no SQLSTATE" in text
+
+    @override
+    def cancel(self) -> None:
+        self._connection.adbc_cancel()
+
+
+def _key(text: str) -> int:
+    """Return the number of an advisory lock."""
+    return int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:8], "big", signed=True)
+
+
+def _type(text: str) -> Any:
+    """Return the type of Arrow for a column's type; null if it is none that is written."""
+    pa = pyarrow()
+    if found := re.fullmatch(r"numeric\((\d+),(\d+)\)", text):
+        precision, scale = map(int, found.groups())
+        return pa.decimal128(precision, scale) if precision <= 38 else pa.null()
+    if text.startswith("timestamp"):
+        return pa.timestamp("us", "UTC" if text.endswith("with time zone") else None)
+    alias = _FORMATS.get(re.sub(r"\(\d+\)", "", text))
+    return pa.null() if alias is None else pa.type_for_alias(alias)

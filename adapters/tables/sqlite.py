@@ -1,0 +1,124 @@
+"""SQLite, through Python's own driver.
+
+ADBC's driver loads faster, but brings its own copy of SQLite. Two copies in one process break each other's locks when
+the program opens the same file with `sqlite3`, and can damage the file.
+"""
+
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from typing_extensions import override
+
+from ..arrow import RecordBatch, Schema, pyarrow, values
+from .database import COMMON, Database, FileLock, columns_of
+from .target import Address, Name, quoted
+
+PATIENCE: Final = 30.0
+"""The seconds to wait for other writers of the database."""
+
+_DECLARED: Final = {
+    "BOOLEAN": "bool", "SMALLINT": "int64", "INTEGER": "int64", "INT": "int64", "BIGINT": "int64", "REAL": "float64",
+    "DOUBLE PRECISION": "float64", "DOUBLE": "float64", "FLOAT": "float64", "TEXT": "string", "DATE": "date32",
+    "BLOB": "binary",
+}  # fmt: skip
+
+
+class SqliteDatabase(Database):
+    """A file of SQLite."""
+
+    failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
+
+    def __init__(self, target: Address, name: Name) -> None:
+        super().__init__(target, name)
+        self._lock = FileLock(target.location, name)
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def _open(self) -> sqlite3.Connection:
+        assert self._connection is not None
+        return self._connection
+
+    @override
+    def connect(self) -> None:
+        path = self.target.location
+        self._connection = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+        if not self.execute("SELECT 1 FROM sqlite_master"):
+            # Readers of a new database do not wait for its writer, nor the writer for them.
+            self.execute("PRAGMA journal_mode = WAL")
+
+    @override
+    def lock(self) -> None:
+        if not self._lock.take():
+            raise self.busy()
+
+    @override
+    def close(self) -> None:
+        try:
+            if self._connection is not None:
+                self._connection.close()
+        finally:
+            self._lock.release()
+
+    @override
+    def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
+        column = None if not given else pyarrow().array(given[:1])
+        return self._open.execute(sql, (*_plain(column), *given[1:]) if column is not None else ()).fetchall()
+
+    @override
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        self._open.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._open.execute("COMMIT")
+        except BaseException:
+            # Some failures, such as a full disk, have ended the transaction already.
+            with suppress(sqlite3.Error):
+                self._open.execute("ROLLBACK")
+            raise
+
+    @override
+    def schema(self) -> Schema | None:
+        pa = pyarrow()
+        fields: list[Any] = []
+        for name, declared, required, default, key in self.execute(
+            'SELECT name, upper(type), "notnull", dflt_value, pk FROM pragma_table_info($1)', self.name.table
+        ):
+            alias = "timestamp[us]" if declared == "TIMESTAMP" else _DECLARED.get(declared)
+            kind = pa.null() if alias is None else pa.type_for_alias(alias)
+            fields.append(pa.field(name, kind, nullable=not required or default is not None or bool(key)))
+        return pa.schema(fields) if fields else None
+
+    @override
+    def kind(self, type: Any) -> str | None:
+        return "BLOB" if str(type) in {"binary", "large_binary"} else COMMON.get(str(type))
+
+    @override
+    def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
+        into = self.name.sql if table is None else quoted(table)
+        marks = ", ".join("?" for _ in schema)
+        sql = f"INSERT INTO {into} ({columns_of(schema.names)}) VALUES ({marks})"
+        for batch in batches:
+            self._open.executemany(sql, zip(*map(_plain, batch.columns), strict=True))
+
+    @override
+    def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:
+        pa: Any = pyarrow()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_floating(column.type):
+                place: int = pa.compute.is_nan(column).index(pa.scalar(True)).as_py()  # noqa: FBT003 - a value
+                if place >= 0:
+                    return name, place, "SQLite would store NaN as null"
+        return None
+
+    @override
+    def cancel(self) -> None:
+        self._open.interrupt()
+
+
+def _plain(column: Any) -> list[Any]:
+    """Return the values that SQLite has: dates and timestamps are text."""
+    types: Any = pyarrow().types
+    return values(column.cast("string") if types.is_temporal(column.type) else column)

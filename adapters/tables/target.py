@@ -1,0 +1,139 @@
+"""Targets: which database, and where; its password never appears in texts."""
+
+import os
+import re
+from typing import Any, Final, cast
+from urllib.parse import unquote, urlsplit
+
+import attrs
+
+from pullstream import CompositionError
+from pullstream.authoring import Site
+
+_SUFFIXES: Final = {"sqlite": "sqlite", "sqlite3": "sqlite", "db": "sqlite", "duckdb": "duckdb", "ddb": "duckdb"}
+_KINDS: Final = {"sqlite": "sqlite", "duckdb": "duckdb", "postgresql": "postgresql", "postgres": "postgresql"}
+_SECRET: Final = re.compile(r"((?:ssl)?password=)([^&\s]*)", re.IGNORECASE)
+
+
+def quoted(name: str) -> str:
+    """Quote a name for SQL.
+
+    >>> quoted('odd "name"; drop table x')
+    '"odd ""name""; drop table x"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+@attrs.frozen
+class Address:
+    """A database: its `kind`, its path or URL, and a text without the password."""
+
+    kind: str
+    location: str = attrs.field(repr=False)
+    shown: str
+
+    @classmethod
+    def of(cls, module: str, given: object) -> "Address":
+        """Read a target that a user gave.
+
+        Raises:
+            CompositionError: it is neither a known URL nor a path with a known suffix.
+        """
+        whole: Any = given
+        text: Any = cast("Any", os.fspath(whole)) if isinstance(given, (str, os.PathLike)) else ""
+        if not isinstance(text, str) or not text or "\0" in text:
+            raise cls._refusal(module, repr(whole))
+        scheme, separator, rest = text.partition("://")
+        if separator:
+            kind = _KINDS.get(scheme.lower())
+            if kind is None:
+                raise cls._refusal(module, f"the scheme {scheme!r}")
+            if kind == "postgresql":
+                return cls(kind, text, _without_password(text))
+            path = rest.removeprefix("/")
+        else:
+            path = text
+            kind = _SUFFIXES.get(text.rpartition(".")[2].lower())
+            if kind is None:
+                raise cls._refusal(module, repr(text))
+        if path in {"", ":memory:"}:
+            raise CompositionError(
+                f"{module}() at {Site.here()} needs a database that lasts, and got {text!r}: give the path of a file"
+            )
+        return cls(kind, path, path)
+
+    @staticmethod
+    def _refusal(module: str, given: str) -> CompositionError:
+        return CompositionError(
+            f"{module}() at {Site.here()} got {given}: give the path of a file that ends with .sqlite, .db or .duckdb, "
+            f"or a URL such as sqlite:///sales.db, duckdb:///sales.duckdb or postgresql://user@host/database"
+        )
+
+    def hidden(self, text: str) -> str:
+        """Return a text without the password, should it occur there."""
+        for secret in _secrets(self.location) if self.kind == "postgresql" else ():
+            text = text.replace(secret, "***")
+        return text
+
+
+def _secrets(url: str) -> list[str]:
+    user = urlsplit(url).netloc.rpartition("@")[0]
+    found = [user.partition(":")[2], *(secret for _, secret in _SECRET.findall(url))]
+    return sorted({each for secret in found if secret for each in (secret, unquote(secret))}, key=len, reverse=True)
+
+
+def _without_password(url: str) -> str:
+    """Mask the password of a URL.
+
+    >>> _without_password("postgresql://ann:se:cret@host/sales?sslpassword=x&a=1")
+    'postgresql://ann:***@host/sales?sslpassword=***&a=1'
+    """
+    scheme, _, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    user, at, host = place.rpartition("@")
+    name, colon, _ = user.partition(":")
+    return _SECRET.sub(r"\1***", f"{scheme}://{name}{f'{colon}***' if colon else ''}{at}{host}{slash}{path}")
+
+
+@attrs.frozen
+class Name:
+    """The name of a table, in a schema of the database or in the default one."""
+
+    table: str
+    schema: str | None = None
+
+    @classmethod
+    def of(cls, module: str, given: Any, kind: str) -> "Name":
+        """Read a name, or a pair of schema and name, that a user gave.
+
+        Raises:
+            CompositionError: it is no name.
+        """
+        parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
+        if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
+            raise CompositionError(
+                f"{module}() at {Site.here()} needs the name of a table, or a pair (schema, table), and got {given!r}"
+            )
+        if len(parts) == 2 and kind == "sqlite":
+            raise CompositionError(f"{module}() at {Site.here()} got {given!r}: SQLite has no schemas, give one name")
+        if long := [part for part in parts if kind == "postgresql" and len(part.encode(errors="replace")) > 63]:
+            raise CompositionError(
+                f"{module}() at {Site.here()} got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes"
+            )
+        if parts[-1].startswith("pullstream_"):
+            raise CompositionError(
+                f"{module}() at {Site.here()} got {given!r}: names with pullstream_ are for its own records"
+            )
+        return cls(parts[-1], parts[0] if len(parts) == 2 else None)
+
+    @property
+    def sql(self) -> str:
+        """The quoted name."""
+        return self.beside(self.table)
+
+    def beside(self, table: str) -> str:
+        """Return the quoted name of another table in the same schema."""
+        return quoted(table) if self.schema is None else f"{quoted(self.schema)}.{quoted(table)}"
+
+    def __str__(self) -> str:
+        return self.table if self.schema is None else f"{self.schema}.{self.table}"

@@ -1,0 +1,435 @@
+"""`write_rows`: a sink that commits the rows of each complete time to a table, in one transaction."""
+
+import datetime as dt
+import os
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Container, Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+from typing_extensions import override
+
+from pullstream import Batch, CompositionError, Context, Reader, Sink
+from pullstream.authoring import LOG, Committer, Module, Site
+
+from ..arrow import (
+    OpenTimes,
+    Packing,
+    RecordBatch,
+    Schema,
+    SchemaError,
+    Spool,
+    derived_schema,
+    pyarrow,
+    schema_argument,
+)
+from ..stopping import stoppably
+from .database import Database, columns_of
+from .errors import TableError
+from .records import Records, encoded
+from .target import Address, Name, quoted
+
+Mode: TypeAlias = Literal["append", "upsert", "replace_time"]
+
+FIRST: Final = 8192
+"""The number of values from which a schema is derived, if no time is complete before."""
+
+_STAGE: Final = "pullstream_stage"
+_ORDER: Final = "pullstream_order"
+
+_TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
+
+
+def write_rows(
+    target: str | os.PathLike[str],
+    table: str | tuple[str, str],
+    *,
+    mode: Mode = "append",
+    key: str | Sequence[str] | None = None,
+    time: str | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+) -> Sink[Any, list[Hashable]]:
+    """Write rows to a table in SQLite, DuckDB or PostgreSQL, one transaction per time, when the time is complete.
+
+    >>> import sqlite3, tempfile, pullstream as ps
+    >>> from pullstream import tables
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sales = ps.values([{"day": 1, "item": "tea"}, {"day": 2, "item": "figs"}], time=lambda row: row["day"])
+    ...     for _ in "twice", "the same":
+    ...         times = ps.run(ps.pipe(sales, tables.write_rows(f"{folder}/sales.db", "sales")))
+    ...     list(sqlite3.connect(f"{folder}/sales.db").execute("select * from sales"))
+    [(1, 'tea'), (2, 'figs')]
+
+    `target` is a file whose name ends with .sqlite, .db or .duckdb, or a URL: sqlite:///sales.db, duckdb:///sales.duckdb,
+    postgresql://user@host/database. Passwords are better left to libpq (`~/.pgpass`, PGPASSWORD). `table` is a name, or
+    a pair (schema, name). The table is created with the first time, if it does not exist. The result is the list of
+    times that this run committed.
+
+    A transaction contains all rows of a time, and the record that the time was committed. So other readers see a time
+    as a whole or not at all. A program that was killed can be started again: it commits what is missing and repeats
+    nothing, with a journal or without. With `mode`:
+
+    - "append": the rows of a committed time are not written again, in any later run.
+    - "upsert": likewise, and a row replaces the one with the same `key`, a column or several. Of the rows of one time
+      with the same key, the last counts.
+    - "replace_time": the rows of a time replace those that are there. `time` must name the column of the time.
+
+    `time` names a column for the time: if rows have it, its values must be their times, else it is added. Rows are as
+    in `files.write_parquet`; Arrow record batches are the fastest. The columns are those of the `schema`, or of the
+    existing table, or are derived from the first rows. Each value is stored unchanged or refused. Rows of open times
+    wait in memory and, above 32 MB per time, in temporary files.
+
+    The records are in the tables `pullstream_targets` and `pullstream_times`, beside the table. A table is written by
+    one run at a time, with one sink. If it was written with a journal, other journals are refused.
+
+    Raises:
+        CompositionError: the target, the table's name, the mode or the schema is invalid; when composing.
+        TableBusyError: another run, or another sink of this run, is writing there.
+        SchemaError: a value does not match its column.
+        TableError: the table belongs to another journal, or the database refused something.
+        ArrowMissing: the driver is not installed.
+    """
+    site = Site.here()
+    if mode not in {"append", "upsert", "replace_time"}:
+        raise CompositionError(f"write_rows() at {site} got mode={mode!r}: use 'append', 'upsert' or 'replace_time'")
+    keys: tuple[str, ...] = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    if bool(keys) != (mode == "upsert") or not all(isinstance(name, str) for name in keys):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(
+            f"write_rows() at {site} got key={key!r} with mode={mode!r}: mode='upsert' needs the key's column, or a "
+            f"list of columns, and the other modes take none"
+        )
+    if (time is None and mode == "replace_time") or time == "" or not isinstance(time, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(
+            f"write_rows() at {site} got time={time!r} with mode={mode!r}: give the name of the column with the time"
+        )
+    where = Address.of("write_rows", target)
+    plan = RowsPlan(
+        where, Name.of("write_rows", table, where.kind), mode, keys, time, schema_argument("write_rows", schema)
+    )
+    own = {"mode": mode if mode != "append" else None, "key": key, "time": time, "schema": plan.schema}
+    shown = tuple((name, value) for name, value in own.items() if value is not None)
+    return Sink((Module("write_rows", plan, (where.shown, table), shown),))
+
+
+@attrs.frozen
+class RowsPlan:
+    """The arguments of the sink; makes its body for each run."""
+
+    target: Address
+    name: Name
+    mode: Mode
+    keys: tuple[str, ...]
+    time: str | None
+    schema: Any
+
+    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Hashable]]]:
+        """Make a new body; the arguments are in the plan, which the blueprint shows."""
+        return lambda upstream, ctx: RowsCommitter(self).run(upstream, ctx)
+
+    def database(self) -> Database:
+        """Return the database, not connected."""
+        if self.target.kind == "sqlite":
+            from .sqlite import SqliteDatabase  # noqa: PLC0415 - each needs its driver
+
+            return SqliteDatabase(self.target, self.name)
+        if self.target.kind == "duckdb":
+            from .duckdb import DuckdbDatabase  # noqa: PLC0415 - as above
+
+            return DuckdbDatabase(self.target, self.name)
+        from .postgresql import PostgresqlDatabase  # noqa: PLC0415 - as above
+
+        return PostgresqlDatabase(self.target, self.name)
+
+    @property
+    def shown(self) -> str:
+        """The table, for messages."""
+        return f"the table {str(self.name)!r} in {self.target.shown}"
+
+
+class RowsCommitter(Committer[list[Hashable]]):
+    """A run of the sink."""
+
+    many = True
+
+    def __init__(self, plan: RowsPlan) -> None:
+        self._plan = plan
+        self._database = plan.database()
+        self._records: Records
+        self._table: TableRows
+        self._exists = False
+        self._first: list[Batch[Any]] = []
+        self._open_times: OpenTimes | None = None
+        self._written: list[Hashable] = []
+        self._ctx: Context
+
+    # ---- the protocol
+
+    @override
+    async def open(self, ctx: Context) -> Container[Hashable]:
+        self._ctx = ctx
+        journal = None if ctx.journal is None else str(ctx.journal.resolve())
+        self._records = Records(self._database, journal)
+        remembered = ctx.memory.get("id")
+        committed, found = await stoppably(self._begin, lambda: None, remembered)
+        ctx.status(lambda: f"{len(self._written)} times written to {self._plan.name}")
+        if found is not None or self._plan.schema is not None:
+            self._use(self._chosen(found))
+        if self._plan.mode == "replace_time" or not committed.known:
+            return ()
+        LOG.info("%s has %d times of earlier runs, which are not written again", self._plan.shown, len(committed.known))
+        return committed
+
+    def _begin(self, remembered: str | None) -> tuple[Any, Schema | None]:
+        database = self._database
+        try:
+            database.connect()
+            database.lock()
+            found = database.schema()
+            self._exists = found is not None
+            return self._records.open(remembered, table_exists=self._exists), found
+        except Exception as exc:
+            if not isinstance(exc, database.failures):
+                raise
+            raise TableError(f"write_rows() cannot open {self._plan.shown}: {database.text(exc)}") from None
+
+    @override
+    def prepare(self, batch: Batch[Any]) -> None:
+        if self._open_times is None:
+            self._first.append(batch)
+            if sum(len(first.values) for first in self._first) >= FIRST:
+                self._derive()
+        else:
+            self._open_times.add(batch)
+
+    @override
+    async def commit(self, times: Sequence[Hashable]) -> None:
+        if self._open_times is None:
+            self._derive()
+        assert self._open_times is not None
+        for time in times:
+            with closing(self._open_times.complete(time)) as spool:
+                await stoppably(self._table.commit, self._database.cancel, time, spool)
+            self._written.append(time)
+            memory = self._ctx.memory
+            if memory.saves and "id" not in memory:
+                # With it, the journal and the table know each other.
+                memory.at(time, ordered=False)["id"] = self._records.id
+
+    @override
+    async def close(self) -> None:
+        if self._open_times is not None:
+            self._open_times.close()
+        self._database.close()
+
+    @override
+    def result(self) -> list[Hashable]:
+        return self._written
+
+    # ---- columns
+
+    def _refused(self, why: str) -> SchemaError:
+        return SchemaError(f"write_rows() to {self._plan.shown}: {why}")
+
+    def _derive(self) -> None:
+        first, self._first = self._first, []
+        plan, pa = self._plan, pyarrow()
+        schema = derived_schema(f"write_rows() to {plan.shown}", [batch.values for batch in first])
+        if plan.time is not None and plan.time not in schema.names:
+            time = next(first[0].runs()).time
+            if type(time) not in _TIMES:
+                raise self._refused(
+                    f"the time {time!r} cannot be the value of the column {plan.time!r}: convert the times with "
+                    f"ps.map_time to whole numbers, dates or text"
+                )
+            schema = schema.append(pa.field(plan.time, pa.type_for_alias(_TIMES[type(time)])))
+        if empty := [field.name for field in schema if pa.types.is_null(field.type)]:
+            raise self._refused(f"the column {empty[0]!r} has only nulls in the first rows: give a schema=")
+        self._use(self._chosen(None, schema))
+        assert self._open_times is not None
+        for batch in first:
+            self._open_times.add(batch)
+
+    def _chosen(self, found: Schema | None, derived: Schema | None = None) -> Schema:
+        """Return the columns to write, of an existing table with its types."""
+        plan, pa = self._plan, pyarrow()
+        schema: Any = plan.schema or derived or found
+        if plan.schema is not None and plan.time is not None and plan.time not in plan.schema.names:
+            raise self._refused(f"the schema has no column {plan.time!r}, which is to have the time: add it")
+        for field in schema:
+            if found is not None and field.name not in found.names:
+                raise self._refused(f"it has no column {field.name!r}; its columns are {', '.join(found.names)}")
+            there = field if found is None else found.field(field.name)
+            if pa.types.is_null(there.type):
+                raise self._refused(f"the type of its column {field.name!r} is not supported: leave it out of schema=")
+            if found is not None and there.type != field.type:
+                raise self._refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
+            if found is None and self._database.kind(field.type) is None:
+                raise self._refused(
+                    f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
+                    f"with ps.map, or give another type with schema="
+                )
+        for name in (*plan.keys, *filter(None, (plan.time,))):
+            if name not in schema.names:
+                raise self._refused(f"there is no column {name!r}; the columns are {', '.join(schema.names)}")
+        fields = ((field if found is None else found.field(field.name)) for field in schema)
+        return pa.schema([field.with_nullable(field.nullable and field.name not in plan.keys) for field in fields])
+
+    def _use(self, schema: Schema) -> None:
+        plan = self._plan
+        self._table = TableRows(plan, self._database, self._records, schema, exists=self._exists)
+        optional = () if plan.time is None else (plan.time,)
+        given = None if plan.time is None else partial(_given, plan.time)
+        opened = partial(CheckedSpool, plan.time, self._database.refusal, self._refused, schema)
+        self._open_times = OpenTimes(Packing(schema, self._refused, optional), opened, given)
+
+
+class CheckedSpool(Spool):
+    """A spool that refuses rows of other times, and values that the database would change."""
+
+    def __init__(
+        self, column: str | None, refusal: Callable[[RecordBatch], Any], refused: Any, schema: Schema, time: Hashable
+    ) -> None:
+        super().__init__(schema, time)
+        self._column = column
+        self._refusal = refusal
+        self._refused = refused
+        if encoded(time).startswith("<"):
+            raise refused(f"the time {time!r} has no text: convert the times with ps.map_time")
+
+    @override
+    def add(self, batch: RecordBatch) -> None:
+        pa: Any = pyarrow()
+        found: Any = self._refusal(batch)
+        if self._column is not None:
+            times = batch.column(self._column)
+            same = pa.compute.equal(times, pa.scalar(self.time, times.type))
+            place = same.index(pa.scalar(False)).as_py()  # noqa: FBT003 - a value
+            if place >= 0:
+                found = self._column, place, f"the time of the row is {self.time!r}"
+        if found is not None:
+            name, place, why = found
+            row = batch.slice(place, 1).to_pylist()[0]
+            raise self._refused(
+                f"row {self.rows + place + 1} of the time {self.time!r} has {row[name]!r} in the column {name!r}: {why}"
+            )
+        super().add(batch)
+
+
+class TableRows:
+    """The table of a run; all methods block."""
+
+    def __init__(self, plan: RowsPlan, database: Database, records: Records, schema: Schema, *, exists: bool) -> None:
+        self._plan = plan
+        self._database = database
+        self._records = records
+        self._schema = schema
+        self._exists = exists
+
+    def commit(self, time: Hashable, spool: Spool) -> None:
+        """Commit the rows of a time in one transaction.
+
+        Raises:
+            TableError: the database refused; nothing of the time was committed.
+        """
+        database = self._database
+        try:
+            with database.transaction():
+                self._write(time, spool.batches())
+                self._records.add(time, spool.rows, again=self._plan.mode == "replace_time")
+        except Exception as exc:
+            if not isinstance(exc, database.failures):
+                raise
+            raise TableError(self._explained(exc, time, spool)) from None
+        self._records.added()
+        self._exists = True
+
+    def _write(self, time: Hashable, batches: Iterator[RecordBatch]) -> None:
+        plan, database, schema = self._plan, self._database, self._schema
+        table = plan.name.sql
+        if not self._exists:
+            database.execute(f"CREATE TABLE {table} ({self._definition(schema, plan.keys)})")
+        if plan.mode == "replace_time":
+            assert plan.time is not None
+            # The value as it is stored: SQLite has dates as text.
+            value = pyarrow().array([time], schema.field(plan.time).type)[0].as_py()
+            database.execute(f"DELETE FROM {table} WHERE {quoted(plan.time)} = $1", value)
+        if plan.mode != "upsert":
+            database.load(None, schema, batches)
+            return
+        pa = pyarrow()
+        staged = schema.append(pa.field(_ORDER, pa.int64()))
+        columns, keys = columns_of(schema.names), columns_of(plan.keys)
+        changed = ", ".join(
+            f"{quoted(name)} = excluded.{quoted(name)}" for name in schema.names if name not in plan.keys
+        )
+        database.execute(f"CREATE TEMPORARY TABLE {_STAGE} ({self._definition(staged, ())})")
+        database.load(_STAGE, staged, _numbered(batches, staged))
+        database.execute(
+            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM (SELECT *, row_number() OVER "
+            f"(PARTITION BY {keys} ORDER BY {_ORDER} DESC) AS pullstream_rank FROM {_STAGE}) AS staged "
+            f"WHERE pullstream_rank = 1 ON CONFLICT ({keys}) DO {f'UPDATE SET {changed}' if changed else 'NOTHING'}"
+        )
+        database.execute(f"DROP TABLE {_STAGE}")
+
+    def _definition(self, schema: Schema, keys: Sequence[str]) -> str:
+        columns = [
+            f"{quoted(field.name)} {self._database.kind(field.type)}{'' if field.nullable else ' NOT NULL'}"
+            for field in schema
+        ]
+        return ", ".join([*columns, *([f"PRIMARY KEY ({columns_of(keys)})"] if keys else [])])
+
+    def _explained(self, exc: Exception, time: Hashable, spool: Spool) -> str:
+        database = self._database
+        state = "nothing of it was committed. The next run goes on with this time"
+        if database.is_lost(exc):
+            state = "the connection is lost. The next run finds out whether it was committed, and goes on"
+        row = self._row(time, spool) if database.is_about_rows(exc) else ""
+        return f"write_rows() to {self._plan.shown}, at the time {time!r}{row}: {database.text(exc)}; {state}"
+
+    def _row(self, time: Hashable, spool: Spool) -> str:
+        """Return the first row that the database refuses, found by loading fewer and fewer rows, or an empty text."""
+
+        class Undone(Exception):
+            pass
+
+        def fails(count: int) -> bool:
+            try:
+                with self._database.transaction():
+                    self._write(time, _head(spool.batches(), count))
+                    raise Undone  # noqa: TRY301 - rolls back
+            except Undone:
+                return False
+            except self._database.failures:
+                return True
+
+        try:
+            place = bisect_left(range(1, spool.rows + 1), x=True, key=fails)
+            if place == spool.rows:
+                return ""
+            *_, last = _head(spool.batches(), place + 1)
+            return f", row {place + 1} of it, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
+        except Exception:  # noqa: BLE001 - the failure itself is what matters
+            return ""
+
+
+def _head(batches: Iterator[RecordBatch], count: int) -> Iterator[RecordBatch]:
+    for batch in batches:
+        if count <= 0:
+            return
+        yield batch.slice(0, count)
+        count -= batch.num_rows
+
+
+def _numbered(batches: Iterator[RecordBatch], schema: Schema) -> Iterator[RecordBatch]:
+    pa: Any = pyarrow()
+    begin = 0
+    for batch in batches:
+        numbers = pa.array(range(begin, begin + batch.num_rows), pa.int64())
+        begin += batch.num_rows
+        yield pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=schema)
+
+
+def _given(name: str, time: Hashable) -> Mapping[str, Hashable]:
+    return {name: time}

@@ -1,0 +1,228 @@
+"""The completion protocol: a sink prepares values at their times, and commits each time once it is complete."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Hashable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any, Final, Generic, TypeAlias, final
+
+import trio
+from typing_extensions import TypeVar
+
+from pullstream.engine.parts.context import Context
+from pullstream.errors import without_cancelled
+from pullstream.protocol import Batch, Reader
+
+R = TypeVar("R", default=Any)
+
+AHEAD: Final = 64
+"""The number of complete times that may wait before no more values are taken."""
+
+Step: TypeAlias = Callable[["Committer[Any]", str, Hashable], None]
+
+STEPS: Final[list[Step]] = []
+"""Functions that are called before each step of every sink, such as `("prepare", 3)`; the conformance kit adds one."""
+
+
+class Committer(Generic[R]):
+    r"""Base class of sinks that make a time's values visible all at once, when the time is complete.
+
+    A subclass says how. `run` calls its methods in this order:
+
+    1. `open`, once, before the first value is asked for. It returns the times that earlier runs have committed. Their
+       values are not prepared again.
+    2. `prepare`, with each batch. What it stores must not be visible yet.
+    3. `commit`, with complete times, in the order in which they completed. When it returns, their values are visible
+       and last. It runs in the background: `prepare` may be called meanwhile, with values of other times.
+    4. `close`, once, however the stream ends, also if `open` failed. It must remove what was prepared and not
+       committed. A cancellation does not interrupt it.
+    5. `result`, if nothing failed.
+
+    **Exactly once.** A program can be killed between any two of these steps, and in the middle of each. Until `commit`
+    has returned, the time is not complete for `completed()`, for the journal or for Spark. The next run therefore
+    prepares and commits it again. `commit` must not repeat what it had done. There are two ways: replace whatever
+    exists for the time, or record the time in the same transaction as its values and return the recorded times from
+    `open`. `pullstream.conformance.kills` tests this. It kills the sink at any step and line, and compares the outcome.
+
+    Here the record is the line itself:
+
+    >>> import json, os, tempfile, pullstream as ps
+    >>> from pathlib import Path
+    >>> class Lines(ps.authoring.Committer):
+    ...     def __init__(self, path):
+    ...         self.path, self.prepared = Path(path), {}
+    ...     async def open(self, ctx):
+    ...         self.lines = self.path.read_text().splitlines() if self.path.exists() else []
+    ...         return {json.loads(line)["time"] for line in self.lines}
+    ...     def prepare(self, batch):
+    ...         self.prepared.setdefault(batch.time, []).extend(batch.values)
+    ...     async def commit(self, times):
+    ...         self.lines += [json.dumps({"time": t, "values": self.prepared.pop(t)}) for t in times]
+    ...         new = self.path.with_suffix(".new")
+    ...         new.write_text("".join(f"{line}\n" for line in self.lines))
+    ...         os.replace(new, self.path)  # whole or not at all
+    >>> @ps.sink
+    ... async def write_lines(upstream, ctx, path):
+    ...     await Lines(path).run(upstream, ctx)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numbers = ps.values([10, 12, 21], time=lambda n: n // 10)
+    ...     for _ in "again", "and again":
+    ...         ps.run(ps.pipe(numbers, write_lines(f"{folder}/lines")))
+    ...     print(Path(folder, "lines").read_text(), end="")
+    {"time": 1, "values": [10, 12]}
+    {"time": 2, "values": [21]}
+    """
+
+    many: bool = False
+    """Whether `prepare` takes multi-time batches, as in `ctx.events(upstream, many=True)`."""
+
+    async def open(self, ctx: Context) -> Container[Hashable]:  # noqa: ARG002 - for subclasses
+        """Acquire the target, and return the times that earlier runs have committed; by default none."""
+        return ()
+
+    def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
+        """Store values, invisibly. It may be an async function."""
+        raise NotImplementedError
+
+    async def commit(self, times: Sequence[Hashable]) -> None:
+        """Make the values of these times visible; return when that lasts."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Release the target, and remove what was not committed; by default nothing."""
+
+    def result(self) -> R:
+        """Return the sink's result; by default None."""
+        return None  # type: ignore[return-value]
+
+    # ---- driven by the run
+
+    _due: "_Due"
+
+    @final
+    async def idle(self) -> None:
+        """Wait, in `prepare`, until all complete times have been committed: nothing else is at work then."""
+        await self._due.idle()
+
+    @final
+    async def run(self, upstream: Reader[Any], ctx: Context) -> R:
+        """Consume a stream: the body of the sink."""
+        try:
+            await self._run(upstream, ctx)
+        except BaseException as exc:
+            try:
+                await self._close()
+            except Exception as more:  # noqa: BLE001 - the first failure is the reason
+                exc.add_note(f"and the sink could not be closed: {type(more).__name__}: {more}")
+            raise
+        await self._close()
+        return self.result()
+
+    async def _run(self, upstream: Reader[Any], ctx: Context) -> None:
+        self._step("open")
+        committed = await self.open(ctx)
+        self._due = due = _Due(ctx, self._commit)
+        is_open: set[Hashable] = set()
+        async with due.running():
+            async for event in ctx.events(upstream, many=self.many):
+                if not isinstance(event, Batch):
+                    is_open.discard(event.time)
+                    await due.put(event.time)
+                    continue
+                old = False
+                for run in event.runs():
+                    if run.time in is_open:
+                        continue
+                    if run.time in committed:
+                        old = True
+                    else:
+                        ctx.notify_at(run.time)
+                        is_open.add(run.time)
+                for batch in (run for run in event.runs() if run.time in is_open) if old else (event,):
+                    if STEPS:
+                        self._step("prepare", next(batch.runs()).time)
+                    waiting = self.prepare(batch)
+                    if waiting is not None:
+                        await waiting
+
+    async def _commit(self, times: Sequence[Hashable]) -> None:
+        self._step("commit", times[0])
+        await self.commit(times)
+        self._step("committed", times[0])
+
+    async def _close(self) -> None:
+        self._step("close")
+        with trio.CancelScope(shield=True):
+            await self.close()
+
+    def _step(self, name: str, time: Hashable = None) -> None:
+        for step in STEPS:
+            step(self, name, time)
+
+
+class _Due:
+    """A queue of complete times; `commit` is given all that have gathered, in order.
+
+    Each time is held until it has been committed, so nobody takes it for complete before. A failed commit ends the
+    block of `running`, which raises what it raised.
+    """
+
+    def __init__(self, ctx: Context, commit: Callable[[Sequence[Hashable]], Awaitable[None]]) -> None:
+        self._ctx = ctx
+        self._commit = commit
+        self._due: list[tuple[Hashable, ExitStack]] = []
+        self._changed = trio.Event()
+        self._failure: BaseException | None = None
+        self._busy = False
+        self._nursery: trio.Nursery
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Commit in the background of this block, which ends when everything has been committed."""
+        async with trio.open_nursery() as self._nursery:
+            try:
+                try:
+                    yield
+                finally:
+                    # What is complete stays complete, whatever comes after it.
+                    await self.idle()
+            except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
+                self._fail(exc)
+        if self._failure is not None:
+            raise self._failure
+
+    async def put(self, time: Hashable) -> None:
+        """Queue a complete time to be committed; wait while too many are queued."""
+        held = ExitStack()
+        held.enter_context(self._ctx.hold(time))
+        self._due.append((time, held))
+        if not self._busy:
+            self._busy = True
+            self._nursery.start_soon(self._commit_due)
+            # It begins now, even if whatever computes the next values does not let others go on.
+            await trio.lowlevel.checkpoint()
+        while len(self._due) >= AHEAD:
+            await self._changed.wait()
+
+    async def idle(self) -> None:
+        """Wait until nothing is due."""
+        while self._due:
+            await self._changed.wait()
+
+    async def _commit_due(self) -> None:
+        try:
+            while due := self._due.copy():
+                await self._commit([time for time, _ in due])
+                del self._due[: len(due)]
+                for _, held in due:
+                    held.close()
+                self._changed.set()
+                self._changed = trio.Event()
+        except BaseException as exc:  # noqa: BLE001 - raised by the block
+            self._fail(exc)
+        finally:
+            self._busy = False
+
+    def _fail(self, exc: BaseException) -> None:
+        if without_cancelled(exc) is None:
+            raise exc
+        self._failure = self._failure or exc
+        self._nursery.cancel_scope.cancel()

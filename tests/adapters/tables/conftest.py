@@ -1,0 +1,135 @@
+"""Databases for tests: files of SQLite and DuckDB, and a PostgreSQL server on loopback, if one is installed."""
+
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tempfile
+import uuid
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+
+class FileBase:
+    """A database that is a file; each query has a connection of its own."""
+
+    def __init__(self, kind, path):
+        self.kind, self.target = kind, str(path)
+
+    def query(self, sql):
+        if self.kind == "sqlite":
+            with closing(sqlite3.connect(self.target)) as connection:
+                rows = connection.execute(sql).fetchall()
+                connection.commit()
+                return rows
+        import duckdb
+
+        with duckdb.connect(self.target) as connection:
+            return connection.execute(sql).fetchall()
+
+    def has(self, table):
+        listed = "sqlite_master" if self.kind == "sqlite" else "(SELECT table_name AS name FROM duckdb_tables())"
+        return bool(self.query(f"SELECT 1 FROM {listed} WHERE name = '{table}'"))
+
+    def name(self, table):
+        return table
+
+    def drop(self):
+        pass
+
+
+class ServerBase:
+    """A schema of its own on a PostgreSQL server."""
+
+    kind = "postgresql"
+
+    def __init__(self, server):
+        self.server = server
+        self.schema = f"test {uuid.uuid4().hex[:12]}"
+        self.target = server.url
+        self.query(f'CREATE SCHEMA "{self.schema}"')
+
+    def query(self, sql):
+        import adbc_driver_postgresql.dbapi as driver
+
+        with driver.connect(self.target, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute(f'SET search_path TO "{self.schema}"')
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def has(self, table):
+        return bool(self.query(f"SELECT 1 FROM pg_tables WHERE tablename = '{table}'"))
+
+    def name(self, table):
+        return (self.schema, table)
+
+    def drop(self):
+        self.query(f'DROP SCHEMA "{self.schema}" CASCADE')
+
+
+class Server:
+    """A PostgreSQL server in a folder of its own, which a user without privileges runs."""
+
+    def __init__(self, programs):
+        self.programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="pullstream-postgresql-"))
+        self.user = None
+        if os.geteuid() == 0:
+            self.user = "postgres"
+            shutil.chown(self.folder, self.user)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self.call("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self.start()
+
+    def call(self, program, *arguments):
+        command = [str(self.programs / program), "-D", str(self.folder / "data"), *arguments]
+        own = {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, timeout=120, **own)
+
+    def start(self):
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
+        self.call("pg_ctl", "start", "-w", "-o", options, "-l", str(self.folder / "log"))
+
+    def stop(self, mode="immediate"):
+        self.call("pg_ctl", "stop", "-m", mode)
+
+
+def programs():
+    """The folder of the server's programs, which Debian does not put on the path."""
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    if path := shutil.which("initdb"):
+        found.append(Path(path).parent)
+    return found[-1] if found else None
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The server of this process's tests."""
+    if programs() is None:
+        pytest.skip("no PostgreSQL server is installed (Debian: apt install postgresql)")
+    pytest.importorskip("adbc_driver_postgresql")
+    running = Server(programs())
+    yield running
+    running.stop()
+    shutil.rmtree(running.folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "postgresql"])
+def base(request, tmp_path):
+    """A database with nothing in it."""
+    if request.param == "postgresql":
+        found = ServerBase(request.getfixturevalue("server"))
+    else:
+        if request.param == "duckdb":
+            pytest.importorskip("duckdb")
+        found = FileBase(request.param, tmp_path / f"base.{request.param}")
+    yield found
+    found.drop()

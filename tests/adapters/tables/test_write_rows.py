@@ -1,0 +1,321 @@
+"""`write_rows`: what is in the table, what is refused, and what is said."""
+
+import datetime as dt
+import logging
+import pickle
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import pullstream as ps
+from pullstream import CompositionError, tables
+
+DAY = dt.date(2020, 1, 1)
+MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 678)  # noqa: DTZ001 - one without a zone
+
+
+def sales(count, days=3):
+    """Rows at days, of which each has several."""
+    rows = [{"day": n // days, "item": f"item {n % 4}", "sold": n} for n in range(count)]
+    return ps.values(rows, time=lambda row: row["day"])
+
+
+def write(source, base, table="sales", *, journal=None, **options):
+    return ps.run(ps.pipe(source, tables.write_rows(base.target, base.name(table), **options)), journal=journal)
+
+
+def sold(base, table="sales"):
+    return [row[0] for row in base.query(f"SELECT sold FROM {table} ORDER BY sold")]
+
+
+def test_each_time_is_written_once(base):
+    """A second run writes what is new, and nothing again."""
+    assert write(sales(6), base) == [0, 1]
+    assert write(sales(6), base) == []
+    assert write(sales(9), base) == [2]
+    assert sold(base) == list(range(9))
+    assert base.query("SELECT time, number, count FROM pullstream_times ORDER BY number") == [
+        ("0", 1, 3),
+        ("1", 2, 3),
+        ("2", 3, 3),
+    ]
+
+
+def test_what_is_skipped_is_logged(base, caplog):
+    write(sales(6), base)
+    with caplog.at_level(logging.INFO, "pullstream"):
+        write(sales(6), base)
+    assert "has 2 times of earlier runs, which are not written again" in caplog.text
+
+
+def test_upsert_keeps_the_last_row_of_a_key(base):
+    """Within a time as between times."""
+    write(sales(10), base, mode="upsert", key="item")
+    assert base.query("SELECT item, sold FROM sales ORDER BY item") == [
+        ("item 0", 8),
+        ("item 1", 9),
+        ("item 2", 6),
+        ("item 3", 7),
+    ]
+
+
+def test_upsert_with_a_key_of_all_columns(base):
+    write(sales(10), base, mode="upsert", key=["item", "day", "sold"])
+    write(
+        ps.values([{"day": 0, "item": "item 0", "sold": 0}], time=lambda _: 99),
+        base,
+        mode="upsert",
+        key=["item", "day", "sold"],
+    )
+    assert sold(base) == list(range(10))
+
+
+def test_replaced_times(base):
+    """Written again, a time has the rows of the last run; the others stay."""
+    write(sales(9), base, mode="replace_time", time="day")
+    other = ps.values([{"day": 1, "item": "new", "sold": 100}], time=lambda row: row["day"])
+    assert write(other, base, mode="replace_time", time="day") == [1]
+    assert sold(base) == [0, 1, 2, 6, 7, 8, 100]
+
+
+@pytest.mark.parametrize("time", [3, "mon'day", DAY, MOMENT])
+def test_a_column_for_the_time(base, time):
+    """It is added if rows lack it, and a time of any kind is found again."""
+    for sold_now in (1, 2):
+        write(ps.values([(sold_now,)], time=lambda _: time), base, mode="replace_time", time="moment")
+    (row,) = base.query("SELECT f0, moment FROM sales")
+    assert row[0] == 2
+    assert str(row[1]) == str(time)
+
+
+def test_rows_of_another_time_are_refused(base):
+    source = ps.values([{"day": 1, "sold": 1}, {"day": 5, "sold": 2}], time=lambda _: 1)
+    with pytest.raises(tables.SchemaError, match=r"row 2 of the time 1 has 5 in the column 'day': the time of the row"):
+        write(source, base, mode="replace_time", time="day")
+
+
+def test_values_of_all_kinds_come_back(base):
+    """SQLite has dates and timestamps as text."""
+    row = {"n": 2**62, "x": 0.1, "yes": True, "text": 'it\'s "x"; --', "day": DAY, "at": MOMENT, "raw": b"\0\xff"}
+    empty = dict.fromkeys(row)
+    write(ps.values([row, empty]), base)
+    found = base.query("SELECT * FROM sales ORDER BY n")
+    full = next(line for line in found if line[0] is not None)
+    expected = tuple(row.values())
+    if base.kind == "sqlite":
+        assert full == (2**62, 0.1, 1, row["text"], "2020-01-01", "2020-01-02 03:04:05.000678", b"\0\xff")
+    else:
+        assert full == expected
+    assert (None,) * 7 in found
+
+
+def test_decimals(base):
+    source = ps.values([(Decimal("1.25"),)])
+    if base.kind == "sqlite":
+        with pytest.raises(tables.SchemaError, match="sqlite has no type for the column 'f0', decimal128"):
+            write(source, base)
+    else:
+        write(source, base)
+        assert base.query("SELECT f0 = 1.25 FROM sales") == [(True,)]
+
+
+def test_record_batches_are_rows(base):
+    batch = pa.record_batch({"sold": [3, 4], "item": ["a", "b"]})
+    write(ps.values([batch, batch.slice(1)]), base)
+    assert sold(base) == [3, 4, 4]
+
+
+@pytest.mark.parametrize("name", ['a"b', "a'b", "select", "x; DROP TABLE sales", "ä ö", "%s {} ? $1", "A b"])
+def test_hostile_names(base, name):
+    """Tables and columns are called what they are called."""
+    for count in (1, 2):
+        source = ps.values([{name: n, "sold": n} for n in range(count)], time=lambda row: row["sold"])
+        write(source, base, name, mode="upsert", key=name)
+    write(ps.values([{name: 7, "sold": 7}], time=lambda _: 7), base, f"{name}2", mode="replace_time", time=name)
+    quoted = name.replace('"', '""')
+    assert base.query(f'SELECT "{quoted}" FROM "{quoted}" ORDER BY 1') == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"table": ""}, "needs the name of a table, or a pair"),
+        ({"table": "a\0b"}, "needs the name of a table, or a pair"),
+        ({"table": ("a", "b", "c")}, "needs the name of a table, or a pair"),
+        ({"table": "pullstream_times"}, "are for its own records"),
+        ({"target": "mysql://host/x"}, "got the scheme 'mysql': give the path of a file that ends with .sqlite"),
+        ({"target": "sales.txt"}, "got 'sales.txt': give the path"),
+        ({"target": 5}, "got 5: give the path"),
+        ({"target": "sqlite://"}, "needs a database that lasts, and got 'sqlite://'"),
+        ({"target": "postgresql://host/x", "table": "a" * 64}, "PostgreSQL cuts names off after 63 bytes"),
+        ({"table": ("a", "b")}, "SQLite has no schemas"),
+        ({"mode": "insert"}, "got mode='insert': use 'append', 'upsert' or 'replace_time'"),
+        ({"mode": "upsert"}, "mode='upsert' needs the key's column"),
+        ({"key": "a"}, "and the other modes take none"),
+        ({"mode": "replace_time"}, "give the name of the column with the time"),
+        ({"schema": {"a": "int65"}}, "got schema="),
+    ],
+)
+def test_what_is_refused_when_composing(given, says):
+    with pytest.raises(CompositionError, match=says):
+        tables.write_rows(**{"target": "sales.db", "table": "sales", **given})
+
+
+def test_values_that_do_not_fit(base):
+    """By column and row, before anything of the time is written."""
+    rows = ps.values([{"n": 1}, {"n": 2}, {"n": "x"}], time=lambda row: 1 if row["n"] == 1 else 2)
+    with pytest.raises(tables.SchemaError, match=r"'n' is int64, and cannot hold 'x' \(str\), value 3"):
+        write(rows, base, schema={"n": "int64"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "says"),
+    [
+        (
+            "sqlite",
+            ("a", float("nan")),
+            "row 2 of the time 0 has nan in the column 'f1': SQLite would store NaN as null",
+        ),
+        ("postgresql", ("a\0", 1.0), r"has 'a\\x00' in the column 'f0': PostgreSQL stores no text with a null"),
+    ],
+)
+def test_values_that_the_database_would_change(base, kind, row, says):
+    source = ps.values([("fine", 1.0), row])
+    if base.kind != kind:
+        write(source, base)
+        return
+    with pytest.raises(tables.SchemaError, match=says):
+        write(source, base)
+
+
+def test_columns_that_do_not_fit(base):
+    write(sales(3), base)
+    with pytest.raises(tables.SchemaError, match="there is no column 'price'"):
+        write(ps.values([{"price": 1}], time=lambda _: 9), base)
+    with pytest.raises(tables.SchemaError, match="its column 'sold' is int64, and not string"):
+        write(sales(9), base, schema={"sold": "string"})
+    with pytest.raises(tables.SchemaError, match="only nulls in the first rows: give a schema="):
+        write(ps.values([{"a": None}]), base, "empty")
+    with pytest.raises(tables.SchemaError, match="there is no column 'id'; the columns are"):
+        write(sales(3), base, "keyed", mode="upsert", key="id")
+    with pytest.raises(tables.SchemaError, match="'item' allows no null, but value 1 has one"):
+        write(
+            ps.values([{"item": None, "n": 1}]),
+            base,
+            "keyed",
+            schema={"item": "string", "n": "int64"},
+            mode="upsert",
+            key="item",
+        )
+
+
+def test_a_table_of_the_users(base):
+    """Columns that the schema leaves out get their defaults, and a constraint that is violated names the row."""
+    base.query("CREATE TABLE sales (sold BIGINT PRIMARY KEY, item TEXT, note TEXT DEFAULT 'none')")
+    rows = [{"sold": n, "item": "x"} for n in (1, 2)]
+    write(ps.values(rows), base, schema={"sold": "int64", "item": "string"})
+    assert base.query("SELECT note FROM sales") == [("none",), ("none",)]
+
+    rows = [{"sold": n, "item": f"item {n}"} for n in (8, 9, 2, 10)]
+    with pytest.raises(tables.TableError) as failed:
+        write(ps.values(rows, time=lambda _: 5), base, schema={"sold": "int64", "item": "string"})
+    assert "at the time 5, row 3 of it, {'sold': 2, 'item': 'item 2'}: " in str(failed.value)
+    assert "nothing of it was committed. The next run goes on with this time" in str(failed.value)
+    assert sold(base) == [1, 2]
+    write(ps.values(rows[:2], time=lambda _: 5), base, schema={"sold": "int64", "item": "string"})
+    assert sold(base) == [1, 2, 8, 9]
+
+
+def test_two_sinks_of_one_run(base):
+    """Two tables of a database are fine, a table twice is refused."""
+    one, two = (tables.write_rows(base.target, base.name(name)) for name in ("one", "two"))
+    assert ps.run(ps.pipe(sales(90), ps.tee(one, two))) == (list(range(30)), list(range(30)))
+    with pytest.raises(tables.TableBusyError, match="another run, or another sink of this one, is writing"):
+        ps.run(ps.pipe(sales(90), ps.tee(one, one)))
+    assert sold(base, "one") == sold(base, "two") == list(range(90))
+
+
+def test_a_journal_and_its_table(base, tmp_path):
+    """They know each other: neither goes with another."""
+    first, other = tmp_path / "first.journal", tmp_path / "other.journal"
+    write(sales(6), base, journal=first)
+    with pytest.raises(tables.TableError, match="was written with the journal .*first.journal, and this run is with"):
+        write(sales(9), base, journal=other)
+    with pytest.raises(tables.TableError, match="and this run is without one: its times may be others"):
+        write(sales(9), base)
+    first.unlink()
+    assert write(sales(9), base, journal=first) == [2]
+    assert sold(base) == list(range(9))
+    base.query("DROP TABLE sales")
+    with pytest.raises(
+        tables.TableError, match="and the table is gone. If that is meant, remove its records first: DEL"
+    ):
+        write(sales(12), base, journal=other)
+
+
+def test_a_table_that_was_restored(base, tmp_path):
+    """The journal says that times are done which the database does not have."""
+    journal = tmp_path / "journal"
+
+    async def stopped(running):
+        await running.progress.completed(0)
+        await running.abort()
+
+    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
+    with pytest.raises(ps.errors.Abandoned):
+        ps.run(pipeline, journal=journal, beside=stopped)
+    for table in ("sales", "pullstream_targets", "pullstream_times"):
+        base.query(f"DROP TABLE {table}")
+    with pytest.raises(tables.TableError, match="the database has no record of them.*Start over with a new journal"):
+        ps.run(pipeline, journal=journal)
+
+
+def test_a_stream_that_fails(base):
+    """What was complete is there, and nothing of the rest."""
+
+    def fails(row):
+        if row["sold"] == 7:
+            raise ValueError("no")
+        return row
+
+    with pytest.raises(ValueError, match="no"):
+        write(ps.pipe(sales(9), ps.map(fails)), base)
+    assert sold(base) == list(range(6))
+    assert write(sales(9), base) == [2]
+
+
+def test_large_times_are_in_files(base, monkeypatch):
+    """Rows of a time beyond the memory's limit, in several batches."""
+    from adapters.arrow import spools
+
+    monkeypatch.setattr(spools, "IN_MEMORY", 100)
+    monkeypatch.setattr(spools, "SORTED_BYTES", 100)
+    numbers = list(range(2000))
+    rows = ps.values([{"day": n % 2, "sold": n} for n in numbers])
+    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=5))
+    write(source, base, mode="upsert", key="sold")
+    assert sold(base) == numbers
+
+
+def test_no_rows(base):
+    assert write(ps.empty(), base) == []
+    assert base.query("SELECT count(*) FROM pullstream_times") == [(0,)]
+
+
+PASSWORD = "postgresql://ann:se%20cret@127.0.0.1:1/sales?sslpassword=hidden"
+
+
+def test_passwords_appear_nowhere(tmp_path, caplog):
+    """Not in texts, messages and logs, and not in journals."""
+    sink = tables.write_rows(PASSWORD, "sales")
+    pipeline = ps.pipe(sales(3), sink)
+    journal = tmp_path / "journal"
+    pytest.importorskip("adbc_driver_postgresql")
+    with pytest.raises(tables.TableError) as failed:
+        ps.run(pipeline, journal=journal)
+    said = f"{pipeline!r} {sink.modules[0].make!r} {failed.value} {caplog.text} {journal.read_bytes()!r}"
+    for secret in ("se%20cret", "se cret", "hidden"):
+        assert secret not in said
+    assert "postgresql://ann:***@127.0.0.1:1/sales?sslpassword=***" in str(failed.value)
+    assert pickle.loads(pickle.dumps(sink)).modules[0].make.target.location == PASSWORD

@@ -1,0 +1,225 @@
+"""The completion protocol: its order of calls, its failures, and the kit that kills sinks at their steps."""
+
+import json
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.authoring import Committer
+from pullstream.conformance import ConformanceError, kills
+from pullstream.errors import PullstreamError
+
+
+class Recording(Committer):
+    """Records the calls; `committed` are the times of earlier runs, and `fails` the call that raises."""
+
+    def __init__(self, calls, committed=(), fails=None, gate=None):
+        self.calls, self.committed, self.fails, self.gate = calls, committed, fails, gate
+
+    def call(self, *what):
+        self.calls.append(what)
+        if what[0] == self.fails:
+            raise ValueError(what[0])
+
+    async def open(self, ctx):
+        self.call("open")
+        return self.committed
+
+    async def prepare(self, batch):
+        self.call("prepare", batch.time, *batch.values)
+
+    async def commit(self, times):
+        if self.gate is not None:
+            await self.gate.wait()
+        self.call("commit", *times)
+
+    async def close(self):
+        self.call("close")
+
+    def result(self):
+        return "done"
+
+
+@ps.sink
+async def recording(upstream, ctx, calls, **options):
+    return await Recording(calls, **options).run(upstream, ctx)
+
+
+NUMBERS = [10, 11, 20, 30]
+
+
+def numbers():
+    return ps.values(NUMBERS, time=lambda n: n // 10)
+
+
+def test_the_calls_in_their_order():
+    calls = []
+
+    assert ps.run(ps.pipe(numbers(), recording(calls)), limit=1) == "done"
+
+    assert calls[0] == ("open",)
+    assert calls[-1] == ("close",)
+    assert [value for what, *rest in calls if what == "prepare" for value in rest[1:]] == NUMBERS
+    assert [time for what, *times in calls if what == "commit" for time in times] == [1, 2, 3]
+    assert calls.index(("prepare", 1, 11)) < next(at for at, call in enumerate(calls) if call[:2] == ("commit", 1))
+
+
+def test_what_was_committed_is_not_prepared_again():
+    calls = []
+
+    ps.run(ps.pipe(numbers(), recording(calls, committed={1, 3})))
+
+    assert [call[1] for call in calls if call[0] in {"prepare", "commit"}] == [2, 2]
+
+
+@pytest.mark.parametrize("what", ["open", "prepare", "commit", "close"])
+def test_a_call_that_raises(what):
+    """The failure is the run's, and the sink is closed all the same."""
+    calls = []
+
+    with pytest.raises(ValueError, match=what):
+        ps.run(ps.pipe(numbers(), recording(calls, fails=what)))
+
+    assert calls[-1] == ("close",)
+    assert calls.count(("close",)) == 1
+
+
+def test_a_second_failure_is_a_note():
+    class Closing(Recording):
+        async def close(self):
+            raise OSError("no disk")
+
+    @ps.sink
+    async def closing(upstream, ctx):
+        await Closing([], fails="commit").run(upstream, ctx)
+
+    with pytest.raises(ValueError, match="commit") as failed:
+        ps.run(ps.pipe(numbers(), closing()))
+
+    assert "and the sink could not be closed: OSError: no disk" in failed.value.__notes__
+
+
+async def test_a_time_is_complete_when_it_is_committed(autojump_clock):
+    gate = trio.Event()
+    calls = []
+    async with ps.pipe(numbers(), recording(calls, gate=gate)).open() as running:
+        with trio.move_on_after(1) as waiting:
+            await running.progress.completed(1)
+        assert waiting.cancelled_caught
+        gate.set()
+        await running.progress.completed(1)
+        assert ("commit", 1) in [call[:2] for call in calls]
+
+
+async def test_idle_waits_for_the_commits():
+    committed = []
+
+    class Idle(Recording):
+        async def prepare(self, batch):
+            await self.idle()
+            committed.append(sum(len(call) - 1 for call in self.calls if call[0] == "commit"))
+
+    @ps.sink
+    async def idle(upstream, ctx):
+        await Idle([]).run(upstream, ctx)
+
+    async with ps.pipe(numbers(), idle()).open(limit=1) as running:
+        await running.result()
+
+    assert committed == [0, 0, 1, 2]
+
+
+# ---- the kit
+
+
+class Folder(Committer):
+    """Keeps a file for each time; `fault` says what is wrong with it."""
+
+    def __init__(self, folder, fault):
+        self.folder, self.fault, self.prepared = folder, fault, {}
+
+    async def open(self, ctx):
+        if self.fault == "reports too much" and list(self.folder.iterdir()):
+            return range(5)
+        return ()
+
+    def prepare(self, batch):
+        self.prepared.setdefault(batch.time, []).extend(batch.values)
+        if self.fault == "too early":
+            (self.folder / str(batch.time)).write_text(json.dumps(batch.values[:1]))
+
+    async def commit(self, times):
+        for time in times:
+            await trio.to_thread.run_sync(self.put, time, self.prepared.pop(time))
+
+    def put(self, time, found):
+        path = self.folder / str(time)
+        if self.fault == "in place":
+            with path.open("w") as file:
+                file.write("[")
+                file.flush()
+                file.write(json.dumps(found)[1:])
+            return
+        if self.fault == "repeats":
+            # The record comes after the rows, and not with them.
+            rows = self.folder / "rows"
+            before = rows.read_text() if rows.exists() else ""
+            rows.write_text(before + "".join(f"{time} {value}\n" for value in found))
+            return
+        new = path.with_name(f".new-{time}")
+        new.write_text(json.dumps(found))
+        new.replace(path)
+
+
+def read_folder(folder):
+    found = {}
+    for path in folder.iterdir():
+        if path.name == "rows":
+            for line in path.read_text().splitlines():
+                time, value = map(int, line.split())
+                found.setdefault(time, []).append(value)
+        elif path.name.isdigit():
+            text = path.read_text()
+            found[int(path.name)] = json.loads(text) if text.endswith("]") else text
+    return found
+
+
+def folder_sink(fault):
+    @ps.sink
+    async def sink(upstream, ctx, folder):
+        await Folder(folder, fault).run(upstream, ctx)
+
+    return sink
+
+
+def test_a_right_sink_passes():
+    report = kills(folder_sink(None), read_folder, number=8).check()
+
+    assert report.kills >= 8
+    assert report.steps > 40
+    assert str(report) == f"{report.kills} kills at {report.steps} places: ok"
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("too early", "are visible too early as"),
+        ("in place", "are visible too early as '"),
+        ("repeats", "instead of"),
+        ("reports too much", "are lost"),
+    ],
+)
+def test_a_wrong_sink_is_found(fault, says):
+    with pytest.raises(ConformanceError, match=says):
+        kills(folder_sink(fault), read_folder, number=60 if fault == "in place" else 15).check()
+
+
+def test_what_cannot_be_tested_is_refused():
+    with pytest.raises(PullstreamError, match="is no Committer"):
+        kills(lambda folder: ps.collect(), lambda folder: {})
+    with pytest.raises(PullstreamError, match="fails without being killed: ValueError: open"):
+        kills(lambda folder: recording([], fails="open"), lambda folder: {})
+    with pytest.raises(PullstreamError, match=r"must return the values of 5 times, and got \{\}"):
+        kills(lambda folder: recording([]), lambda folder: {})
