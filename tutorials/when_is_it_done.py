@@ -489,11 +489,11 @@ def stalling() -> None:
                     print(f"report of day {time}")
 
     ps.run(ps.pipe(ps.values(week(), time=day), is_notified()))
-    # | nothing in this run can move any more, and it is not at its end
-    # | waits, composed at when_is_it_done.py:474, waits until 0 is complete. In its way:
-    # |     waits has not acknowledged a batch at 0, which is the one that waits
-    # | Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time
-    # |   is complete, ask to be told: ctx.notify_at(time), and Completed(time) is among ctx.events(upstream)
+    # | nothing in this run can move any more, although it has not ended
+    # | waits, composed at when_is_it_done.py:474, waits until 0 is complete. Blocked by:
+    # |     waits has not acknowledged a batch at 0, which is the module that waits
+    # | A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when
+    # |   a time is complete, call ctx.notify_at(time): ctx.events(upstream) then gives Completed(time)
     # | report of day 0
     # | report of day 1
     # | report of day 2

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tutorials.patches import answer_named
 from tutorials.exercises import EXERCISES, exercise_named
 
 ROOT = Path(__file__).parents[2]
@@ -269,15 +270,15 @@ def test_what_an_answer_writes_past_python_is_in_nobody_s_way(tutorials, tmp_pat
 @pytest.mark.parametrize(
     ("wrong", "shown", "not_shown"),
     [
-        ("take_while/asks_after_done.py", '"violation", "take_while", "R9"', "nothing of the kind"),
-        ("reach/seen_once_for_all.py", "('map', 0)", "('green', 0)"),
-        ("words_a_day/days_without_words.py", '"value"', "nothing of the kind"),
+        ("take_while/asks_after_done", '"violation", "take_while", "R9"', "nothing of the kind"),
+        ("reach/seen_once_for_all", "('map', 0)", "('green', 0)"),
+        ("words_a_day/days_without_words", '"value"', "nothing of the kind"),
     ],
 )
 def test_a_page_steps_through_what_went_wrong(tutorials, tmp_path, wrong, shown, not_shown):
     """Found by the kit, by comparing, or in a run of the judge's own: the run at fault is shown."""
-    name, _ = wrong.split("/")
-    shutil.copyfile(ROOT / "tests" / "tutorials" / "wrong" / wrong, tmp_path / f"{name}.py")
+    name, mistake = wrong.split("/")
+    answer_named(name, mistake).written(tmp_path)
     events = json.dumps(paged(tutorials, tmp_path, name)["events"])
     assert shown in events
     assert not_shown not in events
@@ -297,24 +298,24 @@ def paged(tutorials, folder, name):
     ("wrong", "opened", "told"),
     [
         (
-            "take_while/asks_after_done.py",
+            "take_while/asks_after_done",
             '"violation"',
             "R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer\n",
         ),
-        ("largest/a_time_too_soon.py", '"violation"', "drop(time)"),
-        ("reach/seen_once_for_all.py", '"done"', "it gave at 1\n  map 0\nand should"),
+        ("largest/a_time_too_soon", '"violation"', "drop(time)"),
+        ("reach/seen_once_for_all", '"done"', "it gave at 1\n  map 0\nand should"),
         (
-            "words_a_day/days_without_words.py",
+            "words_a_day/days_without_words",
             '["4", "1", "0"]',
             "it gave\n[(1, 4), (2, 1), (3, 0), (4, 4)]\nand should",
         ),
-        ("till/never_advances.py", '"completed"', "complete after"),
+        ("till/never_advances", '"completed"', "complete after"),
     ],
 )
 def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, told):
     """At the rule that is broken, the value that is another, or what comes instead; the verdict is told whole."""
-    name, _ = wrong.split("/")
-    shutil.copyfile(ROOT / "tests" / "tutorials" / "wrong" / wrong, tmp_path / f"{name}.py")
+    name, mistake = wrong.split("/")
+    answer_named(name, mistake).written(tmp_path)
     page = paged(tutorials, tmp_path, name)
     assert opened in json.dumps(page["events"][page["opens"] - 1])
     assert told in page["told"]

@@ -1,17 +1,16 @@
-"""The judge of the exercises: it accuses no right answer, and every wrong one of what is wrong with it.
+"""The judge of the exercises: it reports no mistake in a right answer, and in each wrong one what is wrong with it.
 
-A wrong answer lies in `wrong/`, in a folder of its exercise's name, and its first line says of which kinds of mistake
-it may be accused; a right one that is not the solution lies in `right/`.
+The answers are in `answers`, as changes of the solutions: see `patches`.
 """
 
 import builtins
 import re
-from pathlib import Path
 
 import pytest
 
 import pullstream as ps
 from pullstream.checker import RULES
+from tests.tutorials.patches import ANSWERS, answer_named, changed
 from tutorials.exercises import EXERCISES
 from tutorials.exercises.judges import hints
 from tutorials.judging.judge import judged
@@ -19,23 +18,38 @@ from tutorials.judging.module import told_simply
 from tutorials.judging.process import judged_apart
 from tutorials.judging.verdict import KINDS
 
-HERE = Path(__file__).parent
-OUTSIDE = {"spin"}
-"""Kinds of which a process has to be ended."""
+RIGHT = {answer for answer in ANSWERS if answer.kinds == {"right"}}
 
 
-def answers(folder, few):
-    """Parameters for the answers in a folder: all, of which but a few of each exercise are slow."""
-    return [
-        pytest.param(exercise, path, id=f"{exercise.name}-{path.stem}", marks=[pytest.mark.slow] * (n >= few))
-        for exercise in EXERCISES
-        for n, path in enumerate(sorted((HERE / folder / exercise.name).glob("*.py")))
-    ]
+def verdict_on(answer, folder, seeds=1):
+    """Judge an answer; one that never yields has to be ended with its process."""
+    judge = judged_apart if "spin" in answer.kinds else judged
+    return judge(answer.exercise, answer.written(folder), seeds)
 
 
-def kinds(path):
-    """The kinds that the header of a wrong answer names."""
-    return set(re.match(r"# wrong: (.*)\n", path.read_text())[1].split())
+KIT = {"rows", "take_while", "steps", "store", "pairs", "largest", "one_behind"}
+"""Exercises whose wrong answers are also the kit's own tests: see `tests/pullstream/test_judged.py`."""
+
+
+def each_of(answers):
+    """Parameters for answers: all but the first of each exercise are slow, or of each kind of mistake for the kit's."""
+    ordered = sorted((answer for answer in ANSWERS if answer in answers), key=lambda answer: answer.name)
+    first = {family(answer): answer for answer in reversed(ordered)}
+    return pytest.mark.parametrize(
+        "answer",
+        [
+            pytest.param(
+                answer,
+                id=f"{answer.exercise.name}-{answer.name}",
+                marks=[pytest.mark.slow] * (answer is not first[family(answer)]),
+            )
+            for answer in ordered
+        ],
+    )
+
+
+def family(answer):
+    return answer.exercise, answer.kinds if answer.exercise.name in KIT else None
 
 
 each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
@@ -43,43 +57,48 @@ each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exerc
 
 @each
 def test_a_solution_is_right(exercise):
-    """What `solution` shows is accused of nothing."""
+    """The judge finds nothing in it."""
     verdict = judged(exercise, exercise.solution)
     assert verdict.right, verdict.told()
 
 
 @pytest.mark.slow
 @each
-def test_right_answers_are_right_at_three_seeds(exercise):
+def test_right_answers_are_right_at_three_seeds(exercise, tmp_path):
     """In whatever order tasks run: the solution, and the others."""
-    for path in (exercise.solution, *(HERE / "right" / exercise.name).glob("*.py")):
-        verdict = judged(exercise, path, 3)
-        assert verdict.right, (path.name, verdict.told())
+    verdict = judged(exercise, exercise.solution, 3)
+    assert verdict.right, verdict.told()
+    for answer in RIGHT:
+        if answer.exercise is exercise:
+            verdict = verdict_on(answer, tmp_path, 3)
+            assert verdict.right, (answer.name, verdict.told())
 
 
 @pytest.mark.slow
 @each
-def test_wrong_answers_are_wrong_at_three_seeds(exercise):
+def test_wrong_answers_are_wrong_at_three_seeds(exercise, tmp_path):
     """And of the same kinds; the template is wrong, too."""
     assert judged(exercise, exercise.template, 3).code == 1
-    for path in (HERE / "wrong" / exercise.name).glob("*.py"):
-        verdict = (judged_apart if kinds(path) & OUTSIDE else judged)(exercise, path, 3)
-        assert verdict.kind in kinds(path), (path.name, verdict.told())
+    for answer in ANSWERS:
+        if answer.exercise is exercise and answer not in RIGHT:
+            verdict = verdict_on(answer, tmp_path, 3)
+            assert verdict.kind in answer.kinds, (answer.name, verdict.told())
 
 
 @pytest.mark.sampled(10)
-@pytest.mark.parametrize(("exercise", "path"), answers("right", 1))
-def test_another_right_answer_is_not_accused(exercise, path):
+@each_of(RIGHT)
+def test_another_right_answer_is_not_accused(answer, tmp_path):
     """There is more than one way to be right."""
-    verdict = judged(exercise, path)
+    verdict = verdict_on(answer, tmp_path)
     assert verdict.right, verdict.told()
 
 
 @each
-def test_there_are_other_right_answers(exercise):
-    """The judge has been tried with at least two of them, and with wrong ones."""
-    assert len(list((HERE / "right" / exercise.name).glob("*.py"))) >= 2
-    assert len(list((HERE / "wrong" / exercise.name).glob("*.py"))) >= 3
+def test_there_are_other_answers(exercise):
+    """The judge is tried with at least two other right ones, and with three wrong ones."""
+    answers = {answer for answer in ANSWERS if answer.exercise is exercise}
+    assert len(answers & RIGHT) >= 2
+    assert len(answers - RIGHT) >= 3
 
 
 @each
@@ -89,37 +108,59 @@ def test_a_template_is_wrong_until_it_is_touched(exercise):
     assert verdict.code == 1, verdict.told()
 
 
-@pytest.mark.parametrize(("exercise", "path"), answers("wrong", 1))
-def test_a_wrong_answer_is_accused_of_what_is_wrong(exercise, path):
-    """The first line of the file says of what; the message can be read, and shows nothing of the judge's own."""
-    expected = kinds(path)
-    verdict = (judged_apart if expected & OUTSIDE else judged)(exercise, path)
+@each_of({*ANSWERS} - RIGHT)
+def test_a_wrong_answer_is_accused_of_what_is_wrong(answer, tmp_path):
+    """Its first line says of what; the message can be read, and shows nothing of the judge itself."""
+    verdict = verdict_on(answer, tmp_path)
     told = verdict.told()
 
-    assert verdict.kind in expected, told
+    assert verdict.kind in answer.kinds, told
     assert verdict.code in {1, 3}
     assert len(told.splitlines()) <= 20
     assert max(map(len, told.splitlines())) <= 100
     assert not re.search(r"\b_[A-Za-z]\w+|Cell\(|=True\)|site-packages|pullstream/", told), told
-    assert len(hints(exercise, verdict.kind)) == 3
+    assert len(hints(answer.exercise, verdict.kind)) == 3
 
 
-def test_every_kind_that_a_header_names_is_one():
-    """A slip of the pen in a header would be a test that cannot fail."""
-    named = {kind for path in (HERE / "wrong").rglob("*.py") for kind in kinds(path)}
+def test_every_kind_that_an_answer_names_is_one():
+    """A slip of the pen there would be a test that cannot fail."""
+    named = {kind for answer in {*ANSWERS} - RIGHT for kind in answer.kinds}
     exceptions = {*dir(builtins), *dir(ps), *dir(ps.errors)}
     assert named - set(KINDS) - exceptions == set()
     assert set(RULES) <= set(KINDS)
 
 
-def test_a_mistake_in_a_table_is_at_the_table():
-    """What is assigned is nowhere defined: its line is that of the assignment, and not the file's first."""
-    (exercise,) = (exercise for exercise in EXERCISES if exercise.name == "updates")
-    path = HERE / "wrong" / "updates" / "forgotten.py"
-    assert path.read_text().splitlines()[judged(exercise, path).line - 1].startswith("MOVES =")
+@pytest.mark.parametrize(
+    ("change", "result"),
+    [
+        ("two → 2", "one\n2\nthree\nthree four\n"),
+        ("-two\n+2\n three", "one\n2\nthree\nthree four\n"),
+        ("-one\n-...\n-three\n+1", "1\nthree four\n"),
+        ("-three four\n-...\n+3", "one\ntwo\nthree\n3\n"),
+        ("-...\n+0", "0\n"),
+        ("three → 3", None),
+        ("-three\n-...\n-one\n+1", None),
+        ("five → 5", None),
+    ],
+)
+def test_a_change_applies_at_one_place_or_is_refused(change, result):
+    """An answer whose solution has changed must be mended, not tried as it is."""
+    text = "one\ntwo\nthree\nthree four\n"
+    if result is None:
+        with pytest.raises(ValueError, match="must occur once"):
+            changed(text, change, "an answer")
+    else:
+        assert changed(text, change, "an answer") == result
+
+
+def test_a_mistake_in_a_table_is_at_the_table(tmp_path):
+    """A table has no definition: the line is that of the assignment, and not the file's first."""
+    answer = answer_named("updates", "forgotten")
+    line = verdict_on(answer, tmp_path).line
+    assert answer.text.splitlines()[line - 1].startswith("MOVES =")
 
 
 def test_a_message_without_its_places_is_a_sentence():
-    """Who is named as composed somewhere is so for a user's file, and not for the judge's: the comma goes with it."""
+    """Places in a user's file stay, and those in the judge's go, with their comma."""
     assert told_simply("one, composed at a.py:7, keeps it: b") == "one keeps it: b"
     assert told_simply("one, composed at a.py:7, and two, composed at b.py:1: hang") == "one, and two: hang"

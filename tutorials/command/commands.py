@@ -1,5 +1,6 @@
 """The commands, one function each, named as they are typed; each returns an exit code."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +17,8 @@ from tutorials.judging import Verdict
 from tutorials.judging.process import judged_apart
 from tutorials.lesson import tell
 
-WRONG: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "wrong"
-"""The wrong answers that the judge is tested with."""
+ANSWERS: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "answers"
+"""The answers that the judge is tested with: a name and the kinds of mistake, then a line on what it does."""
 
 START: Final = "python -m pullstream learn start   puts a template for each exercise into a folder, answers"
 
@@ -155,12 +156,10 @@ def solution(folder: Folder, name: str, *, anyway: bool) -> int:
             f"your answer is not right yet: `hint {exercise.name}` gives a hint, and --anyway shows the solution"
         )
     show(exercise.solution.read_text().rstrip())
-    wrong = sorted((WRONG / exercise.name).glob("*.py"))
-    if wrong:
-        show("\nOthers got it wrong:")
-    for path in wrong:
-        _, why = path.read_text().split('"""')[:2]
-        show(indent(fill(why.strip(), min(100, width()) - 2), "  "))
+    answers = (ANSWERS / f"{exercise.name}.txt").read_text(encoding="utf-8")
+    show("\nOthers got it wrong:")
+    for why in re.findall(r"^# \w.*: (?!right$).+\n# (.+)", answers, re.MULTILINE):
+        show(indent(fill(why, min(100, width()) - 2), "  "))
     return 0
 
 

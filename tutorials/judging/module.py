@@ -56,8 +56,8 @@ def as_wrong(exc: BaseException) -> Wrong:
     if isinstance(exc, trio.TooSlowError):
         return Wrong("hang", "it did not end")
     text = str(exc) or repr(exc)
-    rule = re.match(r"(R\d+): |.*\((R\d+)\)$", text, flags=re.DOTALL) if isinstance(exc, ps.PullstreamError) else None
-    if rule is None:
+    rule = re.match(r"(R\d+|sharing): |.*\((R\d+)\)$", text, flags=re.DOTALL)
+    if rule is None or not isinstance(exc, ps.PullstreamError):
         return Wrong(type(exc).__name__, text)
     return Wrong(rule[1] or rule[2], text.removeprefix(f"{rule[1]}: ").removesuffix(f" ({rule[2]})"))
 

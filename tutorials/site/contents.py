@@ -57,6 +57,7 @@ SECTIONS: Final[dict[str, Sequence[Page]]] = {
     "Learn": _learn(),
     "Guides": [
         _written("Files", "guides/files.md"),
+        _written("Tables", "guides/tables.md"),
         _written("Spark", "guides/spark.md"),
         Page("Spark errors", "guides/spark_errors.md", ROOT / "tutorials/spark_errors.md"),
         _written("Times, windows, late data", "guides/windows.md"),
@@ -64,6 +65,7 @@ SECTIONS: Final[dict[str, Sequence[Page]]] = {
         _written("Resuming", "guides/resuming.md"),
         _written("Writing your own", "guides/own_modules.md"),
         _written("Testing", "guides/testing.md"),
+        _written("Schedules that break it", "guides/shake.md"),
         _written("With other programs", "guides/other_programs.md"),
         _written("Deployment", "guides/deployment.md"),
         _written("Performance", "guides/performance.md"),

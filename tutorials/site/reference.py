@@ -12,6 +12,7 @@ PACKAGES: Final = {
     "pullstream.duplex": "from pullstream import duplex",
     "pullstream.checker": "from pullstream import checker",
     "pullstream.conformance": "from pullstream.conformance import",
+    "pullstream.shake": "from pullstream.shake import",
     "pullstream.incremental": "from pullstream.incremental import",
     "pullstream.trace": "from pullstream.trace import",
     "pullstream.authoring": "from pullstream.authoring import",
@@ -19,6 +20,7 @@ PACKAGES: Final = {
     "timely.theory": "from pullstream.timely import theory",
     "timely.theory.model": "from pullstream.timely.theory import model",
     "adapters.files": "from pullstream import files",
+    "adapters.tables": "from pullstream import tables",
     "adapters.spark": "from pullstream import spark",
     "adapters.arrow": "from pullstream import arrow",
     "adapters.display": "from pullstream.display import",
@@ -59,7 +61,7 @@ def reference(package: str) -> str:
 
 def linked(page: str) -> str:
     """Link the names in the first columns of a page's tables to their descriptions."""
-    packages: Sequence[str] = ("pullstream", "pullstream.duplex", "adapters.files", "adapters.spark")
+    packages: Sequence[str] = ("pullstream", "pullstream.duplex", "adapters.files", "adapters.tables", "adapters.spark")
     lines: list[str] = []
     for line in page.split("\n"):
         if line.startswith("## "):

@@ -1,9 +1,0 @@
-"""What is new may come in any order."""
-
-MOVES = [
-    [("till", 1, +1), ("next", 0, +1), ("till", 0, -1)],
-    (("clerk", 1, +1), ("next", 0, -1)),
-    [("next", 1, +1), ("till", 1, -1)],
-    [("next", 1, -1)],
-    [("clerk", 1, -1)],
-]
