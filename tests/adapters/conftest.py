@@ -4,7 +4,9 @@ No test requires an end within seconds, because a busy machine may take much lon
 would otherwise run for an hour.
 """
 
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +15,24 @@ from adapters import spark
 
 @pytest.fixture(scope="session")
 def session():
-    """The shared Spark session; starting one takes seconds."""
+    """The shared Spark session; starting one takes seconds. Each shuffle has as many parts as there is work for."""
     from pyspark import SparkContext
 
     was_active = SparkContext._active_spark_context is not None
-    found = spark.session(app_name="tests")
+    config = None if was_active else {"spark.sql.shuffle.partitions": "4"}
+    found = spark.session(app_name="tests", config=config)
     yield found
     if not was_active:
         found.stop()
+
+
+@pytest.fixture
+def public_folder():
+    """A folder that other users can reach; pytest closes its own to them whenever another session begins."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 @pytest.fixture

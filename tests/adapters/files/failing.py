@@ -17,7 +17,7 @@ OPERATIONS = [name for name in vars(Disk) if name not in COMPOSED and name[0] !=
 
 
 class Steps:
-    """Counts operations; those with certain numbers fail."""
+    """Counts operations; those with certain numbers or names fail."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class Steps:
             number = self.count
             self.count += 1
         self.seen.add(name)
-        if number in self.fails:
+        if number in self.fails or name in self.fails:
             raise OSError(errno.EIO, f"failed at operation {number}, {name}")
 
 

@@ -71,7 +71,7 @@ def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
     expected = on_disk(tmp_path / "all")
     ends = ends_of_times(expected["list/manifest"]) if name == "growing" else {}
     before = left_behind()
-    for number in count(0, amount(6, 1)):
+    for number in count(0, amount(13, 1)):
         out = tmp_path / str(number)
         STEPS.reset(range(number, 10**9) if for_good else {number})
         try:
@@ -188,7 +188,7 @@ def joined_files(data, parquet, totals):
     return ps.pipe(rows, ps.tee(parquet, ps.pipe(sums, totals)))
 
 
-@pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [61, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("where", ["disk", "stores"])
 def test_runs_with_a_journal_fail_again_and_again(where, every, store, tmp_path, monkeypatch):
     """Each run goes on from the last, until one succeeds: the files are those of a run that never failed."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,34 @@ on_both = pytest.mark.usefixtures("any_session")
 """Run a test with a classic session and, among the slow tests, through Spark Connect; see `chosen`."""
 
 
+@contextmanager
+def settings(session, changed):
+    """Change settings of a session for a while."""
+    before = {name: session.conf.get(name, None) for name in changed}
+    for name, value in changed.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            session.conf.unset(name) if value is None else session.conf.set(name, value)
+
+
+def partitions(count):
+    """Settings with which Spark sorts rows, however few, into so many partitions."""
+    return {"spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": str(count)}
+
+
+def python(*arguments, timeout=300, **how):
+    """Run Python in a process of its own; return its exit code and what it prints."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **how)
+
+
 def ran(program, *arguments, timeout=280, cwd=None):
     """Run a program, given as a path or as text; return the last line that it prints, read as JSON."""
-    command = [str(program)] if isinstance(program, Path) else ["-c", program]
-    command = [sys.executable, *command, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, cwd=cwd)
+    command = [program] if isinstance(program, Path) else ["-c", program]
+    done = python(*command, *arguments, timeout=timeout, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

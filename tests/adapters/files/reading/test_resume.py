@@ -1,17 +1,15 @@
 """Resuming: a run continues after the last complete time, reads no more than necessary, and refuses changed files."""
 
-import gzip
 import os
 
 import fsspec
 import pyarrow as pa
-import pyarrow.csv as pc
-import pyarrow.parquet as pq
 import pytest
 import trio
 
 import pullstream as ps
 from adapters import files
+from tests.adapters.files.reading.tables import READERS, write
 
 
 class Killed(Exception):
@@ -94,32 +92,16 @@ def source(folder):
     (folder / "in").mkdir()
 
     def make(kind, fs=None):
-        options = {"time": "t", "as_": "tuples"} | ({} if fs is None else {"filesystem": fs})
-        path = folder / "in" / kind
+        path, form = folder / "in" / kind, kind.removesuffix(" as dicts")
+        options = {} if fs is None else {"filesystem": fs}
+        if form not in {"parquet", "arrow"}:
+            options["block_size"] = 500
+        # A file that is written again has changed.
         if kind == "text":
-            if not path.exists():
-                path.write_text("".join(f"{n // 50} {n}\n" for n in range(5000)))
-            return files.read_text(path, time=first_word, block_size=500, **({} if fs is None else {"filesystem": fs}))
-        if kind in {"csv", "gzip"}:
-            if not path.exists():
-                pc.write_csv(TABLE, path)
-                if kind == "gzip":
-                    path.write_bytes(gzip.compress(path.read_bytes()))
-            how = "gzip" if kind == "gzip" else None
-            return files.read_csv(path, compression=how, block_size=500, **options)
-        if kind in {"jsonl", "json tables"}:
-            if not path.exists():
-                path.write_text("".join(f'{{"t": {n // 50}, "n": {n}}}\n' for n in range(5000)))
-            as_ = {"as_": "dicts"} if kind == "jsonl" else {}
-            return files.read_jsonl(path, block_size=500, **(options | as_))
-        if kind == "parquet":
-            if not path.exists():
-                pq.write_table(TABLE, path, row_group_size=500)
-            return files.read_parquet(path, **options)
-        if not path.exists():
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, TABLE.schema) as writer:
-                writer.write_table(TABLE, max_chunksize=500)
-        return files.read_arrow(path, **options)
+            path.exists() or path.write_text("".join(f"{n // 50} {n}\n" for n in range(5000)))
+            return files.read_text(path, time=first_word, **options)
+        path.exists() or write(TABLE, path, form)
+        return READERS[form](path, time="t", as_="tuples" if kind == form else "dicts", **options)
 
     return make
 
@@ -128,7 +110,7 @@ def first_word(line):
     return int(line.partition(" ")[0])
 
 
-KINDS = ["text", "csv", "gzip", "jsonl", "json tables", "parquet", "arrow"]
+KINDS = ["text", "csv", "csv.gz", "jsonl as dicts", "jsonl", "parquet", "arrow"]
 
 
 @pytest.mark.sampled(3)
@@ -140,17 +122,14 @@ def test_killed_at_several_times_in_a_file(kind, source, journal):
     assert killed_and_resumed(lambda: source(kind), [3, 40, 40, 99], journal) == whole
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("as_", ["tuples", "dicts"])
 @pytest.mark.parametrize("stops", [[40], [90, 90], [99]])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_killed_behind_the_first_piece_of_a_large_block(kind, as_, stops, folder, journal):
     """A block is delivered in several pieces; a later run reads it again from its first value."""
     path = folder / "rows"
-    if kind == "csv":
-        pc.write_csv(TABLE, path)
-    else:
-        path.write_text("".join(f'{{"t": {n // 50}, "n": {n}}}\n' for n in range(5000)))
-    read = files.read_csv if kind == "csv" else files.read_jsonl
+    read = write(TABLE, path, kind)
 
     def make():
         return read(path, time="t", as_=as_)
@@ -158,7 +137,7 @@ def test_killed_behind_the_first_piece_of_a_large_block(kind, as_, stops, folder
     assert killed_and_resumed(make, stops, journal) == undisturbed(make)
 
 
-@pytest.mark.parametrize("kind", ["text", "csv", "jsonl", "json tables", "parquet"])
+@pytest.mark.parametrize("kind", ["text", "csv", "jsonl as dicts", "jsonl", "parquet"])
 def test_completed_values_are_not_read_again(kind, source, journal, folder):
     """In a file sorted by time, reading starts at the block with the last complete time."""
     whole, part, out = Counting(), Counting(), {}
@@ -469,6 +448,7 @@ def test_other_options_are_another_pipeline(put, journal):
         ps.run(kept({}, files.read_csv(path, columns=["y"])), journal=journal)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [4, 7, 20, 50])
 def test_bad_lines_keep_their_times(size, put, folder, journal):
     """Diverted lines have the same times, wherever a run resumes."""

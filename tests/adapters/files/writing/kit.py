@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pullstream as ps
+from tests.adapters.descriptors import opened
 
 
 def content(folder):
@@ -30,10 +31,7 @@ def left_behind():
     """
     names_of_others = ("Trio thread", "ThreadPoolExecutor-")
     threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith(names_of_others)}
-    names = list(Path("/proc/self/fd").iterdir())
-    # The descriptor that was used for listing is closed.
-    opened = [os.readlink(name) for name in names if os.path.lexists(name)]  # noqa: PTH115 - pipes, too
-    return sorted(name for name in opened if not name.startswith("socket:")), threads
+    return sorted(name for name in opened() if not name.startswith(("socket:", "/proc/"))), threads
 
 
 def written(values, write, limit=4096, time=None):

@@ -1,4 +1,4 @@
-"""The paths of files: times and keys in names, conflicts, and obstacles."""
+"""The paths of files: times and keys in names, conflicts, obstacles, and URLs."""
 
 import datetime as dt
 import errno
@@ -6,11 +6,14 @@ import os
 import pickle
 import socket
 import ssl
+import subprocess
+import sys
 from typing import NamedTuple
 
 import fsspec
 import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFile
 
 import pullstream as ps
 from adapters import files
@@ -18,6 +21,7 @@ from adapters.files.writing import sink
 from adapters.files.writing.disk import Disk
 from adapters.files.writing.refusals import explained
 from adapters.files.writing.target import Target
+from tests.adapters.files.failing import Faulty, store, stored
 
 from .kit import content, written
 
@@ -211,8 +215,9 @@ def test_a_missing_package_for_a_url(monkeypatch):
         raise ImportError(f"Install {protocol}fs to access {protocol.upper()}")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    with pytest.raises(ps.CompositionError, match="Install s3fs to access S3"):
-        files.write_text("s3://bucket/{time}")
+    for module in (files.write_text, files.read_text):
+        with pytest.raises(ps.CompositionError, match="Install s3fs to access S3"):
+            module("s3://bucket/{time}")
 
 
 def test_a_missing_bucket(monkeypatch):
@@ -283,3 +288,75 @@ def test_help_names_the_options(name):
     """All writing sinks share a class of options with defaults, which their documentation names."""
     assert "WriteOptions`" in getattr(files, name).__doc__
     assert all(f"`{option}`" in files.WriteOptions.__doc__ for option in files.WriteOptions.__annotations__)
+
+
+assert store
+
+
+def test_long_names_in_a_store():
+    """The limit is the store's: S3 allows longer names than file systems."""
+    name = "x" * 300
+    assert written([name], files.write_text("memory://long/{time}{key}", key=str)) == [f"memory://long/0{name}"]
+
+
+def test_memory(store):
+    """fsspec's own store; the next run removes leftovers of a dead one."""
+    fs = fsspec.filesystem("memory")
+    fs.store.clear()
+    target = "memory://out/{time}.txt"
+    assert written(["a"], files.write_text(target)) == ["memory://out/0.txt"]
+    assert fs.cat_file("/out/0.txt") == b"a\n"
+    assert fs.find("/") == ["/out/0.txt"]
+    with pytest.raises(files.FileTargetError, match="is a folder"):
+        fs.makedirs("/out/1.txt")
+        written(["a"], files.write_text(target), time=lambda _: 1)
+    fs.store.clear()
+
+
+def test_two_runs_on_this_machine(store):
+    """The second is refused, as with local files."""
+    write = files.write_text("faulty://bucket/{time}.txt")
+    with pytest.raises(files.FileBusyError):
+        written("ab", ps.tee(write, write))
+    assert stored() == {}
+    assert list(store.iterdir()) == []
+
+
+def test_file_urls_are_local_paths(tmp_path):
+    """They are renamed into place, and the result is a path."""
+    (path,) = written(["a"], files.write_text(f"file://{tmp_path}/{{time}}.txt"))
+    assert path == tmp_path / "0.txt"
+
+
+def test_fsspec_is_not_loaded_for_local_files(tmp_path):
+    """Nor is pyarrow, for text."""
+    program = f"""
+import sys
+import pullstream as ps
+from adapters import files
+ps.run(ps.pipe(ps.values("ab"), files.write_text({str(tmp_path / "{time}.gz")!r})))
+print([name for name in ("fsspec", "pyarrow", "pandas") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_leftovers_of_a_dead_run_are_removed_at_once(store):
+    """Before anything is read; their folder in the store follows from the target."""
+    write = files.write_text("faulty://bucket/{time}.txt")
+    folders = []
+
+    def put(*args, **kwargs):
+        folders.extend(path for path in Faulty.store if "/.pullstream-" in path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        real = Faulty.mv
+        patch.setattr(Faulty, "mv", lambda *args: [put(), real(*args)])
+        written("a", write)
+    (beside,) = folders
+    seen = []
+    Faulty.store[beside.replace("/1.part", "/9.part")] = MemoryFile(None, None, b"half")
+    Faulty.pseudo_dirs.append(beside.rpartition("/")[0])
+    written("a", ps.pipe(ps.tap(lambda _: seen.append(len(Faulty.store))), write))
+    assert seen == [1]
+    assert list(stored().values()) == [b"a\n"]

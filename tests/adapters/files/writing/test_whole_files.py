@@ -10,9 +10,10 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from adapters import commits, files
+from adapters import files
 from adapters.files.writing.disk import Disk
 from pullstream.conformance import conformance
+from pullstream.modules.sinks import committer
 from tests.sampling import amount
 
 from .kit import content, left_behind
@@ -177,10 +178,10 @@ async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatc
     slow_disk(monkeypatch, ready)
     source = ps.pipe(ps.values(range(200), time=int), ps.tap(taken.append))
     async with ps.pipe(source, files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
-        while len(taken) <= commits.AHEAD:  # noqa: ASYNC110 - nobody sets an event
+        while len(taken) <= committer.AHEAD:  # noqa: ASYNC110 - nobody sets an event
             await trio.sleep(0.001)
         await trio.sleep(0.05)
-        assert len(taken) <= commits.AHEAD + 2
+        assert len(taken) <= committer.AHEAD + 2
         ready.set()
         assert len(await running.result()) == 200
 

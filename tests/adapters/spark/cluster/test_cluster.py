@@ -1,4 +1,4 @@
-"""Programs on a Spark cluster: equal results with every master, killed executors, lost shuffles, and speculation."""
+"""Programs on a Spark cluster: equal results with every master, lost executors and shuffles, and speculation."""
 
 from pathlib import Path
 
@@ -42,16 +42,10 @@ def test_a_standalone_cluster(local, cluster, tmp_path):
     same(ran(HERE / "program.py", cluster.url, tmp_path, *cluster.pids, cwd=tmp_path), local, 2)
 
 
-@pytest.mark.parametrize("way", ["sorted", "read", "into"])
-def test_a_killed_executor(cluster, way, tmp_path):
-    """Spark recomputes lost partitions, so reads are exact; a source cannot be read again, and the action fails."""
-    found = ran(HERE / "killing.py", cluster.url, way, *cluster.pids, cwd=tmp_path)
-    assert found.pop("killed")
-    assert found.pop("after") == 100
-    if way == "into":
-        assert "its reader went away before the end" in found["text"]
-    else:
-        assert found == {"rows": 400_000, "exact": True}
+def test_a_source_cannot_be_read_again(tmp_path):
+    """When its executor is killed, the action fails; the session can still be used."""
+    (error,) = ran(HERE / "losing.py", 1, 1, "into", timeout=600, cwd=tmp_path)["ends"]
+    assert "its reader went away before the end" in error
 
 
 @pytest.mark.parametrize(("times", "what"), [(6, "executors"), (200, "executors"), (200, "files")])

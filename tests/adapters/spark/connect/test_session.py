@@ -1,13 +1,14 @@
-"""`session` with Spark Connect, where Spark is another program."""
+"""`session` with Spark Connect, and the guide about it, which says what is refused."""
 
 import re
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.connect.gate import Gate
+from tests.adapters.spark.helpers import python
 
 pytestmark = pytest.mark.spark
 
@@ -57,10 +58,53 @@ except spark.SparkJobError as exc:
 @pytest.mark.usefixtures("nothing_left_there")
 def test_a_new_session(server):
     """An address in the arguments or in the environment opens one; if no server answers, that is an error at once."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, server.url], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python("-c", PROGRAM, server.url)
     lines = done.stdout.splitlines()
     assert lines[:2] == ["7 3 True", "8 False"], done.stderr
     assert "has no session: give the server's address" in lines[2]
     assert "cannot reach a Connect server at sc://127.0.0.1:1" in lines[3]
+
+
+GUIDE = (Path(__file__).parents[4] / "tutorials/site/pages/guides/spark.md").read_text()
+
+
+TABLE = GUIDE.split("| module | through Spark Connect |\n| --- | --- |\n")[1].split("\n\n")[0].splitlines()
+
+
+def test_the_table_is_complete():
+    """Each function of the package has a row."""
+    functions = {name for name in spark.__all__ if callable(getattr(spark, name)) and name[0].islower()}
+    assert {name for row in TABLE for name in re.findall(r"`(\w+)`", row.split("|")[1])} - {
+        "display",
+        "StreamStatus",
+    } == (functions)
+
+
+REFUSED = {
+    "register_source": lambda session: spark.register_source("name", ps.values([1]), "n INT"),
+    "ui=": lambda session: spark.session(ui=True),
+    "event_log=": lambda session: spark.session(event_log="events"),
+    "log_level=": lambda session: spark.session(log_level="INFO"),
+}
+
+
+def test_refusals_in_the_table(remote):
+    """They are errors when composing, which name the function."""
+    rows = [row for row in TABLE if "refused" in row and "global temporary" not in row]
+    assert len(rows) == 2
+    for words, call in REFUSED.items():
+        assert any(words in row for row in rows), words
+        with pytest.raises(ps.CompositionError, match=r"^\w+\(\)"):
+            call(remote)
+
+
+class NoServer:
+    """A session whose server does not answer."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"the server is asked: {name}")
+
+
+def test_making_a_gate_does_not_call_the_server():
+    """It is made in the thread of the run, which would be blocked by a slow server."""
+    Gate(NoServer(), "/checkpoints/sales")

@@ -56,15 +56,6 @@ def results(source):
     return ps.run(ps.pipe(source, ps.collect(timed=True)))
 
 
-def test_the_result_equals_sparks_own(frame):
-    """Sums per key and day, as from groupBy."""
-    total = ps.agg.sum(lambda row: row.id)
-    found = results(spark.reduce_by_key(frame, total, key=by_k, time="day"))
-    own = frame.groupBy("day", "k").sum("id").collect()
-    assert {(day, key): value for day, (key, value) in found} == {(row[0], row[1]): row[2] for row in own}
-    assert len(found) == len(own)
-
-
 @on_both
 def test_the_result_equals_the_drivers(frame):
     """The same fold over all rows on the driver gives the same, with days in order."""
@@ -147,38 +138,6 @@ def test_arrow_batches_are_folded(frame):
     rows = ps.agg.sum(lambda batch: batch.num_rows)
     found = results(spark.reduce_by_key(frame, rows, key=lambda _: "all", time="day", as_="batches"))
     assert [result for _, result in found] == [("all", 1000)] * DAYS
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"fold": ps.Fold(int, lambda n, _: n + 1)}, "use Fold(..., merge="),
-        ({"fold": "count"}, "needs a Fold"),
-        ({"key": "k"}, "needs a callable as its key"),
-        ({"df": [1]}, "needs a Spark DataFrame, and got [1] (list)"),
-        ({"df": [1], "time": None}, "needs a Spark DataFrame, and got [1] (list)"),
-        ({"time": "dya"}, "has no column for time='dya'; its columns are id, day, k"),
-        ({"as_": "dict"}, "got as_='dict'"),
-    ],
-    ids=lambda part: "-".join(part) if isinstance(part, dict) else part,
-)
-def test_invalid_arguments_are_refused_in_its_own_name(wrong, message, frame):
-    """When composing, with advice; the user has not called the modules that it consists of."""
-    given = {"df": frame, "key": by_k, "fold": ps.agg.count(), "time": "day", **wrong}
-    with pytest.raises(ps.CompositionError) as caught:
-        spark.reduce_by_key(**given)
-    assert str(caught.value).startswith(f"reduce_by_key() at {__file__}:")
-    assert message in str(caught.value)
-
-
-def test_a_stream_is_refused_in_its_own_name(session):
-    """A streaming DataFrame, with a time or without."""
-    stream = session.readStream.format("rate").load()
-    for time in (None, "timestamp"):
-        with pytest.raises(
-            ps.CompositionError, match=r"^reduce_by_key\(\) at .* got a streaming one: use from_streaming$"
-        ):
-            spark.reduce_by_key(stream, ps.agg.count(), key=by_k, time=time)
 
 
 def test_an_error_in_the_key_function_is_the_users(frame):

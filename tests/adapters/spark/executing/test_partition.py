@@ -16,7 +16,6 @@ from adapters.spark.executing import partition as partition_module
 from adapters.spark.executing.answers import Answer
 from adapters.spark.executing.input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
 from adapters.spark.executing.partition import ROWS, Handover
-from pullstream.authoring import Remainder
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
 from pullstream.engine import assembly
@@ -364,12 +363,10 @@ class TestConformance:
         from adapters.spark.executing.input import Stretch
 
         def stretch(key, time, values):
-            return Stretch(key, Remainder(ps.Batch(time, values)))
+            return Stretch(key, ps.Batch(time, values))
 
         def many():
-            stretches = [
-                [Stretch((), Remainder(ps.authoring.TimedBatch([1, 1, 2, 3], [1, 2, 3, 4]))), stretch((), 4, [5])]
-            ]
+            stretches = [[Stretch((), ps.authoring.TimedBatch([1, 1, 2, 3], [1, 2, 3, 4])), stretch((), 4, [5])]]
             return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
 
         def plain():

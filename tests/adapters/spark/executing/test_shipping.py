@@ -1,7 +1,6 @@
 """Shipping to executors, and the errors if something is missing there."""
 
 import os
-import subprocess
 import sys
 import textwrap
 import types
@@ -13,6 +12,7 @@ from pyspark import cloudpickle
 
 import pullstream as ps
 from adapters.spark.executing.shipping import pickled, shipped
+from tests.adapters.spark.helpers import python
 
 SCRIPT = """
 import os
@@ -41,7 +41,7 @@ session.stop()
 @pytest.mark.spark
 def test_executor_processes_run_the_packages_that_were_sent(tmp_path):
     """Two executor processes import the toolkit from the sent file."""
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, check=False)
+    done = python("-c", SCRIPT)
     message = [line for line in done.stdout.splitlines() if "zip" in line or "[(" in line]
     assert message == [
         "2 {'./pullstream_packages.zip/pullstream/__init__.py'} True",
@@ -57,13 +57,8 @@ def test_workers_next_to_a_checkout_find_it(tmp_path):
     luggage.write_bytes(cloudpickle.dumps(shipped(b"")))
     begin = f"import pickle; next(pickle.load(open({str(luggage)!r}, 'rb'))(iter(())))"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    words = [
-        sys.executable,
-        "-S",
-        "-c",
-        f"import sys; sys.path.append({str(Path(pyspark.__file__).parents[1])!r}); {begin}",
-    ]
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    program = f"import sys; sys.path.append({str(Path(pyspark.__file__).parents[1])!r}); {begin}"
+    done = python("-S", "-c", program, cwd=tmp_path, env=environment)
     # It gets as far as unpickling the work, which is empty.
     assert "EOFError" in done.stderr, done.stderr
 

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import pytest
 
 import pullstream as ps
-from adapters import spark
 from tests.adapters.spark.executing.program import ROCKSDB, SECOND, TRANSFORMERS, keyed, landing
-from tests.adapters.spark.helpers import killed
+from tests.adapters.spark.helpers import killed, on_both, settings
 
 pytestmark = pytest.mark.spark
 
@@ -26,17 +25,10 @@ DELAY = 2
 
 
 @pytest.fixture
-def stateful(session):
+def stateful(chosen):
     """The session, with Spark's state in RocksDB and few partitions."""
-    before = {name: session.conf.get(name, None) for name in ROCKSDB}
-    for name, setting in ROCKSDB.items():
-        session.conf.set(name, setting)
-    yield session
-    for name, setting in before.items():
-        if setting is None:
-            session.conf.unset(name)
-        else:
-            session.conf.set(name, setting)
+    with settings(chosen, ROCKSDB):
+        yield chosen
 
 
 class Arrivals:
@@ -130,10 +122,11 @@ def started(frame, checkpoint, out):
     return writing.trigger(availableNow=True).start(str(out))
 
 
+@on_both
 def test_keyed_streams_equal_one_run(stateful, tmp_path):
     """Windows, folds, running folds, a user's transformer; several keys per micro-batch, late rows, and a restart."""
-    arrivals = Arrivals(tmp_path / "in", 1, 5)
-    hidden = arrivals.hide(5)
+    arrivals = Arrivals(tmp_path / "in", 1, 4)
+    hidden = arrivals.hide(4)
     started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
     begun = written(stateful, tmp_path / "out")
     arrivals.show(hidden)
@@ -202,47 +195,3 @@ def test_a_failure_has_its_place(stateful, tmp_path):
     query = started(frame, tmp_path / "state", tmp_path / "out")
     with pytest.raises(Exception, match=r"(?s)test_streams.py.*ZeroDivisionError.*map\(fails\), .*key='k'"):
         query.awaitTermination()
-
-
-class TestRefusals:
-    def frame(self, session, tmp_path):
-        return landing(session, tmp_path).withWatermark("at", "2 seconds")
-
-    def asked(self, *transformers, **options):
-        return spark.on_executors(
-            *(transformers or (ps.map(lambda row: row),)), **{"schema": "n long", "by": "key", "time": "at", **options}
-        )
-
-    @pytest.mark.parametrize("option", [{"by": ()}, {"time": None}])
-    def test_a_key_without_a_time_or_a_time_without_a_key(self, stateful, tmp_path, option):
-        """Spark can keep state only with both."""
-        with pytest.raises(ps.CompositionError, match="give both by= and time="):
-            self.frame(stateful, tmp_path).transform(self.asked(**option))
-
-    @pytest.mark.parametrize("column", ["at", "since"])
-    def test_a_time_other_than_the_watermarks(self, stateful, tmp_path, column):
-        """Its progress would be unknown."""
-        frame = landing(stateful, tmp_path).selectExpr("*", "at AS since")
-        frame = frame if column == "at" else frame.withWatermark("at", "2 seconds")
-        with pytest.raises(ps.CompositionError, match=r"uses the watermark .*withWatermark"):
-            frame.transform(self.asked(time=column))
-
-    def test_an_unsuitable_state_store(self, session, tmp_path):
-        """The error has the setting to change."""
-        with pytest.raises(ps.CompositionError, match=r"session.conf.set\('spark.sql.streaming.stateStore.provider"):
-            self.frame(session, tmp_path).transform(self.asked())
-
-    @pytest.mark.parametrize(
-        ("transformer", "reason"),
-        [
-            (lambda: ps.stamp(lambda row: row.at), "gives times of its own"),
-            (lambda: ps.debounce(0.1), "goes by a clock"),
-            (lambda: ps.batch(3, seconds=1), "goes by a clock"),
-            (lambda: ps.timeout(1), "goes by a clock"),
-            (lambda: ps.map(fails, on_error=ps.collect()), "one way out"),
-        ],
-    )
-    def test_a_state_that_cannot_be_kept(self, stateful, tmp_path, transformer, reason):
-        """It is refused when composing, with the reason."""
-        with pytest.raises(ps.CompositionError, match=reason):
-            self.frame(stateful, tmp_path).transform(self.asked(transformer()))

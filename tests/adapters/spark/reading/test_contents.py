@@ -1,4 +1,4 @@
-"""`from_dataframe` with Spark: contents, types, times, and refusals when composing."""
+"""`from_dataframe` with Spark: contents, types, times, and change feeds."""
 
 import datetime as dt
 from collections import Counter
@@ -8,7 +8,8 @@ import pytest
 
 import pullstream as ps
 from adapters import spark
-from tests.adapters.spark.helpers import on_both
+from pullstream.incremental import change_of, integrate
+from tests.adapters.spark.helpers import on_both, settings
 
 pytestmark = pytest.mark.spark
 
@@ -52,13 +53,15 @@ class TestContents:
 
     @pytest.mark.parametrize("limit", [1, 2, 7])
     def test_the_limit_changes_nothing(self, frame, limit):
-        """The result does not depend on batching."""
+        """The result does not depend on batching, sorted by a time or not."""
         few = frame.where("id < 300")
-        assert sorted(read(few, limit)) == sorted(read(few))
+        rows = read(few, limit, time="five")
+        assert sorted(rows) == sorted(read(few, limit)) == sorted(read(few))
+        assert [row.five for row in rows] == sorted(row.five for row in rows)
 
     def test_empty_frames_end_at_once(self, session, frame):
         """Without rows, with or without partitions."""
-        assert read(session.range(0)) == []
+        assert read(session.range(0)) == read(session.range(0), time="id") == []
         assert read(frame.where("id < 0")) == []
         assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int")) == []
 
@@ -76,9 +79,7 @@ class TestContents:
     @on_both
     def test_every_type_becomes_a_plain_python_value(self, chosen, zone):
         """Nulls, nested values, decimals, bytes; timestamps are microseconds in any time zone of the session."""
-        before = chosen.conf.get("spark.sql.session.timeZone")
-        chosen.conf.set("spark.sql.session.timeZone", zone)
-        try:
+        with settings(chosen, {"spark.sql.session.timeZone": zone}):
             df = chosen.range(2).selectExpr(
                 "if(id = 0, null, cast(1.25 AS decimal(20, 2))) AS price",
                 "if(id = 0, null, x'00ff') AS bytes",
@@ -92,8 +93,6 @@ class TestContents:
             )
             none, full = read(df.coalesce(1))
             batches = read(df.coalesce(1), as_="batches")
-        finally:
-            chosen.conf.set("spark.sql.session.timeZone", before)
         assert none[:5] == (None, None, 1234567, 2_000_000, None)
         assert full[:5] == (
             Decimal("1.25"),
@@ -249,25 +248,27 @@ class TestTimes:
         assert len(read(df, **options)) == 100
 
 
-class TestRefusals:
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"as_": "pandas"}, r"got as_='pandas': use 'rows', 'tuples', 'dicts' or 'batches'"),
-            ({"lateness": 3}, r"got lateness=3 without time="),
-            ({"late": "drop", "time": "id"}, r"got late='drop' without lateness=.*: with lateness=0 "),
-            ({"late": "keep", "time": "id", "lateness": 1}, r"got late='keep': use 'error', 'drop' or a sink"),
-            ({"lateness": -1, "time": "id"}, r"lateness must be of type int, and not negative"),
-            ({"lateness": 3, "time": "text"}, r"for times that are strings"),
-        ],
-        ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
-    )
-    def test_contradicting_options_are_refused_when_composing(self, frame, options, message):
-        """The error has the place of the mistake, and advice."""
-        with pytest.raises(ps.CompositionError, match=rf"from_dataframe\(\) at .*test_contents\.py:\d+ .*{message}"):
-            spark.from_dataframe(frame, **options)
+FEED = [
+    (1, "tea", 3, "insert", 0),
+    (2, "rye", 2, "insert", 0),
+    (1, "tea", 3, "update_preimage", 1),
+    (1, "tea", 4, "update_postimage", 1),
+    (3, "oats", 1, "insert", 2),
+    (2, "rye", 2, "delete", 3),
+]
 
-    def test_intervals_of_months_are_refused_by_name(self, session):
-        """Types that Arrow in Python does not support are reported before anything runs."""
-        with pytest.raises(ps.CompositionError, match="cannot read span: .* cast to STRING or INT"):
-            spark.from_dataframe(session.range(1).selectExpr("interval 3 months AS span"))
+
+@pytest.mark.parametrize("as_", ["rows", "dicts"])
+def test_a_change_feed_gives_each_version_of_the_table(session, as_):
+    """With rows of a DataFrame in any order."""
+    columns = "id int, item string, price int, _change_type string, _commit_version long"
+    feed = session.createDataFrame(FEED[::-1], columns).selectExpr("*", "timestamp'2026-03-02' AS _commit_timestamp")
+    source = spark.from_dataframe(feed, time="_commit_version", as_=as_)
+    tables = ps.run(ps.pipe(source, ps.map(change_of), integrate(), ps.collect(timed=True)))
+    assert [(version, sorted(table)) for version, table in tables] == [
+        (0, [(1, "tea", 3), (2, "rye", 2)]),
+        (1, [(1, "tea", 4), (2, "rye", 2)]),
+        (2, [(1, "tea", 4), (2, "rye", 2), (3, "oats", 1)]),
+        (3, [(1, "tea", 4), (3, "oats", 1)]),
+    ]
+    assert change_of(feed.first()) == ((2, "rye", 2), -1)

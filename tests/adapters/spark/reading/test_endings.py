@@ -5,7 +5,6 @@ import os
 import random
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,37 +14,22 @@ import pullstream as ps
 from adapters import spark
 from adapters.spark.reading import ordered
 from adapters.spark.reading.window import SHORT
+from tests.adapters.descriptors import opened, opened_files
+from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
 
 def connections(gateway):
     """This process's TCP sockets, by inode, without those to Java's gateway."""
-    own = set()
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            target = str(entry.readlink())
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            own.add(target[8:-1])
-    found = set()
+    own, found = set(opened()), set()
     for name in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
             fields = line.split()
             ports = {int(address.rpartition(":")[2], 16) for address in fields[1:3]}
-            if fields[9] in own and gateway not in ports:
+            if f"socket:[{fields[9]}]" in own and gateway not in ports:
                 found.add(fields[9])
     return found
-
-
-def files_open():
-    """The number of this process's open files other than sockets."""
-    found = []
-    for entry in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):
-            found.append(str(entry.readlink()))
-    return len([target for target in found if target.startswith("/")])
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +93,9 @@ class TestFailures:
             ps.run(ps.pipe(source, ps.drain()))
         assert failed.value.raised == "ValueError"
         assert Path(__file__).name in str(failed.value)
+        assert "\tat " not in str(failed.value)
+        assert "pyspark/worker.py" not in str(failed.value)
+        assert len(str(failed.value).splitlines()) < 12
         assert failed.value.__notes__[0].startswith("raised in from_dataframe, composed at ")
 
     @pytest.mark.sampled
@@ -127,8 +114,10 @@ class TestFailures:
                 yield batch
 
         source = spark.from_dataframe(session.range(0, 200_000, 1, 2).mapInArrow(function, "id long"))
-        with pytest.raises(spark.SparkJobError, match="Python worker exited unexpectedly"):
+        with pytest.raises(spark.SparkJobError, match="Python worker exited unexpectedly") as failed:
             ps.run(ps.pipe(source, ps.drain()))
+        assert "\tat " not in str(failed.value)
+        assert "Job aborted due to stage failure" in failed.value.details
 
     def test_an_error_of_the_consumer_cancels_the_job(self, session, until_idle):
         """The consumer's exception is raised unchanged, and Spark stops."""
@@ -170,11 +159,11 @@ class TestAborts:
                     await trio.sleep(0.01)
                 await run.abort()
 
-        for _ in range(3):
+        for _ in range(amount(1, 3)):
             trio.run(main)
             until_idle()
 
-    @pytest.mark.parametrize("times", [3, pytest.param(100, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.slow)])
     def test_aborts_at_random_moments_leave_nothing(self, session, times, until_idle):
         """Sorted or not, while Spark plans, computes or sends: no additional file is open afterwards."""
         chance = random.Random(times)
@@ -189,15 +178,15 @@ class TestAborts:
 
         trio.run(main)
         until_idle()
-        before = files_open()
+        before = len(opened_files())
         for _ in range(times):
             trio.run(main)
         until_idle()
         until = time.monotonic() + 60
-        while files_open() > before and time.monotonic() < until:
+        while len(opened_files()) > before and time.monotonic() < until:
             gc.collect()
             time.sleep(0.05)
-        assert files_open() <= before
+        assert len(opened_files()) <= before
 
     def test_taking_a_few_rows_ends_the_job(self, session, until_idle):
         """A stream that has enough cancels Spark's remaining work."""

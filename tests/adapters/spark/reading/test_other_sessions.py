@@ -1,4 +1,4 @@
-"""Sessions that need a separate program: retried tasks, speculation, lost files, stopped sessions."""
+"""Sessions that need a separate program: speculation, lost files, stopped sessions."""
 
 import pytest
 
@@ -23,34 +23,6 @@ def message(source):
 
 def ids(source):
     return sorted(row.id for row in ps.run(ps.pipe(source, ps.collect())))
-"""
-
-RETRIES = """
-session = spark.session(master="local[2,3]")
-
-def once(how, after):
-    # Fails in partition 2, the first time it is tried, after so many of its batches.
-    def function(batches):
-        import os, signal
-        from pyspark import TaskContext
-        for count, batch in enumerate(batches):
-            task = TaskContext.get()
-            if task.partitionId() == 2 and count == after and task.attemptNumber() == 0:
-                if how == "raise":
-                    raise ValueError("the first attempt")
-                os.kill(os.getpid(), signal.SIGKILL)
-            yield batch
-    return function
-
-session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
-df = session.range(0, 40_000, 1, 4)
-for how in sys.argv[1:]:
-    broken = df.mapInArrow(once(how, 5), "id long")
-    found[how] = ids(spark.from_dataframe(broken)) == list(range(40_000))
-found["jobs"] = list(session.sparkContext.statusTracker().getActiveJobsIds())
-found["after"] = session.range(5).count()
-print(json.dumps(found))
-session.stop()
 """
 
 LOST = """
@@ -115,29 +87,6 @@ print(json.dumps(found))
 session.stop()
 """
 
-SPECULATION = """
-session = spark.session(master="local-cluster[2,1,1024]", config={
-    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.multiplier": "1.1",
-    "spark.speculation.quantile": "0.1", "spark.speculation.minTaskRuntime": "100ms",
-    "spark.executorEnv.PYTHONPATH": ":".join(sys.path), "spark.ui.enabled": "false",
-})
-
-def lame(batches):
-    import time
-    from pyspark import TaskContext
-    task = TaskContext.get()
-    for batch in batches:
-        yield batch
-        if task.partitionId() == 3 and task.attemptNumber() == 0:
-            time.sleep(1)
-
-df = session.range(0, 100_000, 1, 8).mapInArrow(lame, "id long")
-tracker = session.sparkContext.statusTracker()
-found["exact"] = ids(spark.from_dataframe(df)) == list(range(100_000))
-print(json.dumps(found))
-session.stop()
-"""
-
 STOPPED = """
 import tempfile, threading
 
@@ -192,12 +141,6 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("how", ["kill", pytest.param("raise", marks=pytest.mark.slow)])
-def test_retried_tasks_change_nothing(how):
-    """However they fail, and whatever they had sent: a partition is delivered when it is complete."""
-    assert ran(BEGIN + RETRIES, how) == {how: True, "jobs": [], "after": 5}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["arrow", "workers"])
 def test_a_recomputed_shuffle_is_detected(way):
@@ -227,9 +170,3 @@ def test_a_session_that_is_stopped_during_a_run_is_named(which, count):
         assert error.startswith(f"{kind}: "), route
         assert "its session was stopped: use another, for example spark.session(), and make" in error, route
         assert len(error.splitlines()) <= 2, error
-
-
-@pytest.mark.slow
-def test_speculative_copies_change_nothing():
-    """With a copy of every slow task, each row arrives once."""
-    assert ran(BEGIN + SPECULATION) == {"exact": True}

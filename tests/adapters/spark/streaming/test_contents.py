@@ -1,13 +1,11 @@
 """`from_streaming`: the rows, their times, and Spark's commits."""
 
-import pickle
-
 import pytest
 import trio
 
 import pullstream as ps
-from adapters import files, spark
-from tests.adapters.spark.helpers import on_both
+from adapters import spark
+from tests.adapters.spark.helpers import on_both, settings
 
 pytestmark = pytest.mark.spark
 
@@ -24,12 +22,12 @@ def test_reports_are_read_back_to_the_last_micro_batch():
     batch = {"batchId": 3, "durationMs": {"addBatch": 5}, "numInputRows": 7}
     idle = {"batchId": 4, "durationMs": {"latestOffset": 1}, "numInputRows": 0, "inputRowsPerSecond": 0.0}
     status = spark.StreamStatus()
-    status.told(iter([idle, idle, batch, {"batchId": 2, "durationMs": {"addBatch": 5}, "numInputRows": 9}]))
+    status.update(iter([idle, idle, batch, {"batchId": 2, "durationMs": {"addBatch": 5}, "numInputRows": 9}]))
     assert (status.committed, status.input_rows, status.details) == (3, 7, idle)
     assert status.has_committed(3)
     assert not status.has_committed(4)
     status.input_rows = 8
-    status.told(iter([idle, batch]))
+    status.update(iter([idle, batch]))
     assert status.input_rows == 8
 
 
@@ -49,25 +47,6 @@ class TestContents:
         assert (status.committed, status.input_rows, status.details["batchId"]) == (2, 5, 2)
         assert status.processed_rows_per_second > 0
 
-    def test_the_rows_equal_sparks_own(self, session, landing, tmp_path):
-        """The rows at a time are those that Spark's file sink writes for that micro-batch of several files."""
-        landing.arrive(*[40] * 7)
-        found = by_time(ps.run(ps.pipe(landing.source(landing.frame(files=3), as_="tuples"), ps.collect(timed=True))))
-
-        own = {}
-        query = (
-            landing.frame(files=3)
-            .writeStream.foreachBatch(lambda df, batch: own.setdefault(batch, [tuple(row) for row in df.collect()]))
-            .option("checkpointLocation", str(tmp_path / "own"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        assert {at: sorted(rows) for at, rows in found.items()} == {at: sorted(rows) for at, rows in own.items()}
-        rows = [row for rows in found.values() for row in rows]
-        assert sorted(rows) == sorted(tuple(row) for row in session.read.schema("number long, key string").json(
-            str(landing.folder)).collect())  # fmt: skip
-
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("limit", [1, 2, 7])
     def test_the_limit_changes_nothing(self, landing, limit):
@@ -78,12 +57,9 @@ class TestContents:
 
     def test_several_arrow_batches_are_one_time(self, session, landing):
         """A micro-batch larger than an Arrow batch is one time."""
-        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-        try:
+        with settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
             landing.arrive(450, 10)
             batches = ps.run(ps.pipe(landing.source(as_="batches"), ps.collect(timed=True)))
-        finally:
-            session.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
         assert [(at, batch.num_rows) for at, batch in batches] == [(0, 100)] * 4 + [(0, 50), (1, 10)]
 
     @pytest.mark.parametrize(
@@ -119,12 +95,8 @@ class TestContents:
         landing.arrive(3, 3)
         df = landing.frame().groupBy("key").count()
         source = landing.source(df, output_mode="complete", as_="tuples")
-        session = landing.session
-        session.conf.set("spark.sql.shuffle.partitions", "1")
-        try:
+        with settings(landing.session, {"spark.sql.shuffle.partitions": "1"}):
             found = by_time(ps.run(ps.pipe(source, ps.collect(timed=True))))
-        finally:
-            session.conf.unset("spark.sql.shuffle.partitions")
         assert {at: sorted(rows) for at, rows in found.items()} == {
             0: [("a", 1), ("b", 1), ("c", 1)],
             1: [("a", 2), ("b", 2), ("c", 2)],
@@ -188,15 +160,6 @@ class TestCommits:
         ps.run(ps.pipe(landing.source(), acknowledges()))
         assert committed == [0, 1]
 
-    def test_files_of_micro_batches(self, landing, tmp_path):
-        """With a sink that is idempotent by time, each micro-batch is one file."""
-        landing.arrive(3, 4)
-        target = tmp_path / "out"
-        counted = ps.pipe(landing.source(), ps.count_by_key(lambda row: row.key))
-        ps.run(ps.pipe(counted, files.write_jsonl(f"{target}/{{time}}.jsonl")))
-        assert sorted(path.name for path in target.iterdir()) == ["0.jsonl", "1.jsonl"]
-        assert sorted((target / "1.jsonl").read_text().splitlines()) == ['["a", 2]', '["b", 1]', '["c", 1]']
-
 
 class TestStatus:
     def test_the_status_has_sparks_reports(self, landing):
@@ -245,51 +208,3 @@ class TestStatus:
             == 1
         )
         assert status.committed is None
-
-    def test_a_frame_of_a_stopped_session(self, landing, monkeypatch):
-        """It is refused when composing, not with Java's message at the first ask."""
-        frame = landing.frame()
-        monkeypatch.setattr(landing.session.sparkContext, "_jsc", None)
-        with pytest.raises(ps.CompositionError, match=r"from_streaming\(\) at .* its session was stopped: use another"):
-            spark.from_streaming(frame, checkpoint=landing.checkpoint)
-
-
-class TestRefusals:
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"checkpoint": None}, "needs a checkpoint, the path of its own folder, and got None: Spark"),
-            ({"checkpoint": ""}, "needs a checkpoint"),
-            ({"trigger": "sometimes"}, "got trigger='sometimes': use None .* 'availableNow'"),
-            ({"trigger": 5}, "got trigger=5"),
-            ({"as_": "lists"}, "got as_='lists'"),
-            ({"output_mode": "overwrite"}, "got output_mode='overwrite'"),
-            ({"query_name": 3}, "got query_name=3"),
-            ({"status": True}, "got status=True: use a StreamStatus"),
-        ],
-    )
-    def test_bad_arguments_are_refused_when_composing(self, landing, options, message):
-        """The error has the place of the mistake, and nothing is started."""
-        with pytest.raises(ps.CompositionError, match=rf"(?s)from_streaming\(\) at .*test_contents\.py:\d+ {message}"):
-            spark.from_streaming(landing.frame(), **{"checkpoint": landing.checkpoint, **options})
-        assert not landing.checkpoint.exists()
-
-    def test_a_batch_frame_is_refused(self, session):
-        """The error names from_dataframe, and vice versa."""
-        with pytest.raises(ps.CompositionError, match="is not a stream: use from_dataframe"):
-            spark.from_streaming(session.range(3), checkpoint="x")
-
-    def test_other_values_are_refused(self):
-        """A value that is not a DataFrame is named by its type."""
-        with pytest.raises(ps.CompositionError, match=r"needs a streaming Spark DataFrame, and got \[1\] \(list\)"):
-            spark.from_streaming([1], checkpoint="x")
-
-    def test_two_columns_with_one_name_are_refused(self, landing):
-        """`row.key` would be ambiguous."""
-        with pytest.raises(ps.CompositionError, match="several columns named key"):
-            spark.from_streaming(landing.frame().select("key", "key"), checkpoint="x")
-
-    def test_a_handle_is_not_pickled(self, landing):
-        """A DataFrame belongs to its driver; the message names it."""
-        with pytest.raises(TypeError, match=r"from_streaming\(DataFrame\[number, key\]\) cannot be pickled"):
-            pickle.dumps(landing.source())

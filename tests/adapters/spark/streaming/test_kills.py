@@ -38,7 +38,8 @@ SLOW = pytest.mark.slow
 @pytest.mark.parametrize(
     ("any_session", "kills", "journaled"),
     [
-        ("classic", 1, True),
+        # The chapter on Spark is killed before a commit by default.
+        pytest.param("classic", 1, True, marks=SLOW),
         pytest.param("classic", 1, False, marks=SLOW),
         pytest.param("classic", 20, False, marks=SLOW),
         pytest.param("connect", 1, True, marks=SLOW),

@@ -5,8 +5,6 @@ import random
 import tempfile
 import threading
 import time
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import trio
@@ -14,6 +12,7 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.writing.server import server_for
+from tests.adapters.descriptors import opened_files
 from tests.adapters.spark.listening import listened_by
 
 pytestmark = pytest.mark.spark
@@ -94,20 +93,11 @@ def stopped(session, source, moment):
         query.stop()
 
 
-def open_files():
-    """The files that this program has open, including deleted ones."""
-    found = set()
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):
-            found.add(str(descriptor.readlink()))
-    return {name for name in found if name.startswith("/") and not name.startswith(("/dev/", "/proc/"))}
-
-
 def check(session, until_idle, seed, count):
     """Abort a number of times in every way, and check what is left."""
     chance = random.Random(seed)
     server = server_for(session)
-    listens, files = listened_by([os.getpid()]), open_files()
+    listens, files = listened_by([os.getpid()]), set(opened_files())
     ways = [cancelled, withdrawn, limited, stopped]
     for number in range(count):
         endless = Endless(chance.choice([0.0, 0.05]))
@@ -125,7 +115,7 @@ def check(session, until_idle, seed, count):
         time.sleep(0.05)
     assert [thread.name for thread in threading.enumerate()].count("pullstream server") == 1
     assert listened_by([os.getpid()]) == listens
-    assert open_files() == files
+    assert set(opened_files()) == files
 
 
 def test_aborts_at_some_moments(session, until_idle):

@@ -161,13 +161,6 @@ class TestReading:
         assert handle.wait(5)
         assert released == [True]
 
-    def test_a_second_read_is_refused(self, served, task):
-        """The error has advice, and the outcome of the first read."""
-        served(ps.values(range(3)))
-        list(task())
-        with pytest.raises(remote.PullSourceError, match=r"read once, and it has been read already.*\.persist\(\)"):
-            list(task())
-
     def test_a_second_concurrent_read_is_refused(self, served, task):
         """Two tasks at once would share the values."""
         served(ps.integers())
@@ -188,7 +181,7 @@ class TestReading:
             ({"stage": 7, "execution": None, "tags": "b,pullstream-7"}, "This is one action"),
             (
                 {"stage": 7, "execution": None, "tags": "mine"},
-                "it has been read already. To use the rows several times",
+                r"it has been read already. To use the rows several times.*\.persist\(\)",
             ),
             ({"stage": 6, "execution": "2"}, r"the rows of the first attempt were lost with its executor"),
         ],
@@ -272,12 +265,6 @@ class TestReading:
             RegisteredSource(server, given).wait(5)
         served(ps.values(range(3)), "y")
         assert rows(task("y")) == [0, 1, 2]
-
-    def test_a_value_that_does_not_fit_is_named(self, served, task):
-        """The message has the column and the value."""
-        served(ps.values([1, "two"]))
-        with pytest.raises(remote.PullSourceError, match=r"column 'n'.*'two'"):
-            list(task())
 
     def test_a_stage_that_has_ended_ends_a_wait(self, served, task, context):
         """A worker that waits for a slow source does not notice that a limit was reached, but the server does."""
@@ -401,7 +388,8 @@ class TestReplay:
         """After the rows that fit, with a named error and advice."""
         handle = kept(ps.integers(), most=200_000)
         batches = task()
-        assert rows([next(batches)]) == list(range(10_000))
+        first = rows([next(batches)])
+        assert first == list(range(len(first)))
         with pytest.raises(remote.PullSourceError, match=r"ReplayTooLong: x gave more than the 200000 bytes.*replay="):
             list(batches)
         with pytest.raises(spark.ReplayTooLong):
@@ -474,17 +462,6 @@ class TestReplay:
                 with pytest.raises(remote.PullSourceError, match=r"FileNotFoundError.*none"):
                     list(task())
         assert rows(task()) == [0, 1, 2]
-
-    @pytest.mark.parametrize("replay", [0, -1, True, "1 GB"])
-    def test_replay_must_be_a_number(self, replay, context):
-        """Of bytes, at least 1."""
-        with pytest.raises(ps.CompositionError, match="needs replay= to be a number of bytes, at least 1"):
-            spark.to_dataframe(ps.values([1]), NUMBERS, replay=replay, session=context)
-
-    def test_replay_excludes_prune(self, context):
-        """Another action may need the rows that one action's filters omit."""
-        with pytest.raises(ps.CompositionError, match="use only one"):
-            spark.to_dataframe(ps.values([1]), NUMBERS, replay=1, prune=lambda s, _: s, session=context)
 
 
 class TestAccess:
@@ -673,13 +650,6 @@ class TestLog:
         reader.commit(end)
         with pytest.raises(remote.PullSourceError, match="first 10 values have been committed.*checkpointLocation"):
             reader.initialOffset()
-
-    def test_two_queries_at_once_are_refused(self, served, query):
-        """They would take values from each other."""
-        served(ps.values(range(30)))
-        query().initialOffset()
-        with pytest.raises(remote.PullSourceError, match="being read by another query"):
-            query().initialOffset()
 
     def test_each_query_has_its_own_limit(self, served, query):
         """Not that of a refused query, or of an earlier one."""
@@ -879,53 +849,6 @@ class TestJournal:
 
 
 class TestRefusals:
-    def test_a_journal_needs_offsets_by_times(self, context):
-        """It records times, not numbers."""
-        with pytest.raises(ps.CompositionError, match="add offsets='times'"):
-            spark.register_source("x", ps.values([1]), NUMBERS, journal="x.journal", session=context)
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (([1], NUMBERS), r"to_dataframe\(\) at .*test_server\.py:\d+ reads a source, and got \[1\]"),
-            ((ps.values([1]), 3), r"needs its columns as a schema .* and got 3"),
-            ((ps.values([1]), ""), r"needs its columns as a schema .* and got ''"),
-        ],
-    )
-    def test_invalid_arguments_are_refused_when_composing(self, context, arguments, message):
-        """The error has the place of the mistake, and no server is started."""
-        with pytest.raises(ps.CompositionError, match=message):
-            spark.to_dataframe(*arguments, session=context)
-
-    @pytest.mark.parametrize(
-        ("name", "offsets", "message"),
-        [("a/b", "values", "a name without a slash"), ("a", "rows", "got offsets='rows': use 'values' or 'times'")],
-    )
-    def test_names_and_offsets(self, context, name, offsets, message):
-        """Names that `load` cannot find, and unknown kinds of offsets."""
-        with pytest.raises(ps.CompositionError, match=message):
-            spark.register_source(name, ps.values([1]), NUMBERS, offsets=offsets, session=context)
-
-    @pytest.mark.parametrize("rows", ["0", "-1", "many"])
-    def test_an_invalid_size_of_micro_batches(self, rows):
-        """With no rows, the query would wait forever."""
-        with pytest.raises(remote.PullSourceError, match=f"maxRowsPerBatch is .* at least 1, not '{rows}'"):
-            remote.PullSource({"path": "x", "maxRowsPerBatch": rows})
-
-    def test_a_missing_or_stopped_session(self, context):
-        """It is refused in the name of the called function."""
-        with pytest.raises(ps.CompositionError, match=r"to_dataframe\(\) at .* needs a Spark session, .*and got 3"):
-            spark.to_dataframe(ps.values([1]), NUMBERS, session=3)
-        context._jsc = None
-        with pytest.raises(ps.CompositionError, match=r"register_source\(\) at .* got a session that was stopped: use"):
-            spark.register_source("x", ps.values([1]), NUMBERS, session=context)
-
-    def test_connect_is_refused(self):
-        """The executors belong to another program; the message has an alternative."""
-        remote_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "is_stopped": False})()
-        with pytest.raises(ps.CompositionError, match="needs a classic session.* use write_table to write"):
-            spark.register_source("x", ps.values([1]), NUMBERS, session=remote_session)
-
     def test_a_name_in_use_is_not_replaced(self, server, served, task, monkeypatch, context):
         """While Spark reads it; afterwards it can be replaced."""
         from adapters.spark.writing import frame

@@ -1,0 +1,214 @@
+"""What needs a program of its own, in one: Ctrl-C in actions, tasks that Spark retries, memory, a stopped session.
+
+    python -m tests.adapters.spark.alone
+    python -m tests.adapters.spark.alone memory 1000000 8000000 rows
+
+It prints what it finds as JSON. One Java serves all parts, because each takes seconds to start.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import trio
+
+import pullstream as ps
+from adapters import spark
+from tests.adapters.spark.helpers import settings
+
+
+def until(condition, seconds=100):
+    """Wait; if it lasts too long, end the program, because no exception would reach the right thread."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            print("never", flush=True)
+            os._exit(1)
+        time.sleep(0.05)
+
+
+def slowly(batches):
+    for batch in batches:
+        time.sleep(0.2)
+        yield batch
+
+
+@ps.source
+async def endless(ctx, made, released):
+    """A source without an end; counts its batches."""
+    try:
+        while True:
+            await trio.sleep(0.01)
+            made.append(len(made))
+            yield ps.Batch(0, list(range(1000)))
+    finally:
+        released.set()
+
+
+def interrupted(session, action, condition=None, times=1):
+    """Press Ctrl-C once an action runs; return how many rows the next action counts."""
+    tracker = session.sparkContext.statusTracker()
+
+    def strike():
+        until(condition or tracker.getActiveJobsIds)
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    found = "came to its end"
+    try:
+        action()
+    except KeyboardInterrupt:
+        found = session.range(10).count()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        thread.join()
+    until(lambda: not tracker.getActiveJobsIds())
+    return found
+
+
+def interrupts(session):
+    """Ctrl-C in Spark's own calls."""
+    rows = session.range(0, 100_000_000, 1, 4).mapInArrow(slowly, "id bigint")
+    made, released = [], threading.Event()
+    fed = spark.to_dataframe(endless(made, released), "id BIGINT", session=session)
+    return [
+        interrupted(session, rows.count),
+        interrupted(session, rows.toArrow),
+        interrupted(session, fed.count, lambda: len(made) > 3),
+        released.wait(60),
+        interrupted(session, rows.count, times=2),
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+    ]
+
+
+def queries(session):
+    """Ctrl-C while a query runs, and in the wait for it."""
+    query = session.readStream.format("rate").load().writeStream.format("noop").start()
+    until(lambda: query.lastProgress)
+    rows = session.range(0, 100_000_000, 1, 4).mapInArrow(slowly, "id bigint")
+    batch = query.lastProgress["batchId"]
+    found = [
+        interrupted(session, rows.count),
+        interrupted(session, query.awaitTermination, lambda: query.lastProgress["batchId"] > batch + 1),
+    ]
+    found += [query.exception(), query.isActive]
+    query.stop()
+    return found
+
+
+def parse(row):
+    if row.n == 1234:
+        raise ValueError("row 1234 is bad")
+    return (row.n,)
+
+
+def dies(batches):
+    for batch in batches:
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield batch
+
+
+def fails_once(how, where, after):
+    """Make a function that fails in the first attempt at a partition, after some batches."""
+
+    def function(batches):
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        for count, batch in enumerate(batches):
+            if task.partitionId() == where and count == after and task.attemptNumber() == 0:
+                if how == "raise":
+                    raise ValueError("the first attempt")
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    return function
+
+
+def retries(session):
+    """Tasks that fail, some of them only once."""
+    stage = spark.on_executors(ps.map(parse), schema="n BIGINT")
+    found = {}
+    for name, action in {
+        "count": lambda frame: frame.transform(stage).count(),
+        "from_dataframe": lambda frame: ps.run(ps.pipe(spark.from_dataframe(frame.transform(stage)), ps.drain())),
+        "killed": lambda frame: frame.mapInArrow(dies, "n BIGINT").count(),
+    }.items():
+        try:
+            action(spark.to_dataframe(ps.values([(n,) for n in range(5000)]), "n BIGINT"))
+        except Exception as exc:
+            found[name] = [type(exc).__name__, str(exc), getattr(exc, "raised", None)]
+    kept = spark.to_dataframe(ps.values(range(50_000)), "n BIGINT", replay=10_000_000)
+    found["kept"] = kept.mapInArrow(fails_once("kill", 0, 1), "n BIGINT").selectExpr("count(*)", "sum(n)").collect()
+    with settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "1000"}):
+        for how in ("kill", "raise"):
+            frame = session.range(0, 40_000, 1, 4).mapInArrow(fails_once(how, 2, 5), "id long")
+            rows = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect()))
+            found[how] = sorted(row.id for row in rows) == list(range(40_000))
+    return {**found, "jobs": list(session.sparkContext.statusTracker().getActiveJobsIds())}
+
+
+def memory(session, small=1_000_000, large=4_000_000, how="batches"):
+    """Read two numbers of rows; return the peaks of this process's memory, in MB (Linux)."""
+    peaks = []
+    for rows in (int(small), int(large)):
+        Path("/proc/self/clear_refs").write_text("5")  # The peak begins again.
+        columns = "id", "id * 7919 % 365 AS day", "repeat(md5(string(id)), 4) AS text"
+        # As many rows to a partition, whatever the number: some partitions are ahead of what is read.
+        frame = session.range(0, rows, 1, rows // 12_500).selectExpr(*columns)
+        source = spark.from_dataframe(frame, **({"time": "day"} if how == "ordered" else {"as_": how}))
+        if how == "batches":
+            source = ps.pipe(source, ps.flat_map(lambda batch: range(batch.num_rows)))
+        assert ps.run(ps.pipe(source, ps.reduce(lambda n, row: n + 1, 0))) == rows
+        peaks.append(int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 1024)
+    return peaks
+
+
+def stopped(session):
+    """Stop the session while Spark reads a source."""
+    made, released, error = [], threading.Event(), []
+
+    def act():
+        try:
+            spark.to_dataframe(endless(made, released), "n BIGINT").mapInArrow(slowly, "n BIGINT").count()
+        except Exception as exc:
+            error.append(type(exc).__name__)
+
+    def left():
+        return [thread.name for thread in threading.enumerate() if "pullstream" in thread.name]
+
+    action = threading.Thread(target=act, daemon=True)
+    action.start()
+    until(lambda: made)
+    session.stop()
+    action.join(120)
+    end = time.monotonic() + 30
+    while left() and time.monotonic() < end:
+        time.sleep(0.1)
+    return {"error": error, "released": released.wait(30), "left": left()}
+
+
+def main(name=None, *arguments):
+    """Do one part, or all that the default tests look at."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    session = spark.session(master="local[2,3]")
+    if name:
+        print(json.dumps(globals()[name](session, *arguments)))
+        session.stop()
+        return
+    found = {"interrupts": interrupts(session)}
+    print("interrupts are over", file=sys.stderr, flush=True)
+    print(json.dumps({**found, **{part.__name__: part(session) for part in (retries, memory, stopped)}}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

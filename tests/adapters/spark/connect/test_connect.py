@@ -1,0 +1,269 @@
+"""Spark Connect, where the server is another program; what is as with a classic session is tested beside it."""
+
+import datetime as dt
+import sys
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+from adapters.spark.connect import gate, local
+from adapters.spark.connect.batches import ConnectBatches
+from tests.adapters.spark.helpers import settings
+from tests.adapters.spark.streaming.conftest import Landing
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def read(frame, *parts, **options):
+    return ps.run(ps.pipe(spark.from_dataframe(frame, **options), *parts, ps.collect()))
+
+
+@pytest.fixture
+def frame(remote):
+    """Some rows in several partitions."""
+    return remote.range(0, 30_000, 1, 6).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
+
+
+def test_failures(frame, remote):
+    """The error has Spark's message, for failures in Java and in a user's Python on the executors."""
+    with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
+        read(frame.selectExpr("1 / (id - 7) AS bad"))
+
+    def failing(batches):
+        raise ValueError("the user's own text")
+        yield
+
+    with pytest.raises(spark.SparkJobError, match="ValueError: the user's own text"):
+        read(frame.mapInArrow(failing, "id long"))
+
+
+def test_without_py4j(frame, monkeypatch):
+    """If only the packages of Spark Connect are installed, there is no py4j; errors are still reported."""
+    monkeypatch.setitem(sys.modules, "py4j.protocol", None)
+    with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
+        read(frame.selectExpr("1 / (id - 7) AS bad"))
+
+
+def slowly(remote):
+    """A frame whose rows take an hour."""
+
+    def slow(batches):
+        import time
+
+        for batch in batches:
+            yield batch
+            time.sleep(3600)
+
+    return remote.range(0, 100_000, 1, 4).mapInArrow(slow, "id long")
+
+
+def test_enough_and_aborts(remote):
+    """A stream that has enough, or is aborted, interrupts the server's operation at once."""
+    assert [row.id for row in read(remote.range(0, 1_000_000, 1, 100), ps.take(3))] == [0, 1, 2]
+
+    async def abort():
+        async with ps.pipe(spark.from_dataframe(slowly(remote)), ps.drain()).open() as running:
+            await trio.sleep(1)
+            await running.abort()
+
+    trio.run(abort)
+
+
+def test_sparks_activity_is_shown(remote):
+    """While no rows arrive, the status shows the server's own progress report."""
+    batches = ConnectBatches(slowly(remote))
+    told = []
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+
+            @nursery.start_soon
+            async def reading():
+                with pytest.raises(spark.JobCancelled):
+                    while await trio.to_thread.run_sync(batches.next):
+                        pass
+
+            with trio.fail_after(120):
+                while not batches.doing():  # noqa: ASYNC110 - nobody says when it has begun
+                    await trio.sleep(0.05)
+            told.append(batches.doing())
+            batches.cancel()
+
+    trio.run(main)
+    batches.close()
+    assert "0 of 4 tasks done" in told[0]
+
+
+def test_without_the_private_call(frame, monkeypatch):
+    """If PySpark lacks the call, its public API reads the same rows."""
+    from pyspark.sql.connect.client import SparkConnectClient
+
+    monkeypatch.delattr(SparkConnectClient, "to_table_as_iterator")
+    assert [row.id for row in read(frame)] == list(range(30_000))
+
+
+@pytest.mark.usefixtures("remote")
+def test_packages(server):
+    """The workers find sent packages; sending them again has no effect."""
+    from pyspark.sql.connect.session import SparkSession
+
+    def packages(row):
+        import sys
+        import zipfile
+
+        files = [path for path in sys.path if path.endswith("pullstream_packages.zip")]
+        return ",".join(name for file in files for name in zipfile.ZipFile(file).namelist() if name.count("/") == 1)
+
+    def sent(session):
+        found = spark.on_executors(ps.map(packages), schema="packages string")
+        (row,) = session.range(1).transform(found).collect()
+        return row.packages
+
+    session = SparkSession.builder.remote(server.url).create()
+    try:
+        spark.send_packages(session)
+        spark.send_packages(session)
+        assert {"pullstream/__init__.py", "adapters/__init__.py", "timely/__init__.py"} <= {*sent(session).split(",")}
+    finally:
+        session.stop()
+
+
+@pytest.fixture
+def landing(remote, tmp_path):
+    """A stream of files."""
+    return Landing(remote, tmp_path)
+
+
+def test_an_abort_leaves_it_uncommitted(landing):
+    """The next run gets the micro-batch again."""
+    landing.arrive(3, 3)
+
+    async def lingering(row):
+        if row.number == 4:
+            await trio.sleep_forever()
+
+    async def aborted():
+        async with ps.pipe(landing.source(), ps.map_async(lingering, concurrency=1), ps.drain()).open() as running:
+            while landing.commits != [0]:  # noqa: ASYNC110 - on the disk
+                await trio.sleep(0.02)
+            await running.abort()
+
+    trio.run(aborted)
+    assert landing.commits == [0]
+    again = ps.run(ps.pipe(landing.source(), ps.collect(timed=True)))
+    assert [(time, row.number) for time, row in again] == [(1, n) for n in (3, 4, 5)]
+
+
+def test_spark_failure(landing):
+    """A failure in Spark fails the stream, with Spark's message."""
+    landing.arrive(2)
+    broken = landing.frame().selectExpr("1 / (number - 1) AS bad")
+    with pytest.raises(spark.SparkStreamError, match="DIVIDE_BY_ZERO"):
+        ps.run(ps.pipe(landing.source(broken), ps.drain()))
+    assert landing.commits == []
+
+
+def test_a_program_without_heartbeat(landing, monkeypatch):
+    """A body without heartbeats from its program gives up, uncommitted, and leaves no view behind."""
+    monkeypatch.setattr(gate, "LEASE_SECONDS", 2.0)
+    monkeypatch.setattr(gate, "BEAT_SECONDS", 1000.0)
+    landing.arrive(2)
+
+    async def slow(row):
+        while landing.session.streams.active:  # noqa: ASYNC110 - in the server
+            await trio.sleep(0.5)
+
+    with pytest.raises(spark.SparkStreamError, match="has sent no heartbeat for 2 seconds"):
+        ps.run(ps.pipe(landing.source(), ps.map_async(slow, concurrency=1), ps.drain()))
+    assert landing.commits == []
+
+
+def test_state_and_watermark(landing):
+    """The results of a stateful query, with Spark's watermark in the status; and a journal keeps the local state."""
+    landing.arrive(3, 3)
+    status = spark.StreamStatus()
+    stateful = (
+        landing.frame()
+        .selectExpr("number", "key", "timestamp_seconds(number) AS at")
+        .withWatermark("at", "1 second")
+        .groupBy("key")
+        .count()
+    )
+    source = landing.source(stateful, output_mode="update", status=status)
+    found = ps.run(ps.pipe(source, ps.collect(timed=True)))
+    assert sorted((time, *row) for time, row in found) == [(n, key, 1 + n) for n in (0, 1) for key in "abc"]
+    assert status.watermark is not None
+
+
+def test_no_shared_views(landing, monkeypatch):
+    """A server without global temporary views is refused when composing."""
+    from pyspark.sql.connect.dataframe import DataFrame
+
+    def refused(self, name):
+        raise NotImplementedError("not on this platform")
+
+    monkeypatch.setattr(DataFrame, "createOrReplaceGlobalTempView", refused)
+    with pytest.raises(ps.CompositionError, match=r"global temporary views, but its server has none \(not on this"):
+        landing.source()
+
+
+SCHEMA = "n BIGINT, text STRING, at TIMESTAMP, day DATE"
+
+
+def row(n):
+    return n, f"row{n}", n * 1_000_000, dt.date(2013, 1, 1 + n % 3)
+
+
+class TestToDataframe:
+    def test_it_has_the_sources_values(self, remote):
+        """All of them, any number of times, in any time zone of the session."""
+        with settings(remote, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+            frame = spark.to_dataframe(ps.pipe(ps.values(range(50_000)), ps.map(row)), SCHEMA)
+            assert frame.columns == ["n", "text", "at", "day"]
+            again = ps.run(ps.pipe(spark.from_dataframe(frame, as_="tuples"), ps.collect()))
+        assert again == [row(n) for n in range(50_000)]
+        assert frame.selectExpr("sum(n)").first()[0] == sum(range(50_000))
+        assert frame.orderBy("text").count() == 50_000
+
+    def test_inside_a_run(self, remote):
+        """It can be called inside a trio program."""
+
+        async def main():
+            return spark.to_dataframe(ps.values([1, 2]), "n INT")
+
+        assert [n for (n,) in trio.run(main).collect()] == [1, 2]
+
+    def test_failures(self, remote, monkeypatch):
+        """The source's failure and a value that does not fit are raised; too much data is refused and not kept."""
+
+        def fail(n):
+            raise ValueError("no rows today")
+
+        with pytest.raises(ValueError, match="no rows today"):
+            spark.to_dataframe(ps.pipe(ps.values([1]), ps.map(fail)), "n INT")
+        with pytest.raises(spark.SchemaError, match="n"):
+            spark.to_dataframe(ps.values(["x"]), "n INT")
+        monkeypatch.setattr(local, "MOST_BYTES", 1 << 20)
+        with pytest.raises(ps.CompositionError, match=r"^to_dataframe\(\) at .*test_writing.py:\d+ got more than 1 MB"):
+            spark.to_dataframe(ps.integers(), "n BIGINT")
+
+
+def test_register_source(remote):
+    """A registered source is refused when composing, with an alternative."""
+    with pytest.raises(
+        ps.CompositionError, match=r"needs a classic session.*use write_table to write a table that Spark can read"
+    ):
+        spark.register_source("sales", ps.values([1]), "n INT")
+
+
+class TestWriteTable:
+    def test_large_times(self, remote, tmp_path):
+        """A time that is too large for one message is sent in several, and the session keeps none of them."""
+        text = "x" * 1000
+        source = ps.pipe(ps.values(range(4000)), ps.map(lambda n: (n, text)))
+        ps.run(ps.pipe(source, spark.write_table(tmp_path / "table", "n INT, text STRING", time="at")))
+        found = remote.read.parquet(str(tmp_path / "table"))
+        assert found.selectExpr("count(*)", "sum(n)", "min(length(text))").first()[:] == (4000, 7998000, 1000)
+        assert len(list((tmp_path / "table" / "at=0").glob("*.parquet"))) == 1

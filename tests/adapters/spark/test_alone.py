@@ -1,0 +1,207 @@
+"""What needs a program of its own: Ctrl-C in Spark's calls, retried tasks, memory, a session that is stopped."""
+
+import json
+import sys
+
+import pytest
+
+from tests.adapters.spark.helpers import ROOT, python, ran
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process's memory is Linux's"),
+]
+
+
+def part(*arguments):
+    """Run the program; return what it finds, and its error output."""
+    done = python("-m", "tests.adapters.spark.alone", *arguments, cwd=ROOT, timeout=600)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return part()
+
+
+def quiet(errors):
+    assert "ERROR" not in errors
+    assert "KeyboardInterrupt" not in errors
+
+
+class TestInterrupts:
+    def test_ctrl_c_in_an_action_cancels_its_jobs(self, alone):
+        """Also jobs that are read from a socket, and a source that feeds them; the next call works."""
+        found, errors = alone
+        assert found["interrupts"] == [10, 10, 10, True, 10, True]
+        quiet(errors.partition("interrupts are over")[0])
+
+    @pytest.mark.slow
+    def test_ctrl_c_does_not_affect_streaming_queries(self):
+        """The same thread has started them but does not wait for them; a wait for one is interrupted."""
+        found, errors = part("queries")
+        assert found == [10, 10, None, True]
+        quiet(errors)
+
+
+class TestRetries:
+    @pytest.fixture
+    def retries(self, alone):
+        return alone[0]["retries"]
+
+    @pytest.mark.parametrize("action", ["count", "from_dataframe"])
+    def test_the_users_error_is_the_error(self, retries, action):
+        """Later attempts cannot read the source; their error is the failure of the first attempt."""
+        _, text, _ = retries[action]
+        error, note = text.index("ValueError: row 1234 is bad"), text.index("(Spark then retried the task")
+        assert error < note < text.index("can be read once") < text.index(".persist()")
+        assert "raised in map(parse)" in text
+
+    def test_its_type_is_known(self, retries):
+        """The driver's error has the type of the exception on the executor."""
+        assert retries["from_dataframe"][::2] == ["SparkJobError", "ValueError"]
+
+    def test_a_dead_worker_is_the_error(self, retries):
+        """The error says that the worker died, not that the user read something twice."""
+        text = retries["killed"][1]
+        assert text.index("Python worker exited unexpectedly") < text.index("can be read once")
+
+    def test_kept_rows_are_read_again(self, retries):
+        """With `replay`, a retried task gets its rows, each once."""
+        assert retries["kept"] == [[50_000, 50_000 * 49_999 // 2]]
+
+    def test_retried_tasks_change_nothing(self, retries):
+        """However they fail, and whatever they had sent: a partition is delivered when it is complete."""
+        assert retries["kill"] is retries["raise"] is True
+        assert retries["jobs"] == []
+
+    def test_stopping_the_session_during_a_read_leaves_nothing(self, alone):
+        """The action fails, the source is released, and the server's thread ends."""
+        found = alone[0]["stopped"]
+        assert found.pop("error")
+        assert found == {"released": True, "left": []}
+
+
+class TestMemory:
+    """A row needs about 300 bytes in Python and 140 in Arrow: if rows were kept, a gigabyte would be."""
+
+    def test_four_times_the_rows_need_no_more_memory(self, alone):
+        """Both numbers are larger than what is read ahead: some jobs of 30 MB, or less on a slow machine."""
+        small, large = alone[0]["memory"]
+        assert large - small < 150
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("small", "large", "how"),
+        [
+            (1_000_000, 8_000_000, "batches"),
+            (1_000_000, 4_000_000, "rows"),
+            # Spark sorts into partitions of about 25 MB.
+            (500_000, 4_000_000, "ordered"),
+        ],
+    )
+    def test_many_times_the_rows_need_no_more_memory(self, small, large, how):
+        """In every form, sorted or not."""
+        (first, second), _ = part("memory", small, large, how)
+        print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
+        assert second - first < 150
+
+
+LARGE = """
+import sys
+import pullstream as ps
+from adapters import spark
+
+session = spark.session(master="local[2]", config={"spark.driver.memory": "2g"})
+rows = 1_440_000
+columns = "id", "id * 0.5 AS half", "rpad(cast(id AS string), 188, 'x') AS text"
+frame = session.range(0, 3 * rows, 1, 3).selectExpr(*columns)
+source = spark.from_dataframe(frame, as_="batches")
+seen = ps.run(ps.pipe(source, ps.reduce(lambda n, batch: n + batch.num_rows, 0)))
+assert seen == 3 * rows, seen
+session.stop()
+print(seen)
+"""
+
+
+@pytest.mark.slow
+def test_partitions_of_300_mb_are_read_with_2_gb():
+    """One after the other, because two do not fit."""
+    assert ran(LARGE, timeout=600) == 3 * 1_440_000
+
+
+MICRO_BATCH = """
+import json, resource, sys
+import pullstream as ps
+from adapters import spark
+
+rows, folder = int(sys.argv[1]), sys.argv[2]
+session = spark.session(master="local[2]", config={"spark.driver.memory": "1g"})
+frame = session.range(0, rows, 1, 16).selectExpr("id AS number", "id / 7 AS real", "cast(id AS string) AS text")
+frame.write.parquet(f"{folder}/{rows}")
+stream = session.readStream.schema(frame.schema).parquet(f"{folder}/{rows}")
+source = spark.from_streaming(stream, checkpoint=f"{folder}/checkpoint {rows}", trigger="availableNow", as_="tuples")
+found = ps.run(ps.pipe(source, ps.map(lambda row: row[0]), ps.reduce(lambda total, number: total + number, 0)))
+print(json.dumps([found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024]))
+session.stop()
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_depend_on_the_micro_batch(tmp_path):
+    """The driver's Python needs no more memory for a micro-batch of two million rows than for one of 500,000."""
+    small, large = (ran(MICRO_BATCH, rows, tmp_path, timeout=600) for rows in (500_000, 2_000_000))
+    assert small[0] == 500_000 * 499_999 // 2
+    assert large[0] == 2_000_000 * 1_999_999 // 2
+    assert large[1] - small[1] < 40, (small, large)
+
+
+STREAMING = """
+import json, sys, tempfile, time
+import pullstream as ps
+from adapters import spark
+
+batches = int(sys.argv[1])
+session = spark.session(master="local[2]")
+java = session._jvm.java.lang
+
+def heap():
+    # What Java collects is let go of here, too, by a thread that is message so.
+    for _ in range(3):
+        java.System.gc()
+        time.sleep(0.3)
+    return (java.Runtime.getRuntime().totalMemory() - java.Runtime.getRuntime().freeMemory()) / 1e6
+
+stream = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 10_000).load().repartition(2, "value")
+source = spark.from_streaming(stream, checkpoint=tempfile.mkdtemp(), as_="batches")
+
+@ps.sink
+async def looking(upstream, ctx):
+    rows, heaps, seen = 0, [], set()
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            rows += sum(batch.num_rows for batch in event.values)
+            if event.time in (batches // 4, batches) and event.time not in seen:
+                seen.add(event.time)
+                heaps.append(heap())
+            if event.time == batches:
+                return rows, heaps
+
+rows, heaps = ps.run(ps.pipe(source, looking()))
+print(json.dumps([rows >= batches * 10_000, *heaps]))
+session.stop()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("batches", "most"), [(40, 15), pytest.param(2000, 60, marks=pytest.mark.slow)])
+def test_the_heap_does_not_grow(batches, most):
+    """A micro-batch has about 0.9 MB: if kept, 30 of them would be 27 MB, and 1,500 would not fit in the heap.
+
+    Spark's own records of the last thousand jobs and queries take a few kilobytes each.
+    """
+    whole, before, after = ran(STREAMING, batches, timeout=1800)
+    print(f"{batches} micro-batches: {before:.0f} MB, then {after:.0f} MB")
+    assert whole is True
+    assert after - before < most
