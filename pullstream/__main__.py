@@ -8,6 +8,7 @@ from pullstream.conformance.command import add_check, check_modules
 from pullstream.doctor import add_doctor, examine
 from pullstream.learn import add_learn, learn
 from pullstream.new import add_new, make_new
+from pullstream.shake.command import add_shake, shake_pipeline
 from pullstream.trace.command import add_view, view_trace
 
 
@@ -16,14 +17,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users, learners and authors of modules.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_check(commands)
+    add_shake(commands)
     add_view(commands)
     add_doctor(commands)
     add_learn(commands)
     add_new(commands)
     given = parser.parse_args(arguments)
-    return {"check": check_modules, "view": view_trace, "doctor": examine, "learn": learn, "new": make_new}[
-        given.command
-    ](given)
+    return {
+        "check": check_modules,
+        "shake": shake_pipeline,
+        "view": view_trace,
+        "doctor": examine,
+        "learn": learn,
+        "new": make_new,
+    }[given.command](given)
 
 
 if __name__ == "__main__":

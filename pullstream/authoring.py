@@ -57,13 +57,16 @@ Kernels
 
     - `Stage` and `Kind`: one value in, one value out, fused with neighbouring stages; `StageMemory` saves its state
     - `PerBatch` and `PassOn`: one batch in, one batch out, with a user's function or immediately
-    - `Expand`: streams one after another; `SideBySide` with `Inner`: several streams at the same time
+    - `Expand`: streams one after another; `SideBySide`: several streams at the same time
     - `Notified`, based on `Eventful`: batches and completions; `Gather` with `Part`: values kept per time
     - `TaskKernel`: work in background tasks; `Passing`: passing values on while it waits
     - `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`,
       which receives the run's `Assembly`; a sink at run time is a `Consuming`
     - `SideBranch`: diverts some of the values to a second sink
     - `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
+
+    `Committer` is the base class of sinks that make a time's values visible at once when the time is complete, and
+    exactly once even if the program is killed.
 
     `instalments` runs the modules of an `InstalmentPlan` over the data available so far, for hosts that store a
     stream's state elsewhere. The runs form `Instalments`. Each `Instalment` gives the complete times, the values to
@@ -76,7 +79,7 @@ Kernels
     it got, with `upstream.ack_but` or `Notified.taken`.
 
 Parts of kernels
-    `Outbox`, `Remainder`, `StreamEnd`: an ordered queue of answers that closes with an ending. `Batcher` and `stamped`:
+    `Backlog`: values waiting to be asked for, in order, and then an ending. `Batcher` and `stamped`:
     cut an iterator into batches, each value at its time. `Accumulator`: folds values into tables. `Pace` and
     `WaitingPace`: how many values to ask for. `Grip`: state that a handle and its kernel share. `Interrupts`: delays
     Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
@@ -107,18 +110,18 @@ from pullstream.blueprint import (
 from pullstream.blueprint.checks import function, seconds, sources
 from pullstream.decorators import opens
 from pullstream.engine.assembly import Assembly, Consuming, Wiring
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
-from pullstream.engine.nested.side_by_side import Inner, SideBySide
+from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.context import Hold
 from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.engine.parts.notified import Notified
-from pullstream.engine.parts.outbox import Outbox, Remainder, StreamEnd
 from pullstream.engine.parts.pace import Pace, WaitingPace
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
@@ -135,6 +138,7 @@ from pullstream.modules.folds.fold import a_fold
 from pullstream.modules.grouping.groups import Gather, Part
 from pullstream.modules.grouping.inline import InlineRow, Place, members_of
 from pullstream.modules.handles.handle import Grip
+from pullstream.modules.sinks.committer import Committer
 from pullstream.modules.sources.batcher import Batcher, stamped
 from pullstream.modules.values.on_error import Handled, OnError, Skips, catches, with_policy
 from pullstream.modules.values.side_branch import SideBranch
@@ -154,11 +158,13 @@ __all__ = [
     "Ahead",
     "Ascending",
     "Assembly",
+    "Backlog",
     "Batcher",
     "Branch",
     "Call",
     "Carries",
     "Carryover",
+    "Committer",
     "Consuming",
     "Copies",
     "Count",
@@ -174,7 +180,6 @@ __all__ = [
     "Hold",
     "Hub",
     "InlineRow",
-    "Inner",
     "Input",
     "Instalment",
     "InstalmentPlan",
@@ -192,7 +197,6 @@ __all__ = [
     "OnError",
     "OneOf",
     "OneShot",
-    "Outbox",
     "Outside",
     "Pace",
     "Part",
@@ -201,7 +205,6 @@ __all__ = [
     "PerBatch",
     "Place",
     "Positive",
-    "Remainder",
     "Resumable",
     "Seconds",
     "SideBranch",
@@ -212,7 +215,6 @@ __all__ = [
     "StageMemory",
     "State",
     "Stepwise",
-    "StreamEnd",
     "Sync",
     "TaskKernel",
     "TimeOf",

@@ -15,7 +15,7 @@ import attrs
 
 from pullstream.frames import OURS
 
-EXTRAS: Final = ("files", "spark", "display", "metrics")
+EXTRAS: Final = ("files", "spark", "sqlite", "duckdb", "postgresql", "display", "metrics")
 """The extras that a user's programs may need."""
 
 PACKAGES: Final = sorted(OURS, reverse=True)

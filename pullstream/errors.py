@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import trio
 
@@ -18,7 +18,7 @@ class CompositionError(PullstreamError, TypeError):
 
 
 class ProtocolError(PullstreamError):
-    """A neighbouring module broke a rule of the pull protocol; the message begins with the rule's number.
+    """A neighbouring module broke a rule of the pull protocol; the message begins with the rule's number, or its name.
 
     `says_how` is whether the message also says what to write instead.
     """
@@ -82,8 +82,8 @@ class StalledError(PullstreamError):
 
     - while another part of the run, or a run it waits for, still moves
     - where tasks wait for each other through something the run does not own: a trio event, lock or channel, a thread,
-      or a handle (`pushable`, `deferred`, a paused `pausable`, ...) that nothing will use again. If only handles are
-      left to wait for in a `run`, which has no program around it, a warning says so
+      or a handle (`pushable`, `deferred`, a paused `pausable`, ...) that nothing will use again. If the run waits only
+      for handles, and the program only for the run, a warning says so
     - inside a `CancelScope` that a task opened itself, because the scope's owner, or its deadline, may cancel it
     - while a lane exists on which nothing has asked yet
     - while a run waits for a time that is held by a module that opens streams, such as `group_by`, and a handle of the
@@ -185,6 +185,12 @@ def blame(exc: BaseException, module: str) -> None:
             "a batch's values can be any sequence, and other modules may use it too: make a new list, for example "
             "Batch(batch.time, [*batch.values, value])"
         )
+    if isinstance(exc, (TypeError, AttributeError)):
+        for text, hint in _HINTS.items():
+            if text in str(exc):
+                exc.add_note(hint)
+        if str(exc).startswith("unhashable type") and is_ours(_innermost(exc).get("__name__")):
+            exc.add_note("a key must be hashable: give a function that returns a string, a number or a tuple")
     value: object
     for value in found:
         columns = getattr(type(value), "_fields", None)
@@ -196,6 +202,17 @@ def blame(exc: BaseException, module: str) -> None:
     exc.add_note(note)
 
 
+_HINTS: Final = {
+    "'Batch' object is not": "the values of a batch are batch.values: write `for value in batch.values`",
+    "object of type 'Batch'": "the values of a batch are batch.values: write len(batch.values)",
+    "'Done' object has no": "at the end of the stream, an ask is answered with ps.DONE: look for it before you use the "
+    "answer, or read with `async for batch in ctx.batches(upstream)`",
+    "'Batches' object is not": "write `async for batch in ctx.batches(upstream)`",
+    "'Events' object is not": "write `async for event in ctx.events(upstream)`",
+}
+"""Hints on what to write instead, by a part of the text of Python's TypeError or AttributeError."""
+
+
 def _changes_a_batch(exc: BaseException) -> bool:
     """Whether a module's code failed because it tried to change the values of a batch that are no list."""
     if not (
@@ -203,14 +220,21 @@ def _changes_a_batch(exc: BaseException) -> bool:
         or (isinstance(exc, TypeError) and "object does not support item" in str(exc))
     ):
         return False
+    return any(
+        is_ours(type(local).__module__) and str(exc).startswith(f"'{type(getattr(local, 'values', None)).__name__}'")
+        for local in _innermost(exc).values()
+    )
+
+
+def _innermost(exc: BaseException) -> dict[str, Any]:
+    """Return the local variables of the frame that raised an exception, and its module as `__name__`."""
     traceback = exc.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
-    names = {} if traceback is None else traceback.tb_frame.f_locals
-    return any(
-        is_ours(type(local).__module__) and str(exc).startswith(f"'{type(getattr(local, 'values', None)).__name__}'")
-        for local in names.values()
-    )
+    if traceback is None:
+        return {}
+    frame = traceback.tb_frame
+    return {**frame.f_locals, "__name__": frame.f_globals.get("__name__")}
 
 
 def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str | None = None) -> Any:

@@ -38,6 +38,8 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
     if isinstance(value, (map, filter, zip)):
         name = cast("type[object]", type(value)).__name__  # pyright: ignore[reportUnknownArgumentType]
         return f"; this is Python's own {name}: use ps.{name}"
+    if instead := getattr(cast("object", type(value)), "instead_of_a_module", ""):
+        return f"; {instead}"
     if callable(value):
         return _advice_on_callable(value)
     if source and (table := table_advice(value)):
@@ -59,8 +61,6 @@ def _advice_on_callable(value: Callable[..., object]) -> str:
     name = getattr(value, "__qualname__" if isinstance(value, MethodDescriptorType) else "__name__", repr(value))
     module = f"call it to get the module: {name}()"
     plain = f"a plain function goes into map({name}), or into tap({name}) if it returns nothing"
-    if instead := getattr(type(value), "instead_of_a_module", ""):
-        return f"; {instead}"
     if is_ours(getattr(value, "__module__", "")):
         return f"; {module}"
     if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):

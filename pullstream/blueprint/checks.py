@@ -5,6 +5,9 @@ A check is written beside a parameter's type, see `factory`.
 
 import inspect
 from collections.abc import Hashable
+from dis import opmap
+from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
+from types import CodeType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
@@ -43,9 +46,9 @@ def function(call: Call, value: Any) -> Any:
     """Check that an argument is callable; an async function is, too."""
     if not callable(value):
         got = f"{value!r} ({type(value).__name__})"
-        hint = (
-            f": for a column, operator.attrgetter({value!r}); for dicts, itemgetter" if isinstance(value, str) else ""
-        )
+        hint = ": pass the function itself, and not the result of calling it"
+        if isinstance(value, str):
+            hint = f": for a column, operator.attrgetter({value!r}); for dicts, itemgetter"
         raise call.refuse(f"needs a callable as its {call.name}, and got {got}{hint}")
     return value
 
@@ -55,12 +58,44 @@ class Sync:
     """A check for a function that is not async; the message for others says what to do `instead`."""
 
     instead: str
+    result: str = ""
+    """The words for its result, "a key", say, if a function that returns nothing is certainly a mistake."""
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the function, or refuse another value."""
         if inspect.iscoroutinefunction(function(call, value)):
             raise call.refuse(f"got the async function {shown_callable(value)}: {self.instead}")
+        if self.result and _returns_nothing(value):
+            raise call.refuse(f"got {shown_callable(value)}, which never returns a value: it must return {self.result}")
         return value
+
+
+_RETURN, _LOAD = opmap["RETURN_VALUE"], opmap["LOAD_CONST"]
+_RETURN_CONST = opmap.get("RETURN_CONST")
+"""The instruction for a constant result, in the versions of Python that have it."""
+
+
+def _returns_nothing(function: Any) -> bool:
+    """Whether a function written with `def` comes to an end, and never with a value, as far as its code shows."""
+    code = getattr(function, "__code__", None)
+    if (
+        not isinstance(code, CodeType)
+        or code.co_name == "<lambda>"
+        or code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
+    ):
+        return False
+    ends, constants, codes = False, code.co_consts, code.co_code
+    for place in range(0, len(codes), 2):
+        if codes[place] == _RETURN:
+            loaded = codes[place - 1] if place and codes[place - 2] == _LOAD else None
+        elif codes[place] == _RETURN_CONST:
+            loaded = codes[place + 1]
+        else:
+            continue
+        if loaded is None or constants[loaded] is not None:
+            return False
+        ends = True
+    return ends
 
 
 class OneOf:
@@ -123,12 +158,14 @@ class Each:
         return value
 
 
-KEYS: Final = Sync("a key is computed synchronously; map_async the values to (key, value) first")
+KEYS: Final = Sync("a key is computed synchronously; map_async the values to (key, value) first", "a key")
 Key: TypeAlias = Annotated[Function[A, K], KEYS]
 """A function from a value to its key."""
 
 
-TimeOf: TypeAlias = Annotated[Function[A, Hashable] | None, Sync("a value's time is known at once, from the value")]
+TimeOf: TypeAlias = Annotated[
+    Function[A, Hashable] | None, Sync("a value's time is known at once, from the value", "a time")
+]
 """The option `time=`: a function from a value to its time."""
 
 READS: Final = Instance(Source, "reads a source")

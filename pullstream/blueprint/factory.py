@@ -24,6 +24,7 @@ from pullstream.blueprint.advice import nearest
 from pullstream.blueprint.modules import Blueprint, Module
 from pullstream.blueprint.site import Site
 from pullstream.errors import CompositionError
+from pullstream.frames import cut
 from pullstream.signature import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -255,7 +256,11 @@ def factory(
     form = Form(function, supplied, _checks(function, supplied), above=above)
 
     def compose(*args: Any, **kwargs: Any) -> Any:
-        given = form.given(args, kwargs)
+        try:
+            given = form.given(args, kwargs)
+        except CompositionError as exc:
+            cut(exc)
+            raise
         module = Module(form.name, made, *form.shown(given))
         return blueprint((module, *form.below(module, given)))
 
@@ -269,8 +274,12 @@ def checked(function: F, /) -> F:
     form = Form(function, 0, _checks(function, 0))
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        args, options = form.shown(form.given(args, kwargs))
-        return function(*args, **dict(options))
+        try:
+            args, options = form.shown(form.given(args, kwargs))
+            return function(*args, **dict(options))
+        except BaseException as exc:
+            cut(exc)
+            raise
 
     return cast("F", _like(call, function, 0))
 
@@ -283,8 +292,12 @@ def bound(function: F, /) -> F:
     form = Form(function, 0, {})
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        form.given(args, kwargs)
-        return function(*args, **kwargs)
+        try:
+            form.given(args, kwargs)
+            return function(*args, **kwargs)
+        except BaseException as exc:
+            cut(exc)
+            raise
 
     return cast("F", _like(call, function, 0))
 

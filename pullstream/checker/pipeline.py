@@ -113,10 +113,7 @@ class WatchedLane(Lane[T_co]):
         """Return the times that may still arrive, after acknowledging as this ask does, which may complete times."""
         if self.live:
             self.acknowledge()
-        counts, place = self._counts, self.port.place
-        counts.phase.observe(place)
-        counts.propagate()
-        return counts.phase.frontier(place)
+        return self._counts.arriving(self.port)
 
     @override
     async def abort(self) -> Done:

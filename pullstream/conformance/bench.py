@@ -166,6 +166,8 @@ class Bench:
 
     def _look(self, sidecar: Sidecar) -> None:
         """Record times that are still held though they are complete upstream and all work has ended."""
+        # Holds that mirror a stream inside are brought up to date when something is read.
+        sidecar.propagate()
         # For modules that change times, it is not known here which times are over.
         for location in (here for here in sidecar.locations if here.ports and not here.summaries):
             for time in location.held:

@@ -77,7 +77,7 @@ class Assembly:
                     elif isinstance(it, Kernel):
                         kernel = self.place(cast("Kernel[Any]", it), [module], kernel)
                     else:
-                        raise _no_work(module, it, "a kernel")
+                        raise _unusable(module, it, "a kernel")
         assert kernel is not None, "a stream has at least one module"
         return kernel
 
@@ -90,7 +90,7 @@ class Assembly:
             return made.wire(self, last, kernel)
         assert kernel is not None, "a sink has something above it"
         if not callable(made) or isinstance(made, type):
-            raise _no_work(last, made, "an async function")
+            raise _unusable(last, made, "an async function")
         return Consumer(self.scope, last, cast("Body", made), kernel)
 
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
@@ -121,14 +121,14 @@ class Assembly:
         return kernel
 
 
-def _no_work(module: Module, made: object, wanted: str) -> CompositionError:
-    """The error of a module's function that returns nothing a run can use."""
+def _unusable(module: Module, made: object, wanted: str) -> CompositionError:
+    """The error for a module's function that opens something a run cannot use."""
     hint = ""
     if isinstance(made, type):
-        hint = f": that is a class, which is called: opens({made.__name__}(...))"
+        hint = f". Call the class: opens({made.__name__}(...))"
     elif isinstance(made, Blueprint):
-        hint = ": what composes ready modules is a plain function, which gives the blueprint and has no decorator"
-    return CompositionError(f"{named(module)}, composed at {module.site}, opens {made!r}, and not {wanted}{hint}")
+        hint = ". A function that composes ready modules returns the blueprint and has no decorator"
+    return CompositionError(f"{named(module)}, composed at {module.site}, opens {made!r}, but must open {wanted}{hint}")
 
 
 def named(module: Module) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Any, NoReturn, Protocol
 
 import trio
 
 from pullstream.engine.interfaces import Resumable
+from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock, Moment
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
@@ -136,7 +136,7 @@ class Run:
         """
         await trio.lowlevel.checkpoint()
         self.turn = self.clock.now()
-        return monotonic()
+        return clocks.monotonic()
 
     def signal(self) -> Signal:
         """An event that one task of the run waits for and another sets; an inside wait to the deadlock detector."""

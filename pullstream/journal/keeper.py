@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
 import trio
@@ -13,6 +12,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Blueprint, shortened
 from pullstream.engine.interfaces import Outside
 from pullstream.engine.run import Run
+from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
 from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
 from pullstream.engine.sidecar.keeping import Keeping
@@ -227,9 +227,9 @@ class Keeper(Keeping):
         sidecar = self._run.scope.sidecar
         while True:
             before = [location.frontier for location in sidecar.sinks]
-            began = monotonic()
+            began = clocks.monotonic()
             await self.record()
-            with trio.move_on_after((monotonic() - began) * (1 / SHARE - 1)):
+            with trio.move_on_after((clocks.monotonic() - began) * (1 / SHARE - 1)):
                 await self._urgent.wait()
             self._urgent = trio.Event()
             await sidecar.moved(sidecar.sinks, before)

@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Generic, cast
+from types import TracebackType
+from typing import Any, Generic, NoReturn, cast
 
 import trio
 from typing_extensions import TypeVar, override
@@ -134,12 +135,27 @@ def aiterate(
     unchanged. Only one task may read.
     """
     READS(Call("aiterate"), source)
-    return _aiterate(source, Site.here(), limit, release_timeout)
+    return _Aiterating(reading("aiterate", source, Site.here(), limit, release_timeout))
 
 
-@asynccontextmanager
-async def _aiterate(
-    source: Source[T], site: Site, limit: int, release_timeout: float
-) -> AsyncGenerator[AsyncIterator[T], None]:
-    async with reading("aiterate", source, site, limit, release_timeout) as values:
-        yield values
+class _Aiterating(AbstractAsyncContextManager[AsyncIterator[T]]):
+    """The block of `aiterate`, which says so to a loop that leaves it out."""
+
+    def __init__(self, block: AbstractAsyncContextManager[Reading[T]]) -> None:
+        self._block = block
+
+    def __aiter__(self) -> NoReturn:
+        raise TypeError(
+            "aiterate() needs a block around the loop, which releases everything when it is left: "
+            "async with aiterate(source) as values: async for value in values: ..."
+        )
+
+    @override
+    async def __aenter__(self) -> AsyncIterator[T]:
+        return await self._block.__aenter__()
+
+    @override
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._block.__aexit__(kind, exc, traceback)

@@ -99,6 +99,11 @@ def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()
     """Refuse an argument that is not a pipeline, or that is the uncomposed parts of one."""
     given: Any = pipeline
     parts: list[object] = [*given] if isinstance(given, (list, tuple)) else [given, *others]
+    if len(parts) > 1 and all(isinstance(part, Pipeline) for part in parts):
+        raise CompositionError(
+            f"{name}() at {Site.here()} needs one pipeline, and got {len(parts)}: run them one after another, or, if "
+            f"they read the same source, make one pipeline of them with tee(sink, sink)"
+        )
     if len(parts) > 1:
         raise CompositionError(
             f"{name}() at {Site.here()} needs one pipeline, and got {len(parts)} parts: compose them with pipe(...), "

@@ -7,7 +7,7 @@ from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import Blocking, blocking_at, pointstamps
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.sidecar.waiting import Frontiers
+from pullstream.engine.sidecar.waiting import FrontierChanges
 from pullstream.errors import Abandoned, PullstreamError
 from pullstream.program.times_done import TimesDone
 from pullstream.timely import Antichain
@@ -65,10 +65,10 @@ class Progress:
         With a companion (`beside`), a pipeline counts from its start.
         """
         if self._times is None:
-            self._times = TimesDone(self._sidecar.sinks, self._sidecar.in_flight, self._sidecar.soon)
+            self._times = TimesDone(self._sidecar.sinks, self._sidecar.frontiers.in_flight, self._sidecar.soon)
         return self._times.count()
 
-    def watch(self, at: str | None = None) -> Frontiers:
+    def watch(self, at: str | None = None) -> FrontierChanges:
         """Iterate over the frontier at the output of `at`: the current one, then each change.
 
         The last one is the empty antichain, the end of time. A slow reader gets only the latest frontier.
@@ -84,7 +84,7 @@ class Progress:
             Abandoned: the stream was aborted.
             BaseException: the stream's failure.
         """
-        return Frontiers(self._sidecar.moved, self._resolve(at))
+        return FrontierChanges(self._sidecar.moved, self._resolve(at))
 
     def counters(self) -> list[Counters]:
         """Return the current counters of every module."""

@@ -83,7 +83,6 @@ def run(
 async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:
     interrupts.check()
     running.abort_at(interrupts)
-    running.unaccompanied()
     async with running:
         if borrowed is not None:
             running.pass_on_signals(borrowed)

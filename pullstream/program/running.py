@@ -1,7 +1,7 @@
 """`Running`: an open pipeline, from its first instruction to its orderly end."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from os import PathLike
 from types import TracebackType
 from typing import Any, Generic, Self, cast
@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Blueprint, refuse_sharing
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
-from pullstream.engine.runtime.blocked import own_scope, running_program
+from pullstream.engine.runtime.blocked import is_only_task, own_scope, running_program
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.runtime.interrupts import Interrupts, Spared
 from pullstream.engine.runtime.rounds import instrument
@@ -181,8 +181,10 @@ class Running(Generic[R]):
                 return
             ended = self._run.signal()
             self._ends.add(ended)
+            alone = waiting and self._beside is None and is_only_task(self._run.nursery)
             try:
-                await ended.wait()
+                with self._run.detector.nobody_outside() if alone else nullcontext():
+                    await ended.wait()
             finally:
                 self._ends.discard(ended)
         finally:
@@ -250,10 +252,6 @@ class Running(Generic[R]):
                 token.run_sync_soon(heard)
 
         interrupts.listen(signalled)
-
-    def unaccompanied(self) -> None:
-        """Note that no other program runs around this run, so only its own tasks can use its handles."""
-        self._run.detector.alone = self._beside is None
 
     @property
     def interrupted(self) -> bool:
@@ -425,11 +423,11 @@ class Running(Generic[R]):
         if not detector.deadlocked():
             detector.check_soon()
             return
-        if detector.on_handles:
+        if detector.alone and detector.outside:
             detector.check_when_woken()
             if not self._warned:
                 self._warned = True
-                LOG.warning("run() waits for a handle that nothing in the run can use: %s", waits_for_handles(sidecar))
+                LOG.warning("%s", waits_for_handles(sidecar))
             return
         if moved_from_outside(sidecar):
             detector.check_when_woken()

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from pullstream.engine.sidecar.consequences import may_come
-from pullstream.engine.sidecar.location import FEW, Location, Stamp
+from pullstream.engine.sidecar.location import FEW, Claim, Location
 from pullstream.timely import BEGINNING, Antichain
 
 
@@ -13,11 +13,11 @@ class TimesDone:
     """Remembers the times under way at the sinks, and counts those that are complete when it is asked."""
 
     def __init__(
-        self, sinks: Sequence[Location], in_flight: Iterable[Stamp], soon: Callable[[Callable[[], object]], None]
+        self, sinks: Sequence[Location], in_flight: Iterable[Claim], soon: Callable[[Callable[[], object]], None]
     ) -> None:
         self._sinks = sinks
         ports = {port for sink in sinks for port in sink.ports}
-        under_way = (stamp.times for stamp in in_flight if stamp.port in ports and stamp.live)
+        under_way = (claim.times for claim in in_flight if claim.port in ports and claim.live)
         self._under_way: set[Hashable] = set(chain.from_iterable(under_way))
         self._done = 0
         self._most = FEW

@@ -50,7 +50,7 @@ class Ahead:
     """A second tracker for the graph of a run, in which the source may go forth and back."""
 
     def __init__(self, sidecar: Sidecar, source: Location, sink: Location, ticks: TimeScale) -> None:
-        self._graph = sidecar.graph()
+        self._graph = sidecar.frontiers.graph()
         self._source = source.output
         self._sink = sink.output
         self._ticks = ticks

@@ -19,9 +19,9 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module, Sink, Site
 from pullstream.engine.assembly import Assembly
+from pullstream.engine.edge.backlog import Backlog, timed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.outbox import Remainder, timed
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
@@ -97,13 +97,15 @@ class _ComeSoFar(Kernel[Any]):
     traits = Traits(trusted=True)
 
     def __init__(self, batch: Batch[Any] | None, then: Hashable) -> None:
-        self.values = Remainder(batch)
+        self.values = Backlog()
+        if batch is not None:
+            self.values.put(batch)
         self._then = then
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self.values.left:
-            return self.values.part(limit)
+        if self.values:
+            return self.values.take(limit)
         self.location.advance(self._then)
         await self.scope.run.signal().wait()
         return DONE
@@ -197,7 +199,7 @@ class InstalmentRun(Keeping):
         """End with what has come of it: nothing moves before more comes."""
         if self._instalment is not None or self._failure is not None:
             return
-        if self.source.values.left:
+        if self.source.values:
             self.fail(StalledError(explain_stall(self.sidecar)))
             return
         try:
@@ -280,7 +282,7 @@ class InstalmentRun(Keeping):
         stamps = [
             (here.output, time) for here in sidecar.locations if here is not self.source.location for time in here.held
         ]
-        stamps += [(stamp.port.place, time) for stamp in sidecar.in_flight for time in stamp.times]
+        stamps += [(stamp.port.place, time) for stamp in sidecar.frontiers.in_flight for time in stamp.times]
         return self.ahead.from_here(stamps, places, wishes, hints, self._tick) if wishes else None
 
     # ---- to the run, a journal

@@ -17,14 +17,14 @@ from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.counters import LaneCount
-from pullstream.engine.sidecar.location import Counts, Port, Stamp
+from pullstream.engine.sidecar.location import Claim, Counts, Port
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from pullstream.trace.observer import Observer
 
 T_co = TypeVar("T_co", covariant=True)
 
-_LIVE: Any = Stamp.__dict__["live"]
+_LIVE: Any = Claim.__dict__["live"]
 
 
 class SeenEdge:
@@ -83,8 +83,8 @@ class SeenRest(Rest):
         edge.came(self._left)
 
     @override
-    def take(self, limit: int) -> Batch[Any]:
-        batch = super().take(limit)
+    def take_run(self, limit: int) -> Batch[Any]:
+        batch = super().take_run(limit)
         # The lane that receives it is stamped next.
         self._edge.giving = len(batch.values)
         del self._left[: self._edge.giving]
@@ -150,7 +150,7 @@ class SeenLane(Lane[T_co]):
         super().stamp(time)
 
     @override
-    def stamp_many(self, batch: TimedBatch[Any]) -> None:
+    def count_batch(self, batch: TimedBatch[Any]) -> None:
         gone = Counter(self.at_hand) - Counter(batch.times)
         if self.at_hand and not Counter(batch.times) - Counter(self.at_hand):
             # Only a part of them is left.
@@ -160,7 +160,7 @@ class SeenLane(Lane[T_co]):
             self._received(list(batch.times))
         self._whole = True
         try:
-            super().stamp_many(batch)
+            super().count_batch(batch)
         finally:
             self._whole = False
 

@@ -6,10 +6,10 @@ from collections.abc import Hashable
 from typing_extensions import override
 
 from pullstream.engine.runtime.deadlock import DeadlockDetector
+from pullstream.engine.sidecar.frontiers import Update
 from pullstream.engine.sidecar.location import Ending, Location, Port
-from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.sidecar import Sidecar, Spawn
-from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.sidecar.waiting import Watch
 from pullstream.trace.observer import Observer
 
 
@@ -29,31 +29,23 @@ class SeenSidecar(Sidecar):
         self._listen()
 
     @override
-    def track(self) -> Phase:
-        before, phase = self.phase, super().track()
-        if phase is not before and self.started:
-            self._listen()
-        return phase
-
-    @override
-    def stop_tracking(self, exc: BaseException | None = None) -> None:
-        before = self.phase
-        super().stop_tracking(exc)
-        if self.phase is not before and self.started:
-            self._observer.untracked()
+    def switched(self, update: Update) -> None:
+        super().switched(update)
+        if self.started:
+            if self.frontiers.lost:
+                self._observer.untracked()
             self._listen()
 
     def _listen(self) -> None:
         """Subscribe to every change of what modules hold; lanes report values in flight."""
-        phase = self.phase
-        kept = phase.update
+        kept = self.update
 
         def update(place: int, time: Hashable, delta: int) -> None:
-            if phase is self.phase and isinstance(self._places[place], Location):
+            if self.update is update and isinstance(self.frontiers.places[place], Location):
                 self._observer.change(place, time, delta)
             kept(place, time, delta)
 
-        setattr(phase, "update", update)  # noqa: B010 - of this phase alone, and not of all runs
+        self.update = update
 
     @override
     def propagate(self, but: Location | None = None) -> None:
@@ -61,7 +53,7 @@ class SeenSidecar(Sidecar):
         self._observer.changed()
 
     @override
-    def attend(self, waiter: Waiter) -> None:
+    def attend(self, waiter: Watch) -> None:
         if waiter.time is not None:
             self._observer.changed()
             for place in waiter.places:
@@ -70,7 +62,7 @@ class SeenSidecar(Sidecar):
         super().attend(waiter)
 
     @override
-    def leave(self, waiter: Waiter) -> None:
+    def leave(self, waiter: Watch) -> None:
         if waiter.time is not None:
             self._observer.changed()
             for place in waiter.places:
@@ -82,12 +74,12 @@ class SeenSidecar(Sidecar):
         super().leave(waiter)
 
     @override
-    def answered(self, waiter: Waiter) -> bool:
+    def answered(self, waiter: Watch) -> bool:
         answered = super().answered(waiter)
         if answered and waiter.time is not None:
             self._observer.changed()
             for place in waiter.places:
-                if not self.phase.frontier(place).less_equal(waiter.time):
+                if not self.frontiers.frontier(place).less_equal(waiter.time):
                     del self._awaited[place, waiter.time]
                     self._observer.wait("completed", place, waiter.time)
         return answered

@@ -206,12 +206,14 @@ class Tracer(trio.abc.Instrument):
     def say_frontiers(self) -> None:
         """Write, at a rest, the frontiers according to the run itself."""
         assert self._sidecar is not None
-        phase = self._sidecar.track()
+        frontiers = self._sidecar.frontiers
+        frontiers.track()
+        lost = frontiers.lost
         self._sidecar.propagate()
-        if self._sidecar.phase is phase:
+        if frontiers.lost is lost:
             for location in self._sidecar.locations:
                 for place in (*(port.place for port in location.ports), location.output):
-                    self._note("said", place, list(phase.frontier(place)))
+                    self._note("said", place, list(frontiers.frontier(place)))
 
     def violated(self, violation: Violation, edge: SeenEdge, lane: int, number: int) -> None:
         """Note an answer that breaks a rule, and the rule."""

@@ -9,7 +9,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream import DONE, Batch
-from pullstream.authoring import Carries, Done, Kernel, Outside, Remainder, Traits, catches
+from pullstream.authoring import Backlog, Carries, Done, Kernel, Outside, Traits, catches
 from pullstream.errors import JournalError
 
 from ..conflicts import RunFiles
@@ -42,7 +42,7 @@ class FilesSource(Kernel[Any], Outside):
         self._catches = catches(on_error)
         self._reading: FilesReader | None = None
         self._row: deque[Found] = deque()
-        self._rest = Remainder()
+        self._rest = Backlog()
         self._floor: tuple[Hashable, ...] = ()
         self._passed: tuple[Hashable, ...] = ()
         """The last time that is complete, if there is one."""
@@ -87,7 +87,7 @@ class FilesSource(Kernel[Any], Outside):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         reading = self._reading
         assert reading is not None
-        while not self._rest.left:
+        while not self._rest:
             while not self._row:
                 # A cancelled wait leaves the thread running; `release` stops it and waits for it.
                 facts = reading.step() if reading.ready else await self._thread(reading.step)
@@ -110,18 +110,18 @@ class FilesSource(Kernel[Any], Outside):
                         self.memory.at(time)[PLACE] = place
                 case Wait():
                     await trio.sleep(self._plan.every)
-        return self._rest.part(limit)
+        return self._rest.take(limit)
 
     async def _recorded(self) -> None:
         """Record a completed time in the journal during the run, so that the next run does not repeat it."""
-        below = self.scope.sidecar.consequences.carrying(self.location)
+        below = self.edge.carrying()
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])
 
     @override
     async def release(self) -> None:
         self._row.clear()
-        self._rest = Remainder()
+        self._rest = Backlog()
         if self._reading is not None:
             self._reading.stop()
             await self._thread(self._reading.close)

@@ -148,7 +148,7 @@ class ConnectQuery:
         return self._query is not None and self._query.isActive
 
     def _report(self, query: "StreamingQuery") -> None:
-        self._status.told(_reports(query))
+        self._status.update(_reports(query))
 
 
 def _reports(query: "StreamingQuery") -> Iterator[dict[str, Any]]:

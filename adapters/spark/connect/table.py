@@ -9,9 +9,9 @@ from itertools import chain
 
 from typing_extensions import override
 
-from ...arrow import RecordBatch
+from ...arrow import RecordBatch, Spool
 from ..writing.table_folder import TableTargetError, claim, release
-from ..writing.table_partitions import Spool, TablePartitions
+from ..writing.table_partitions import TablePartitions
 from .local import MOST_BYTES, sent_inline
 
 

@@ -17,7 +17,7 @@ import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch, Source
-from pullstream.authoring import PROMPT, Done, Kernel, Module, Remainder, Site, TimedBatch, Traits, minimal
+from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, TimedBatch, Traits, minimal
 
 from ...arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from ...arrow import values as python_values
@@ -26,10 +26,10 @@ from .answers import Answer
 
 @attrs.define
 class Stretch:
-    """Neighbouring rows of one key, each at its time; `rest` are those not taken yet."""
+    """Neighbouring rows of one key, each at its time."""
 
     key: tuple[Any, ...]
-    rest: Remainder
+    batch: Batch[Any]
 
 
 class Splitting:
@@ -53,7 +53,7 @@ class Splitting:
         if not len(batch):
             return []
         if not extra:
-            return [Stretch((), Remainder(Batch(0, self._shape.of(batch))))]
+            return [Stretch((), Batch(0, self._shape.of(batch)))]
         marks = batch.columns[width:]
         if self._timed and marks[-1].null_count:
             raise NullTimeError(
@@ -78,12 +78,12 @@ class Splitting:
                 stretches.append(self._stretch(parts[0][0], values[begin:end]))
                 continue
             times = list(chain.from_iterable(repeat(mark[-1], stop - start) for mark, start, stop in parts))
-            stretches.append(Stretch(key, Remainder(TimedBatch(times, values[begin:end]))))
+            stretches.append(Stretch(key, TimedBatch(times, values[begin:end])))
         return stretches
 
     def _stretch(self, mark: tuple[Any, ...], values: Sequence[Any]) -> Stretch:
         key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
-        return Stretch(key, Remainder(Batch(time, values)))
+        return Stretch(key, Batch(time, values))
 
 
 def _starts(columns: Sequence[Any]) -> Any:
@@ -153,6 +153,8 @@ class Cursor:
     def __init__(self, input: PartitionInput) -> None:
         self._input = input
         self._stretches: deque[Stretch] = deque()
+        self._rest = Backlog()
+        """The rest of the first stretch, once a part of it was taken."""
         self.key: tuple[Any, ...] | None = None
 
     async def here(self) -> Stretch | None:
@@ -171,13 +173,15 @@ class Cursor:
 
     def next_stretch(self) -> Stretch:
         """Take the whole current stretch; call this only after `here` returned one."""
+        self._rest.drop()
         return self._stretches.popleft()
 
     def take(self, limit: int) -> Batch[Any]:
         """Take the next values of the current stretch, at most `limit`."""
-        rest = self._stretches[0].rest
-        batch = rest.part(limit)
-        if not rest.left:
+        if not self._rest:
+            self._rest.put(self._stretches[0].batch)
+        batch = self._rest.take(limit)
+        if not self._rest:
             self._stretches.popleft()
         return batch
 
@@ -187,7 +191,7 @@ class Cursor:
             if stretch.key != self.key:
                 self.key = stretch.key
                 return stretch.key
-            self._stretches.popleft()
+            self.next_stretch()
         return None
 
 

@@ -82,7 +82,7 @@ class KeyRows(Kernel[Any]):
             self._answer()
 
     def _feed(self, row: InlineRow, stretch: Stretch) -> None:
-        for run in stretch.rest.part(stretch.rest.left).runs():
+        for run in stretch.batch.runs():
             if row.over:
                 return
             if run.time != self._time:

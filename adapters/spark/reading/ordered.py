@@ -12,7 +12,7 @@ import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch
-from pullstream.authoring import Done, Kernel, Remainder, Traits
+from pullstream.authoring import Backlog, Done, Kernel, Traits
 
 from ...arrow import As, RecordBatch
 from ..connect.batches import ConnectBatches
@@ -121,7 +121,7 @@ class OrderedSource(Kernel[Any]):
         # Converting ten thousand rows takes time, and other tasks run in between.
         self._together = TOGETHER if as_ == "batches" and not timed.jumbled else 1
         self._answers: deque[Batch[Any]] = deque()
-        self._rest = Remainder()
+        self._rest = Backlog()
         self._waiting = False
         self._doing = ""
         self._looking = trio.CancelScope()
@@ -135,7 +135,7 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._rest.left:
+        while not self._rest:
             if self._answers:
                 answer = self._answers.popleft()
                 if self._lateness is not None and (answer := self._lateness.admitted(answer)) is None:
@@ -149,7 +149,7 @@ class OrderedSource(Kernel[Any]):
             if answers is None:
                 return DONE
             self._answers.extend(answers)
-        batch = self._rest.part(limit)
+        batch = self._rest.take(limit)
         if self._lateness is not None:
             self._lateness.passed(batch.times[-1])
         return batch

@@ -181,7 +181,7 @@ class Query:
     # ----
 
     def _report(self, query: "StreamingQuery") -> None:
-        self._status.told(_reports(query))
+        self._status.update(_reports(query))
 
     def _hang_up(self) -> None:
         """End the body's thread: it listens to a thread in Java that has ended without closing the connection."""

@@ -8,7 +8,7 @@ import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch, CompositionError, Source
-from pullstream.authoring import Done, Finishing, Module, Outside, Remainder, TaskKernel
+from pullstream.authoring import Backlog, Done, Finishing, Module, Outside, TaskKernel
 from pullstream.errors import JournalError
 
 from ...arrow import As
@@ -99,7 +99,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self._spec = spec
         self._first = True
         self._status = spec.status or StreamStatus()
-        self._rest = Remainder()
+        self._rest = Backlog()
         self._ahead: Sequence[Any] | None = None
         self._waits_to_begin = False
         self._over = False
@@ -123,7 +123,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
-            if self._rest.left:
+            if self._rest:
                 return self._part(limit)
             if self._ahead is not None:
                 self._rest.put(Batch(self._batch, self._ahead))
@@ -178,14 +178,14 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
                 f"micro-batch are complete, for which Spark's commits wait. Set times within the micro-batch's time, "
                 f"with nest=True"
             )
-        for below in sidecar.consequences.carrying(self.location):
+        for below in self.edge.carrying():
             if below.traits.later:
                 raise CompositionError(
                     f"{below}, below {self.location}, emits results of a micro-batch only after later ones, but "
                     f"Spark begins these when the first one is complete: keep results within a micro-batch, or put the "
                     f"windows into the query itself"
                 )
-            if sidecar.keeper is None:
+            if not self.scope.saves:
                 raise CompositionError(
                     f"{below}, below {self.location}, keeps state between micro-batches, which would be "
                     f"lost with the process although Spark had committed them: run with a journal, journal=PATH, which "
@@ -195,12 +195,12 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     # ---- delivery downstream
 
     def _part(self, limit: int) -> Batch[Any]:
-        values = self._rest.take(limit)
-        if self._over and not self._rest.left:
+        batch = self._rest.take(limit)
+        if self._over and not self._rest:
             # Only after this was acknowledged: until then its time must be held.
             self._moving()
             self._token.run_sync_soon(self._answered)
-        return Batch(self._rest.time, values)
+        return batch
 
     def _have_spark_go_on(self) -> None:
         if not self._running:
@@ -293,7 +293,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
 
     def _handed_on(self) -> None:
         """Give up the micro-batch's time if all its rows were delivered."""
-        if self._over and not self._rest.left and self._ahead is None and not self.ended:
+        if self._over and not self._rest and self._ahead is None and not self.ended:
             assert self._batch is not None, "a micro-batch that has ended has begun"
             self._over = False
             self.location.advance(self._batch + 1)

@@ -37,7 +37,7 @@ class StreamStatus:
             parts.append(f"watermark {self.watermark}")
         return "; ".join(parts)
 
-    def told(self, reports: Iterable[dict[str, Any]]) -> None:
+    def update(self, reports: Iterable[dict[str, Any]]) -> None:
         """Take Spark's new reports, newest first, back to the last one about a micro-batch."""
         new: list[dict[str, Any]] = []
         for report in reports:

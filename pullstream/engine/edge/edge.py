@@ -16,10 +16,9 @@ that point. Second, setting a ticket wakes its waiter only at a later step. So w
 turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from contextlib import nullcontext
 from functools import cached_property
-from time import monotonic
 from typing import Any, Final, Generic
 from weakref import WeakSet
 
@@ -33,10 +32,13 @@ from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import AtHand, Finishing, Stepwise, Suspended
 from pullstream.engine.run import Scope
+from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
+from pullstream.engine.sidecar.nesting import Mirrored
+from pullstream.engine.sidecar.waiting import Watch
 from pullstream.errors import (
     ProtocolError,
     ReleaseTimeout,
@@ -46,6 +48,7 @@ from pullstream.errors import (
 )
 from pullstream.frames import lead_to
 from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
+from pullstream.timely import Antichain
 
 T = TypeVar("T")
 
@@ -77,7 +80,7 @@ class Edge(Generic[T]):
         self.depth: int = 1 if traits.asks_apart else 1 + max((edge.depth for edge in above), default=scope.depth)
         """The number of modules above, this one included, that ask within one call stack."""
         self._requests = EdgeRequests()
-        self._waits = traits.waits
+        self.waits = traits.waits
         self._trusted = traits.trusted
         self.handover: Handover[T] = Handover(
             location, scope.sidecar, inputs, origin=self.origin, trusted=traits.trusted
@@ -91,17 +94,17 @@ class Edge(Generic[T]):
         self._trouble: BaseException | None = None
         self._breath = 0.0
         self.acquire, self.release = method_of(module, "acquire"), method_of(module, "release")
-        """The module's methods; observers of a run wrap them."""
-        self._produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
-        self._step = method_of(module, "step") if isinstance(module, Stepwise) else self._produce
-        self._at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
+        self.produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
+        self.step = method_of(module, "step") if isinstance(module, Stepwise) else self.produce
+        self.at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
+        """The module's methods; observers of a run, and simulations, wrap them."""
         location.meter.status = self._status
         location.fail_soon = self.fail_soon
 
     def placed(self) -> None:
         """Call the module's `placed`: it has its location, and may look at its inputs."""
         method_of(self.module, "placed")()
-        self._waits = self.traits.waits and not self.stepwise()
+        self.waits = self.traits.waits and not self.stepwise()
 
     # ---- for modules below, and for the module itself
 
@@ -143,10 +146,47 @@ class Edge(Generic[T]):
 
     async def breathe(self) -> bool:
         """Let other tasks run, and deliver a pending cancellation, if it is time; False if the stream has ended."""
-        now = monotonic()
+        now = clocks.monotonic()
         if now - self._breath > BREATH:
             self._breath = await self.run.let_others()
         return self._requests.state is OPEN
+
+    # ---- progress, for the module
+
+    def arriving(self, number: int = 0) -> Antichain[Any]:
+        """The times that may still arrive at an input, or have arrived and are in flight."""
+        return self.scope.sidecar.arriving(self.location.ports[number])
+
+    def mirror(self, times: Mirrored | None) -> None:
+        """Hold, from now on, the times that `times` returns whenever a frontier is read; None ends that."""
+        nesting = self.scope.sidecar.nesting
+        if times is None:
+            nesting.mirrors.pop(self.location, None)
+        else:
+            nesting.mirror(self.location, times)
+
+    def stop_tracking(self) -> None:
+        """Let no time be complete any more: a time here is about to be refused."""
+        self.scope.sidecar.stop_tracking()
+
+    def carrying(self) -> list[Location]:
+        """The modules downstream that carry something from a time to later ones, as a state or in a later window."""
+        return self.scope.sidecar.consequences.carrying(self.location)
+
+    def settled(self, watch: Watch) -> bool:
+        """Whether a watch is settled, as of now."""
+        sidecar = self.scope.sidecar
+        for place in watch.places:
+            sidecar.frontiers.observe(place)
+        sidecar.propagate()
+        return sidecar.answered(watch)
+
+    async def until(self, watches: Sequence[Watch], changed: Signal) -> None:
+        """Wait until one of the watches is settled, or `changed` is set.
+
+        Raises: Exception: one of the watches failed.
+        """
+        await self.scope.sidecar.until(watches, changed)
 
     # ---- requests
 
@@ -169,23 +209,25 @@ class Edge(Generic[T]):
             if not (requests.acquired or requests.finishing):
                 await self._begin()
             while requests.state is OPEN and not requests.finishing:
-                if self._waits:
-                    at_hand = None if self._at_hand is None else self._at_hand(limit)
+                if self.waits:
+                    at_hand = None if self.at_hand is None else self.at_hand(limit)
                     if at_hand is not None:
                         answer = at_hand
                     else:
                         # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
                         with own_scope() as self._scope:
-                            answer = await self._produce(limit)
+                            answer = await self.produce(limit)
                 elif stepping:
-                    answer = await self._step(limit)
+                    answer = await self.step(limit)
                 else:
-                    answer = await self._produce(limit)
+                    answer = await self.produce(limit)
                 if handover.drops is None or answer is None or answer is DONE:
                     break
                 if not self._trusted and mistake(answer, limit):
                     break
                 answer = handover.not_done(answer, handover.drops)
+                if answer is DONE and handover.failure is not None:
+                    raise handover.failure  # noqa: TRY301 - as all here
                 if answer is not DONE or not await self.breathe():
                     break
             if requests.state is OPEN:
@@ -300,6 +342,15 @@ class Edge(Generic[T]):
         if self._requests.state is OPEN and self.run.begun:
             self.run.spawn(self._fail, failure)
 
+    def fail_next(self, failure: BaseException, before: Sized) -> None:
+        """Let the stream fail at the next ask, after the results `before` the failure; if there are none, now (R8).
+
+        The batch in which it failed must then not be acknowledged, apart from the values before.
+        """
+        if not before:
+            raise failure
+        self.handover.fail_next(failure)
+
     async def _fail(self, failure: BaseException) -> None:
         if self._requests.state is OPEN:
             self._end_now(failure)
@@ -308,7 +359,7 @@ class Edge(Generic[T]):
 
     async def _begin(self) -> None:
         self.location.meter.begin()
-        if not self._waits:
+        if not self.waits:
             await self.acquire()
             self._requests.acquired = True
             return
@@ -439,7 +490,7 @@ class Edge(Generic[T]):
         """
         requests, reason = self._requests, self._requests.failure
         # Without anything to wait for, no shield: it would be most of the cost of ending a short stream.
-        waits = self._waits or requests.working or not all(end.over for end in self.inputs)
+        waits = self.waits or requests.working or not all(end.over for end in self.inputs)
         try:
             with trio.CancelScope(shield=True) if waits else nullcontext():
                 if requests.working and self._scope is not None:
@@ -463,7 +514,7 @@ class Edge(Generic[T]):
     async def _settle(self) -> None:
         """Wait for the code under way, then release, both within the run's grace period."""
         requests = self._requests
-        if not (self._waits or requests.working):
+        if not (self.waits or requests.working):
             if requests.acquired:
                 await self.release()
             return
@@ -493,7 +544,7 @@ class Edge(Generic[T]):
         self.run.sources.discard(self)
         if requests.below:
             for end in self.ends:
-                end.let_go()
+                end.settle()
             self.location.abandon(requests.failure)
         else:
             if trouble is not None:

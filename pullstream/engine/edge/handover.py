@@ -46,7 +46,7 @@ def allowed(
 class Handover(Generic[T]):
     """The last step of an answer: check its times, count its values, and give out a multi-time batch in turn."""
 
-    __slots__ = ("_failure", "_inputs", "_location", "_origin", "_sidecar", "_trusted", "drops", "owing", "rest")
+    __slots__ = ("_inputs", "_location", "_origin", "_sidecar", "_trusted", "drops", "failure", "owing", "rest")
 
     def __init__(
         self, location: Location, sidecar: Sidecar, inputs: Sequence[End[Any]], *, origin: bool, trusted: bool
@@ -59,13 +59,18 @@ class Handover(Generic[T]):
         """The values of a multi-time answer not given out yet; they come before the next `produce`."""
         self.owing = False
         """Whether the last answer is incomplete: a rest of it is left, or the failure that follows it."""
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
+        """The exception to raise once the last answer is given out."""
+
+    def fail_next(self, failure: BaseException) -> None:
+        """Let the next ask raise a failure, after the answer to this one."""
+        self.failure, self.owing = failure, True
 
     def owed(self, end: End[Any], limit: int) -> Batch[T]:
         """Return the next part of the last answer, or raise the failure that follows it."""
         if self.rest is None:
-            assert self._failure is not None
-            raise self._failure
+            assert self.failure is not None
+            raise self.failure
         return self._give_out(self.rest, end, limit)
 
     def drop(self) -> Callable[[], None] | None:
@@ -90,8 +95,6 @@ class Handover(Generic[T]):
         pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
         if pairs:
             return TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
-        if self._failure is not None:
-            raise self._failure
         return DONE
 
     def hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
@@ -102,22 +105,22 @@ class Handover(Generic[T]):
             batch = self._before_a_wrong_time(batch)
         try:
             if end.whole:
-                end.stamp_many(batch)
+                end.count_batch(batch)
                 return batch
             self.rest, self.owing = end.rest_of(batch), True
             return self._give_out(self.rest, end, limit)
         except BaseException as exc:
             # The times cannot be compared. Nobody gets any of the values, and that must not look like completion.
             self._sidecar.stop_tracking(exc)
-            end.let_go()
+            end.settle()
             raise
 
     def _give_out(self, rest: Rest, end: End[Any], limit: int) -> Batch[T]:
         """Return the next values of a multi-time answer, and count anew what is left."""
-        batch = rest.take(limit)
+        batch = rest.take_run(limit)
         end.stamp(batch.time)
-        if not rest.count():
-            self.rest, self.owing = None, self._failure is not None
+        if not rest:
+            self.rest, self.owing = None, self.failure is not None
         return batch
 
     def _before_a_wrong_time(self, answer: TimedBatch[T]) -> TimedBatch[T]:
@@ -125,8 +128,9 @@ class Handover(Generic[T]):
         if self._trusted and not self._origin:
             return answer
         say = self._location.advance if self._origin else self._check
-        answer, self._failure = allowed(answer, say, in_order=self._origin)
-        self.owing = self._failure is not None
+        answer, failure = allowed(answer, say, in_order=self._origin)
+        if failure is not None:
+            self.fail_next(failure)
         return answer
 
     def _check(self, time: Hashable, values: Sequence[Any] = ()) -> None:  # noqa: ARG002 - as a source is called

@@ -1,7 +1,7 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
 from collections.abc import Coroutine, Hashable, Sequence
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Final, Literal, NoReturn, overload
 
 import trio
 from typing_extensions import TypeVar, override
@@ -11,17 +11,21 @@ from pullstream.engine.edge.end import End
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
+from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from pullstream.timely import Antichain
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+SPINNING: Final = 1000
+"""The number of asks after the end of a stream that no module makes on purpose."""
+
 
 class Lane(End[Edge[Any]], Reader[T_co]):
     """A reader of an edge, for one task."""
 
-    __slots__ = ("asker", "count", "handed", "trouble")
+    __slots__ = ("again", "asker", "count", "handed", "trouble")
 
     def __init__(self, edge: Edge[T_co], port: Port, count: LaneCount | None = None) -> None:
         super().__init__(edge, port)
@@ -31,6 +35,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             port.location.meter.ins.append(count)
         self.count = count
         self.trouble: BaseException | None = None
+        self.again = 0
+        """The number of asks after the end."""
         self.handed = False
         """Whether user code has this lane."""
         self.asker: trio.lowlevel.Task | None = None
@@ -49,8 +55,6 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         if self.live:
             self.acknowledge()
         self.whole = many
-        if self.others is not None:
-            self.let_go()
         if self.handed:
             self.asker = trio.lowlevel.current_task()
         if self._counts.alert:
@@ -60,17 +64,33 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         try:
             answer = await self.edge.ask(self, limit, stepping)
         except BaseException:
+            if self.over:
+                self._asked_again()
             self.over = True
             self.edge.unanswered()
             raise
         finally:
             count.end(began)
         if answer is DONE:
+            if self.over:
+                self._asked_again()
             self.over = True
         elif answer is not None:
             count.values += len(answer.values)
             count.batches += 1
         return answer
+
+    def _asked_again(self) -> None:
+        """Warn of a loop that does not end with its stream: nothing else can be heard of it, as it may never wait."""
+        self.again += 1
+        if self.again == SPINNING:
+            LOG.warning(
+                "%s, has asked %s %s times after the end of the stream, and goes on. Leave the loop when the answer is "
+                "ps.DONE, and let exceptions of an ask pass; `async for batch in ctx.batches(upstream)` does both",
+                self.port.location,
+                self.edge.location.name,
+                SPINNING,
+            )
 
     @override
     def ask_many(self, limit: int = 1) -> Coroutine[Any, Any, Batch[T_co] | Done]:
@@ -93,7 +113,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         self._indicate(reason)
 
     def _indicate(self, reason: BaseException | None) -> None:
-        self.let_go()
+        self.settle()
         if not self.over and self.edge.close(reason):
             self.edge.run.spawn(self._confirm)
 
@@ -105,7 +125,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     def close(self, reason: BaseException | None) -> bool:
         """Send a termination, unless the edge has ended for this lane; True if the sender must confirm it."""
-        self.let_go()
+        self.settle()
         return not self.over and self.edge.close(reason)
 
     async def confirm(self, reason: BaseException | None, *, closed: bool) -> None:
@@ -120,7 +140,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Abort or, with a reason, error. Nothing is sent after a terminal answer (R9)."""
-        self.let_go()
+        self.settle()
         if self.over:
             return DONE
         try:
@@ -151,7 +171,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
                     f"{left!r} is not part of the batch in flight: pass a part of the batch that ask_many returned, "
                     f"before it is acknowledged and before the next ask"
                 )
-            self.stamp_many(left)
+            self.count_batch(left)
             if self._counts.alert:
                 self._counts.activate(self.port)
 
@@ -161,17 +181,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         A module that works through a batch in many parts then need not look at all of it each time; a sink calls
         `ack_but`.
         """
-        self.stamp_least(least)
+        self.count_least(least)
         if self._counts.alert:
-            self._counts.activate(self.port)
-
-    def settle(self) -> None:
-        """Acknowledge the last batch: in the step in which its results are answered, or after they are held."""
-        if self.live:
-            self.acknowledge()
-        if self.others is not None:
-            self.let_go()
-        elif self._counts.alert:
             self._counts.activate(self.port)
 
     def arriving(self) -> Antichain[Any]:

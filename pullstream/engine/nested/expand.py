@@ -9,14 +9,15 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Source, table_advice
+from pullstream.engine.edge.backlog import of_runs
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
 from pullstream.engine.parts.countable import spent
-from pullstream.engine.parts.outbox import of_runs
 from pullstream.engine.parts.pace import WaitingPace
-from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits
+from pullstream.frames import shown
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from pullstream.timely.order import Ascending
 
@@ -34,7 +35,7 @@ class Open:
     lane: Lane[Any] | None = None
 
 
-class Expand(FailsLater, Stepwise):
+class Expand(Kernel[Any], Stepwise):
     """Reads one stream after another. The open streams form a stack, with the outer stream at the bottom.
 
     Upstream is not asked again while values of an outer batch are left, so the batch in flight holds its own time. A
@@ -104,16 +105,17 @@ class Expand(FailsLater, Stepwise):
 
     def _at_hand(self, limit: int) -> Batch[Any] | None:
         """The values available without asking, if there are any."""
-        if self.failed is not None:
-            raise self.failed
         if self._whole is not None:
             return self._answer_many(self._whole, limit)
-        values = self.collect(self._take, limit)
-        if not values:
-            return None
-        if self.failed is None and self._over():
-            self.upstream.settle()
-        return Batch(self._time, values)
+        values: list[Any] = []
+        try:
+            self._take(values, limit)
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.edge.fail_next(exc, values)
+        else:
+            if values and self._over():
+                self.upstream.settle()
+        return Batch(self._time, values) if values else None
 
     def _answer_many(self, whole: TimedBatch[Any], limit: int) -> Batch[Any] | None:
         """The values available without asking, up to the limit; they may be at several times."""
@@ -129,10 +131,8 @@ class Expand(FailsLater, Stepwise):
                         runs.append((time, len(out) - begin))
                 if not (self._over() and self._next_run()) or len(out) == limit:
                     break
-        except BaseException as exc:
-            self.failed = exc
-            if not out:
-                raise
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.edge.fail_next(exc, out)
         finally:
             # So the times of the handled values can complete while a stream in the middle of the batch is awaited.
             self.upstream.ack_but(whole.part(self._done))
@@ -190,7 +190,15 @@ class Expand(FailsLater, Stepwise):
                     raise TypeError(
                         f"{self.location}, would take a {kind.__name__} apart by columns, if at all: {table}"
                     )
-                inner = iter(cast("Iterable[Any]", stream))
+                try:
+                    inner = iter(cast("Iterable[Any]", stream))
+                except TypeError:
+                    if hasattr(kind, "__iter__"):
+                        raise
+                    raise TypeError(
+                        f"{self.location}, needs a source or an iterable for each value, and got {shown(stream)}: put "
+                        f"a single value into a list, or use map"
+                    ) from None
                 if innermost:
                     try:
                         out.extend(islice(inner, limit - len(out)))

@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
-from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import LaneCount
@@ -74,7 +74,7 @@ class Branch(Kernel[Any]):
         """The limit of the ask that waits; 0 while none does."""
         self._counted: tuple[int | None, int | None] = (None, None)
         """The number of values wanted, and that number minus the values kept, as last counted by the hub."""
-        self._backlog = Outbox(self)
+        self._backlog = Backlog(self)
         self._changed = hub.signal()
         self.count = LaneCount()
         """Counts of the asks and batches between the hub and this branch."""
@@ -82,7 +82,7 @@ class Branch(Kernel[Any]):
     @property
     def kept(self) -> int:
         """The number of values that were dealt to the branch and are not answered yet."""
-        return self._backlog.values
+        return self._backlog.left
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -123,22 +123,22 @@ class Branch(Kernel[Any]):
         """Take values, for the waiting ask, if there is one, and for later asks."""
         self.count.values += len(batch.values)
         self.count.batches += 1
-        self._backlog.put_batch(batch)
+        self._backlog.put(batch)
         self._want(0)
         self._changed.set()
 
     def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
         """End after the values that were dealt or, with `at_once`, in place of them."""
         self._backlog.end(ending)
-        if at_once:
-            self._backlog.forget()
         if isinstance(ending, BaseException):
             self.location.freeze()
+        if at_once:
+            self._backlog.drop()
         self._changed.set()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        self._backlog.forget()
+        self._backlog.drop()
         await self._hub.leave(self, reason)
 
     @override

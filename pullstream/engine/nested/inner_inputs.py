@@ -5,9 +5,9 @@ from typing import Any
 
 from typing_extensions import override
 
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
@@ -57,16 +57,16 @@ class Queue(Kernel[Any]):
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._given = Outbox(self)
+        self._given = Backlog(self)
         self._more: Signal | None = None
         self.wanted = 0
 
     def __len__(self) -> int:
-        return self._given.values if self.edge.open else 0
+        return self._given.left if self.edge.open else 0
 
     def give(self, time: Hashable, value: Any) -> None:
         """Append a value at `time`."""
-        self._given.put(time, [value])
+        self._given.put(Batch(time, [value]))
         self._wake()
 
     def end(self, ending: Done | BaseException = DONE) -> None:

@@ -2,28 +2,19 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, Generic
 
 from typing_extensions import TypeVar, override
 
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner
-from pullstream.engine.parts.outbox import Outbox, Remainder, StreamEnd
+from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
-
-class Inner(Remainder):
-    """An inner stream with the rest of its last answer."""
-
-    def __init__(self, lane: Lane[Any]) -> None:
-        super().__init__()
-        self.lane = lane
-
-
-S = TypeVar("S", bound=Inner)
+S = TypeVar("S", bound=Input)
 
 
 class SideBySide(TaskKernel[Any], Generic[S]):
@@ -38,13 +29,12 @@ class SideBySide(TaskKernel[Any], Generic[S]):
     def __init__(self) -> None:
         self.inner: dict[Lane[Any], S] = {}
         """The streams that have not ended."""
-        self.outer = StreamEnd()
+        self.outer = Backlog()
         """The ending of upstream, once it is known."""
-        self.owed = Outbox(self)
-        """Answers that belong to no inner stream."""
+        self.owed = Backlog(self)
+        """Answers that belong to no inner stream, then the failure of the first stream that failed."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
-        self._failed: BaseException | None = None
 
     # ---- what a module supplies
 
@@ -57,7 +47,7 @@ class SideBySide(TaskKernel[Any], Generic[S]):
         """Take a batch from upstream."""
 
     @abstractmethod
-    def answer(self, stream: S, values: Sequence[Any]) -> Batch[Any]:
+    def answer(self, stream: S, batch: Batch[Any]) -> Batch[Any]:
         """Make the answer from values of a stream."""
 
     def deal(self, limit: int) -> None:
@@ -86,7 +76,7 @@ class SideBySide(TaskKernel[Any], Generic[S]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._ready:
             wanted = 0
-            if self._failed is None:
+            if not self.owed.known:
                 self.deal(limit)
                 for stream in self._to_ask:
                     self.ask_beside(stream.lane, limit)
@@ -97,10 +87,8 @@ class SideBySide(TaskKernel[Any], Generic[S]):
                 await self.ask_promptly(self.upstream, wanted)
             elif wanted:
                 self.ask_beside(self.upstream, wanted)
-            if self.owed:
-                return self.owed.take(limit)
-            if self._failed is not None:
-                raise self._failed
+            if (answer := self.owed.answer(limit)) is not None:
+                return answer
             if not self.inner and self.outer.reached():
                 return DONE
             if not (wanted and self._prompt):
@@ -108,12 +96,11 @@ class SideBySide(TaskKernel[Any], Generic[S]):
             elif not await self.breathe():
                 return DONE
         stream = self._ready[0]
-        values = stream.take(limit)
-        if not stream.left:
-            stream.lane.settle()
+        batch = stream.take(limit)
+        if not stream:
             self._ready.popleft()
             self._to_ask.append(stream)
-        return self.answer(stream, values)
+        return self.answer(stream, batch)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -127,7 +114,7 @@ class SideBySide(TaskKernel[Any], Generic[S]):
             stream.put(answer)
             self._ready.append(stream)
         elif isinstance(answer, BaseException) and answer is not self.outer.ending:
-            self._failed = self._failed or answer
+            self.owed.end(answer)
         else:
             del self.inner[lane]
             forget_inner(self, [lane])

@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
-from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self
 
@@ -15,10 +14,11 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.run import Scope
+from pullstream.engine.runtime import clocks
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.waiting import Requests
-from pullstream.errors import CapabilityError, PullstreamError
+from pullstream.errors import CapabilityError, ProtocolError
 from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Reader
 from pullstream.timely import less_equal
@@ -50,7 +50,7 @@ class Account:
         """Whether a notification was ever requested."""
         self.answered = False
         """Whether anything was ever answered."""
-        self._breath = monotonic()
+        self._breath = clocks.monotonic()
         self._memory: Memory | None = None
 
     @property
@@ -107,15 +107,15 @@ class Account:
         """Warn at a transformer's end if it waited for completions it never requested, or the reverse."""
         if self.notified and not self._events:
             LOG.warning(
-                "%s, asked to be told of times by ctx.notify_at, and never read ctx.events(upstream), which gives the "
-                "Completed(time) beside the batches; where a time is only to be kept open, take ctx.hold(time)",
+                "%s, called ctx.notify_at but never read ctx.events(upstream), which gives each Completed(time) among "
+                "the batches. To keep a time open without being notified, take ctx.hold(time)",
                 self.location,
             )
         if self.listened and not (self.notified or self.answered):
             LOG.warning(
-                "%s, took batches from ctx.events(upstream), answered nothing, and never asked to be told of a time: a "
-                "Completed(time) comes for those times only for which %s calls ctx.notify_at(time) while it has a "
-                "batch at that time; where none is wanted, ctx.batches(upstream) gives the batches alone",
+                "%s, took batches from ctx.events(upstream), but answered nothing and never called ctx.notify_at. A "
+                "Completed(time) comes only for times at which %s called ctx.notify_at(time) while it had a batch at "
+                "that time. To read batches alone, use ctx.batches(upstream)",
                 self.location,
                 name,
             )
@@ -135,10 +135,10 @@ class Account:
     def is_unchanged(self, batch: Batch[Any], count: int) -> None:
         """Refuse a change of a batch that was received, as far as its length shows one; the checker sees all."""
         if len(batch.values) != count and self.run.watcher is None:
-            raise PullstreamError(
-                f"{self.location}, changed the list of values of a batch that it received: its length was {count}, and "
-                f"is {len(batch.values)} now. Other modules may use the same list. Make a new one, for example "
-                f"Batch(batch.time, [*batch.values, value])"
+            raise ProtocolError(
+                f"sharing: {self.location}, changed the list of values of a batch that it received: its length was "
+                f"{count}, and is {len(batch.values)} now. Other modules may use the same list. Make a new one, for "
+                f"example Batch(batch.time, [*batch.values, value])"
             )
 
     @property
@@ -152,7 +152,7 @@ class Account:
 
     async def let_others(self) -> None:
         """Yield to other tasks, and to a pending cancellation, if `BREATH` has passed since the last time."""
-        now = monotonic()
+        now = clocks.monotonic()
         if now - self._breath > BREATH:
             self._breath = await self.run.let_others()
 

@@ -6,23 +6,19 @@ is never cancelled: if another event comes first, the answer waits in a one-elem
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import suppress
 from math import inf
 from typing import Any, cast
 
 import attrs
 import trio
-from typing_extensions import override
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.parts.times_above import Above
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
-from pullstream.engine.sidecar.phases import Phase
-from pullstream.engine.sidecar.waiting import Requests, Waiter, least
+from pullstream.engine.sidecar.waiting import Requests, completion, least
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from pullstream.timely import BEGINNING, less_equal, less_than
 
@@ -101,24 +97,6 @@ class Asker:
                 del answer
 
 
-class Awaited(Waiter):
-    """A module's waiter, reused for one requested time after another: it waits for the time that can complete first."""
-
-    before: bool = False
-    """Whether it is enough that everything before the time is complete."""
-
-    @override
-    def settled(self, phase: Phase) -> bool:
-        time = self.time
-        if not self.before:
-            return not any(phase.frontier(place).less_equal(time) for place in self.places)
-        return not any(
-            front is not time and front != time and less_equal(front, time)
-            for place in self.places
-            for front in phase.frontier(place)
-        )
-
-
 class Eventful:
     """The events of a module: its batches, and the completions it requested, whichever comes first.
 
@@ -153,23 +131,16 @@ class Eventful:
         self.steps = isinstance(upstream, Lane) and upstream.edge.stepwise()
         """Whether upstream is asked in the module's own task; it never waits then."""
         self._wake = scope.run.signal()
-        self._above: Above | None = None
-        self._fronts: list[Any] | None = None
+        self._fronts: Sequence[Any] | None = None
         """The least times that could still come when the frontier was last read, or earlier ones.
 
         Complete times stay complete, so when several times complete together, the frontier is read only for the first.
         """
         self._places = [port.place for port in location.ports]
-        self._waiters: list[Awaited] = []
+        for place in self._places:
+            scope.sidecar.frontiers.expect(place)
 
     # ---- for a module
-
-    def begin(self) -> Above:
-        """Make the sidecar keep the frontier of the input up to date."""
-        self._above = Above(self._scope.sidecar, self._location)
-        for place in self._places:
-            self._scope.sidecar.phase.observe(place)
-        return self._above
 
     def end(self) -> None:
         """Stop asking and notifying, as the stream is over here."""
@@ -196,15 +167,15 @@ class Eventful:
             if requests and (self._moved or (steps and not self._prompt)):
                 # Upstream has moved on: the complete times can be found without asking it.
                 self._moved = False
-                if (told := self._completed(None)) is not None:
+                if (completed := self._completed(None)) is not None:
                     self._moved = True
-                    return told
+                    return completed
             await self._fetch(limit, steps=steps, stepping=stepping, deadline=deadline)
             slot = self._slot
         if deadline < inf and deadline <= trio.current_time():
             return None
-        if requests and not (slot is None and steps and limit) and (told := self._completed(slot)) is not None:
-            return told
+        if requests and not (slot is None and steps and limit) and (completed := self._completed(slot)) is not None:
+            return completed
         if isinstance(slot, Batch):
             self._slot = None
             # Its last values may have completed the times of its first values.
@@ -216,7 +187,7 @@ class Eventful:
         requests, times = self.requests, self.requests.first
         return [time for time in times if self.knows(time, before=requests[time])] or self._look(times)
 
-    def told(self, count: int) -> Iterator[Hashable]:
+    def known_complete(self, count: int) -> Iterator[Hashable]:
         """Yield at most `count` completions known without reading the frontier, while one requested time is the least.
 
         Each request is removed when its time is yielded. Times requested meanwhile follow in their order.
@@ -242,7 +213,7 @@ class Eventful:
             if begin and ((now := minima.at(begin)) != left or any(map(self.requests.get, left))):
                 left = now
                 if upstream is None:
-                    upstream = self._upstream_fronts()
+                    upstream = self._scope.sidecar.least_arriving(self._location, arrived=False)
                 self._fronts = [*upstream, *left]
                 while (time := self._known()) is not None:
                     yield Completed(time)
@@ -258,17 +229,6 @@ class Eventful:
         time = done[0] if len(done) == 1 else least(done)
         del requests[time]
         return time
-
-    def _upstream_fronts(self) -> Sequence[Any]:
-        """The least times that may still come from upstream, not counting batches in flight here."""
-        sidecar, above = self._scope.sidecar, self._above or self.begin()
-        if above.tells:
-            with suppress(TypeError):
-                return above.fronts(arrived=False)
-        for location in self._location.upstreams:
-            sidecar.phase.observe(location.output)
-        sidecar.propagate()
-        return [front for location in self._location.upstreams for front in sidecar.phase.frontier(location.output)]
 
     def knows(self, time: Hashable, *, before: bool) -> bool:
         """Whether a time, or everything `before` it, was complete when the frontier was last read."""
@@ -289,6 +249,10 @@ class Eventful:
             return ()
         return (BEGINNING,) if self._fronts is None else self._fronts
 
+    def now(self) -> Sequence[Any]:
+        """The least times that can still come, as of now."""
+        return self._scope.sidecar.least_arriving(self._location)
+
     def ask(self, limit: int) -> None:
         """Ask upstream in the asking task, unless an ask is outstanding."""
         if not self._asker.limit:
@@ -297,8 +261,9 @@ class Eventful:
     async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
         """Wait until the answer is there, a requested time is complete, or the deadline has come."""
         self._wake = self._scope.run.signal()
-        waiters = self._awaited(self.requests.first)
-        await self._scope.sidecar.until(waiters, self._wake, outside=outside, deadline=deadline)
+        requests = self.requests
+        watches = [completion(self._location, self._places, time, before=requests[time]) for time in requests.first]
+        await self._scope.sidecar.until(watches, self._wake, outside=outside, deadline=deadline)
 
     def fail(self, failure: BaseException) -> None:
         """Make the module's own failure an event, after the completions that come before it."""
@@ -319,22 +284,8 @@ class Eventful:
 
     def _look(self, times: list[Hashable]) -> list[Hashable]:
         """Return the given requested times that are complete now."""
-        requests, sidecar = self.requests, self._scope.sidecar
-        above = self._above or self.begin()
-        if above.tells:
-            with suppress(TypeError):
-                # A TypeError means that times of two domains have met: the sidecar below reports that.
-                if any(requests[time] for time in times):
-                    # Windows request many moments, one after another: the fronts answer the next ones, too.
-                    self._fronts = above.fronts()
-                    return [time for time in times if self._is_past(time, requests[time])]
-                done = [time for time in times if not above.may_lead_to(time)]
-                if done and len(requests) > len(done):
-                    self._fronts = above.fronts()
-                return done
-        sidecar.propagate()
-        self._fronts = [front for place in self._places for front in sidecar.phase.frontier(place)]
-        return [time for time in times if self._is_past(time, requests[time])]
+        self._fronts = self.now()
+        return [time for time in times if self._is_past(time, self.requests[time])]
 
     def _into_slot(self, answer: Answer) -> None:
         if self.pace is not None:
@@ -403,12 +354,3 @@ class Eventful:
         time = done[0] if len(done) == 1 else least(done)
         del requests[time]
         return Completed(time)
-
-    def _awaited(self, times: list[Hashable]) -> list[Awaited]:
-        """One waiter for each of the times. In a total order that is one waiter, reused for the whole run."""
-        while len(self._waiters) < len(times):
-            self._waiters.append(Awaited(self._places, None, None, self._location, self._wake))
-        waiters = self._waiters[: len(times)]
-        for waiter, time in zip(waiters, times, strict=True):
-            waiter.time, waiter.before = time, self.requests[time]
-        return waiters

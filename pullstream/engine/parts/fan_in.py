@@ -1,7 +1,7 @@
 """The kernel of modules with several inputs: all are asked at once, and a batch of each is kept."""
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import count
 from operator import attrgetter
 from typing import Any, Final
@@ -10,80 +10,55 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Source
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.outbox import Remainder, StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
-from pullstream.engine.sidecar.minima import Minima
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from pullstream.timely import TimeDomainError, less_equal
 
 
-class Input(Remainder, StreamEnd):
-    """An input with the unused rest of its last batch. The rest stays in flight."""
-
-    _minima: Minima | None = None
+class Input(Backlog):
+    """An input with the rest of its last batch, which stays in flight; the values taken are acknowledged."""
 
     number: int = 0
     """The number of inputs added before this one."""
+    prompt: bool = False
+    """Whether it can be asked without waiting."""
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
+        self._counted = True
         self.lane = lane
-        self.prompt = lane.edge.answers_promptly()
-        """Whether it can be asked without waiting."""
 
     def came(self, answer: Batch[Any] | Done | BaseException) -> None:
-        """Take its answer. Must be called only when nothing is left of the batch before."""
+        """Take its answer."""
         if isinstance(answer, Batch):
             self.put(answer)
         else:
             self.end(answer)
 
     @override
-    def put(self, batch: Batch[Any]) -> None:
-        super().put(batch)
-        self._minima = None
-
-    @override
-    def part(self, count: int) -> Batch[Any]:
-        """Take the next values, which the caller answers in this same step; the used ones are acknowledged."""
-        part = super().part(count)
-        self.settle()
-        return part
+    def count(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
+        if before:
+            self.settle()
 
     def settle(self) -> None:
         """Acknowledge the used values of the batch, in the step in which they are answered."""
-        if not self.left:
+        if not self:
             self.lane.settle()
-        elif self.times is not None and self.used:
-            self.lane.ack_before(self.least())
+        elif self.used and isinstance(self.head, TimedBatch):
+            self.lane.ack_before(self.least)
 
-    def least(self) -> Sequence[Hashable]:
-        """The least times of the unused values."""
-        if self.batch is None or not self.left:
-            return (self.time,) if self.left else ()
-        if not self.used:
-            # Most batches are used whole.
-            return self.batch.least
-        if self._minima is None:
-            self._minima = Minima(self.batch.times)
-        return self._minima.at(self.used)
-
-    def runs(self) -> Iterator[tuple[Hashable, int, int]]:
-        """The runs of an entirely unused batch: each time, and the positions where its values begin and end."""
-        if self.batch is None:
-            yield self.time, 0, len(self.values)
-            return
-        begin, times = 0, self.batch.times
-        for end in (*self.batch.changes, len(times)):
-            yield times[begin], begin, end
-            begin = end
+    @property
+    def times(self) -> Sequence[Hashable] | None:
+        """The times of the values of the batch, if it is a multi-time batch."""
+        return self.head.times if isinstance(self.head, TimedBatch) else None
 
     @property
     def done(self) -> bool:
         """Whether the input has ended and all its values are used."""
-        return self.ending is DONE and not self.left
+        return self.ending is DONE and not self
 
 
 NUMBER: Final = attrgetter("number")
@@ -110,7 +85,7 @@ class Meeting:
                 less_equal(self._time, time)
             except TimeDomainError:
                 # Before a frontier is read: times of two domains cannot be tracked together.
-                self._kernel.scope.sidecar.stop_tracking()
+                self._kernel.edge.stop_tracking()
                 raise TimeDomainError(
                     f"{self._kernel.location}: its sources have times of two domains, which have no common order: "
                     f"{self._time!r} ({type(self._time).__name__}) and {time!r} ({type(time).__name__}). Give them "
@@ -160,6 +135,7 @@ class FanIn(TaskKernel[Any]):
 
     def enter(self, each: Input) -> None:
         """Add an input."""
+        each.prompt = each.lane.edge.answers_promptly()
         self.all.append(each)
         self.going += 1
         self._inputs[each.lane] = each
@@ -175,13 +151,13 @@ class FanIn(TaskKernel[Any]):
         """Ask the inputs (`among` these, or all) that have not ended and have no values left."""
         if self.failure_above is None:
             for each in self.all if among is None else among:
-                if not each.left and each.ending is None:
+                if each.ending is None and not each:
                     self.ask_beside(each.lane, limit)
 
     async def ask_prompt_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
         """Ask those of them that answer promptly in this task, which is cheaper."""
         for each in self.all if among is None else among:
-            if each.prompt and not each.left and each.ending is None and self.failure_above is None:
+            if each.prompt and each.ending is None and not each and self.failure_above is None:
                 await self.ask_promptly(each.lane, limit)
 
     @override
@@ -228,7 +204,7 @@ class ManyInputs(FanIn):
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         super().arrived(lane, answer)
         each = self._inputs[lane]
-        if each.left:
+        if each:
             insort(self.having, each, key=NUMBER)
 
     def at(self, number: int) -> int:

@@ -17,9 +17,9 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
+from pullstream.engine.edge.backlog import timed
 from pullstream.engine.interfaces import Inline, Resumable
 from pullstream.engine.parts.countable import countable, fails_in
-from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, caught
@@ -150,7 +150,8 @@ class Segment(PassOn, Inline, Resumable):
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
         # These are read at every ask, and attributes of the instance are found fastest.
-        self.failed, self.most, self.takes_many = None, maxsize, True
+        self.most, self.takes_many = maxsize, True
+        self._failure: BaseException | None = None
         functions = [stage.function for stage in stages]
         for number, stage in enumerate(stages):
             if stage.kind is Kind.LEAVE_OUT:
@@ -183,13 +184,11 @@ class Segment(PassOn, Inline, Resumable):
         if self._saves:
             self.memory.at(batch.time)
         loop, self._loop = self._loop, self._later
-        # The same as `collect`, inlined: nearly every value passes through here.
         try:
             loop.send((batch.values, out))
-        except BaseException as exc:
-            self.failed = exc
-            if not out:
-                raise
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self._failure = exc
+            self.edge.fail_next(exc, out)
         finally:
             if self._saves:
                 self._save()
@@ -213,11 +212,10 @@ class Segment(PassOn, Inline, Resumable):
                     next(loop)
                     self._timed.append(loop)
                 self._timed[-1].send((values, out, batch.times, kept))
-        except BaseException as exc:
-            self.failed = exc
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self._failure = exc
             fails_in(self.upstream, batch, values)
-            if not out:
-                raise
+            self.edge.fail_next(exc, out)
         return timed(batch.times[: len(out)] if self._passes_all else kept, out) if out else None
 
     @override
@@ -239,7 +237,7 @@ class Segment(PassOn, Inline, Resumable):
 
     @override
     def culprit(self) -> str:
-        traceback = None if self.failed is None else self.failed.__traceback__
+        traceback = None if self._failure is None else self._failure.__traceback__
         while traceback is not None and traceback.tb_frame.f_code not in self._codes:
             traceback = traceback.tb_next
         if traceback is None:

@@ -1,7 +1,6 @@
 """Modules written as async generators: one task each, from the first ask to the release."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Sequence
-from time import monotonic
 from types import FrameType, coroutine
 from typing import Any, cast
 
@@ -9,13 +8,14 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.edge.answers import no_sequence, unequal
+from pullstream.engine.edge.backlog import Backlog, timed
 from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.handover import allowed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Suspended
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
-from pullstream.engine.parts.outbox import Outbox, timed
+from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import ProtocolError, failure_in, raised_by_closing, raised_when_cancelled, without_cancelled
@@ -69,7 +69,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
     @override
     async def acquire(self) -> None:
         self._account = Account(self.scope, self.location, self.inputs)
-        self._rest = Outbox(self)
+        self._rest = Backlog(self)
         self._source = not self.inputs
         self._demand = self.run.signal()
         self._supply = self.run.signal()
@@ -96,7 +96,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                     raise self._ending
                 return DONE
             if len(batch.values) > limit:
-                rest.put_batch(batch)
+                rest.put(batch)
             # In flight from now on, or held by `rest`.
             self.location.drop_waiting()
             self._held = None
@@ -211,7 +211,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         that it sends, and everything that comes back, is passed on unchanged.
         """
         account = self._account
-        until = monotonic() + BREATH
+        until = clocks.monotonic() + BREATH
         while True:
             step: Any = generator.__anext__()
             waits = False
@@ -230,17 +230,20 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                     # their context.
                     sent = step.send(sent) if thrown is None else step.throw(thrown)
             except StopIteration as given:
-                if account.dropped:
-                    self._next.append(given.value)
-                    return
-                self._take(given.value)
+                yielded = given.value
             except BaseException as exc:
                 if not self._ends(exc):
                     raise
+                return
+            # Outside the handler, for the same reason.
+            if account.dropped:
+                self._next.append(yielded)
+                return
+            self._take(yielded)
             count = len(self._values)
             if self._ending is not None or self._batch is not None or 2 * count >= self._limit:
                 return
-            now = monotonic()
+            now = clocks.monotonic()
             if waits:
                 until = now + BREATH
             elif now > until:

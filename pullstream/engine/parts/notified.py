@@ -2,14 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any
 
 from typing_extensions import override
 
+from pullstream.engine.edge.backlog import Backlog, of_runs, timed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.parts.eventful import Completed, Eventful
-from pullstream.engine.parts.outbox import Outbox, timed
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
@@ -57,11 +58,13 @@ class Notified(Kernel[Any], Stepwise):
         self.requests = Requests[bool]()
         """The requested times; see `Eventful`."""
         self._owed: dict[Hashable, Hashable] = {}
-        self.ready = Outbox(self)
+        self.ready = Backlog(self)
         self._limit = 1
         self._together: list[tuple[Hashable, Sequence[Any]]] | None = None
         """The results given while several completions are handled together; None at other times."""
         self._gathered = 0
+        self._let_go: list[Hashable] = []
+        """The module's own holds that are dropped when those results are held themselves."""
 
     # ---- what a module supplies
 
@@ -131,7 +134,7 @@ class Notified(Kernel[Any], Stepwise):
         if not results:
             return
         if self._together is None:
-            self.ready.put(time, results)
+            self.ready.put(Batch(time, results))
         else:
             self._together.append((time, results))
             self._gathered += len(results)
@@ -141,15 +144,22 @@ class Notified(Kernel[Any], Stepwise):
         if not results:
             return
         if self._together is None:
-            self.ready.put_batch(timed(times, results))
+            self.ready.put(timed(times, results))
         else:
             for time, result in zip(times, results, strict=True):
                 self.give(time, [result])
 
+    def drop(self, time: Hashable) -> None:
+        """Drop a hold that the module has taken, when the results given so far are held by themselves."""
+        if self._together is None:
+            self.location.drop(time)
+        else:
+            self._let_go.append(time)
+
     @property
     def full(self) -> bool:
         """Whether the results given fill the ask being served, or the stream's end is known."""
-        return self.ready.known or self.ready.values + self._gathered >= self._limit
+        return self.ready.known or self.ready.left + self._gathered >= self._limit
 
     def stop(self) -> None:
         """End the stream after the results given so far; requested times are no longer notified."""
@@ -171,10 +181,6 @@ class Notified(Kernel[Any], Stepwise):
             )
         pace = Pace(self.run) if self.own_pace else None
         self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=True, pace=pace)
-
-    @override
-    async def acquire(self) -> None:
-        self.events.begin()
 
     @override
     def halt(self) -> None:
@@ -201,53 +207,37 @@ class Notified(Kernel[Any], Stepwise):
         self._limit = limit
         if not (ready or ready.known):
             event = await self.events.next(self.demand(limit), stepping=stepping)
-            if isinstance(event, Completed):
-                self._complete_all(event.time)
-            elif event is not None and self.take(event):
+            if event is not None and self.take(event):
                 await self.breathe()
         return ready.answer(limit)
 
     def _complete_all(self, first: Hashable) -> None:
         """Handle a completion, and others known from the same reading of the frontier, until one answer is full."""
-        ready = self.ready
         done: list[Hashable] = []
         given = self._together = []
         self._gathered = 0
-        failure: BaseException | None = None
         try:
             self.complete(first)
             done.append(first)
-            for time in self.events.told(self._limit):
+            for time in self.events.known_complete(self._limit):
                 self.complete(time)
                 done.append(time)
                 if self.full:
                     break
-        except BaseException as exc:  # noqa: BLE001 - raised after the results given before
-            failure = exc
-        self._put_together(given, done)
-        if failure is not None:
-            if not ready:
-                raise failure
-            ready.ending = failure
+        finally:
+            self._put_together(given, done)
 
     def _put_together(self, given: list[tuple[Hashable, Sequence[Any]]], done: list[Hashable]) -> None:
         """Put the results given meanwhile into one answer; only then drop the holds of the completed times."""
         self._together = None
-        self._put(given)
+        if given:
+            out = given[0][1] if len(given) == 1 else list(chain.from_iterable(results for _, results in given))
+            self.ready.put(of_runs([(time, len(results)) for time, results in given], out))
         for time in done:
             self._settle(time)
-
-    def _put(self, given: list[tuple[Hashable, Sequence[Any]]]) -> None:
-        if len(given) < 2:
-            for time, results in given:
-                self.ready.put(time, results)
-            return
-        times: list[Hashable] = []
-        out: list[Any] = []
-        for time, results in given:
-            out += results
-            times += [time] * len(results)
-        self.ready.put_batch(timed(times, out))
+        for time in self._let_go:
+            self.location.drop(time)
+        self._let_go.clear()
 
     def take(self, event: Batch[Any] | Completed | Done | BaseException) -> bool:
         """Let the module handle an event; True if it was a batch."""
@@ -270,9 +260,7 @@ class Notified(Kernel[Any], Stepwise):
                 ready.end(event)
             else:
                 ready.end()
-        except BaseException as exc:
-            if not ready:
-                raise
+        except BaseException as exc:  # noqa: BLE001 - raised by `answer`
             # The failure follows the results given before.
             ready.ending = exc
         return False

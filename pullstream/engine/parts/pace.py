@@ -84,11 +84,11 @@ class WaitingPace:
     when that took longer. It counts the time during which values are in hand, by trio's clock.
     """
 
-    __slots__ = ("_came", "_least", "_since", "_size", "_taken")
+    __slots__ = ("_in_hand", "_least", "_processed", "_since", "_size")
 
     def __init__(self, least: int = 1) -> None:
         self._least = self._size = least
-        self._came = self._taken = 0
+        self._in_hand = self._processed = 0
         self._since = 0.0
 
     def next(self, in_hand: int = 0) -> int:
@@ -96,21 +96,21 @@ class WaitingPace:
 
         While some of the last values are still `in_hand`, it is not known yet how long processing them takes.
         """
-        if self._came and not in_hand:
+        if self._in_hand and not in_hand:
             spent = trio.current_time() - self._since
-            self._taken += self._came
+            self._processed += self._in_hand
             if spent > BREATH:
-                self._size = max(self._least, int(self._came * BREATH / (2 * spent)))
-                self._taken = 0
-            elif self._taken >= self._size:
-                self._taken = 0
+                self._size = max(self._least, int(self._in_hand * BREATH / (2 * spent)))
+                self._processed = 0
+            elif self._processed >= self._size:
+                self._processed = 0
                 if spent < BREATH / 2:
                     self._size *= 2
-            self._came = 0
+            self._in_hand = 0
         return self._size
 
     def took(self, count: int) -> None:
         """Note that an answer of `count` values has come, and that work on it begins now."""
-        if not self._came:
+        if not self._in_hand:
             self._since = trio.current_time()
-        self._came += count
+        self._in_hand += count

@@ -1,42 +1,20 @@
 """Kernels that answer each batch with the result of a function, up to the value at which the function fails."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from sys import maxsize
 from typing import Any
 
 from typing_extensions import override
 
+from pullstream.engine.edge.backlog import timed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
-from pullstream.engine.parts.outbox import timed
 from pullstream.engine.traits import PROMPT
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 
-class FailsLater(Kernel[Any]):
-    """A kernel that answers the results before a user's function failed, and fails at the next ask (R8)."""
-
-    failed: BaseException | None = None
-    """The failure to raise at the next ask, after the results before it have been answered."""
-
-    def collect(self, work: Callable[..., None], *args: Any) -> list[Any]:
-        """Call `work(out, *args)`, which adds results to the list, and return those added before it failed, if it did.
-
-        Raises:
-            BaseException: `work` failed before it added anything.
-        """
-        out: list[Any] = []
-        try:
-            work(out, *args)
-        except BaseException as exc:
-            self.failed = exc
-            if not out:
-                raise
-        return out
-
-
-class PassOn(FailsLater, Stepwise):
+class PassOn(Kernel[Any], Stepwise):
     """Answers each batch at once with a result made from it, and keeps none of its values."""
 
     traits = PROMPT
@@ -65,23 +43,20 @@ class PassOn(FailsLater, Stepwise):
                 if answer is not None:
                     times += answer.times
                     out += answer.values
-                if self.failed is not None or not self.most:
+                if self.edge.handover.failure is not None or not self.most:
                     break
                 taken += len(run.values)
-        except BaseException as exc:
-            self.failed = exc
-            if not out:
-                raise
-        finally:
-            if self.failed is not None:
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.upstream.ack_but(batch.part(taken))
+            self.edge.fail_next(exc, out)
+        else:
+            if self.edge.handover.failure is not None:
                 self.upstream.ack_but(batch.part(taken))
         return timed(times, out) if out else None
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
-            if self.failed is not None:
-                raise self.failed
             if self.most < limit:
                 limit = self.most
                 if not limit:
@@ -93,7 +68,7 @@ class PassOn(FailsLater, Stepwise):
             if answer is not None:
                 # Acknowledged in the same step in which the answer is in flight below. After a failure, the values
                 # from the failure on have not been handled, so the batch is not acknowledged.
-                if self.failed is None:
+                if self.__edge__.handover.failure is None:
                     self.upstream.settle()
                 return answer
             if not await self.breathe():
@@ -112,8 +87,6 @@ class PassOn(FailsLater, Stepwise):
 
     @override
     async def step(self, limit: int) -> Batch[Any] | Done | None:
-        if self.failed is not None:
-            raise self.failed
         limit = min(limit, self.most)
         if not limit:
             return DONE
@@ -123,7 +96,7 @@ class PassOn(FailsLater, Stepwise):
         answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
         if answer is None:
             await self.breathe()
-        elif self.failed is None:
+        elif self.__edge__.handover.failure is None:
             self.upstream.settle()
         return answer
 
@@ -137,5 +110,9 @@ class PerBatch(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        out = self.collect(self.work, batch.time, batch.values)
+        out: list[Any] = []
+        try:
+            self.work(out, batch.time, batch.values)
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.edge.fail_next(exc, out)
         return Batch(batch.time, out) if out else None

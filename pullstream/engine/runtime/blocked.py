@@ -1,9 +1,10 @@
 """Blocked tasks and their waits, as far as trio shows them: for the tasks of a nursery, or a cancellation.
 
 This is the only file that uses private attributes of trio: it has no public way to inspect a task other than the
-current one. Where they are missing, `told` returns False, and a stalled run hangs, as any trio program would.
+current one. Where they are missing, `supported` returns False, and a stalled run hangs, as any trio program would.
 """
 
+import threading
 from math import inf
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ def running_program() -> trio.lowlevel.TrioToken | None:
         return None
 
 
-def told(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
+def supported(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
     """Whether this version of trio has the attributes that the functions below need; any task and nursery will do."""
     status: Any = getattr(task, "_cancel_status", None)
     return (
@@ -83,3 +84,23 @@ def _scopes_of_nurseries(task: trio.lowlevel.Task) -> set[trio.CancelScope]:
         scopes.update(nursery.cancel_scope for nursery in above.child_nurseries)
         above = None if above.parent_nursery is None else above.parent_nursery.parent_task
     return scopes
+
+
+def is_only_task(nursery: trio.Nursery) -> bool:
+    """Whether this is the main task of the program, with no others but those in the nursery of a run.
+
+    False if its wait may be cut short, or if there is another thread of the program's own: either could go on and use
+    the handles of the run.
+    """
+    task = trio.lowlevel.current_task()
+    own, main = task.parent_nursery, threading.main_thread()
+    if (
+        own is None
+        or own.parent_task is not trio.lowlevel.current_root_task()
+        or own.child_tasks != frozenset({task})
+        or may_be_cancelled(task)
+        or threading.current_thread() is not main
+        or any(thread is not main and not thread.daemon for thread in threading.enumerate())
+    ):
+        return False
+    return all(child is nursery or not child.child_tasks for child in task.child_nurseries)

@@ -2,11 +2,12 @@
 
 import sys
 from collections import deque
-from time import monotonic, thread_time
 from typing import Final, TypeAlias
 
 import trio
 from typing_extensions import override
+
+from pullstream.engine.runtime import clocks
 
 Moment: TypeAlias = tuple[float, float]
 
@@ -44,17 +45,17 @@ class BusyClock(trio.abc.Instrument):
         self._idle = 0.0
         self._since = 0.0
         self._waits = _waits()
-        self._worked = thread_time()
+        self._worked = clocks.thread_time()
         """The processor time when it was last read: reading it in every round would cost too much."""
-        self._round = monotonic()
+        self._round = clocks.monotonic()
         """The start of the current scheduler round, in seconds of this clock."""
         self._long: deque[tuple[float, float]] = deque(maxlen=FEW)
         """The last long rounds: the end of each on this clock, and its duration in seconds."""
 
     def now(self) -> Moment:
         """The time by this clock, and the processor time, in seconds."""
-        self._worked = thread_time()
-        return monotonic() - self._idle, self._worked
+        self._worked = clocks.thread_time()
+        return clocks.monotonic() - self._idle, self._worked
 
     def waited(self, moment: Moment, now: Moment) -> float:
         """The longest time in seconds that others have waited for a turn since `moment`, the current round included."""
@@ -83,7 +84,7 @@ class BusyClock(trio.abc.Instrument):
 
     @override
     def before_io_wait(self, timeout: float) -> None:
-        self._since = monotonic()
+        self._since = clocks.monotonic()
         if self._since - self._idle - self._round > LONG:
             spent = self._spent((self._round, self._worked), self.now())
             if spent > LONG:
@@ -91,6 +92,6 @@ class BusyClock(trio.abc.Instrument):
 
     @override
     def after_io_wait(self, timeout: float) -> None:
-        now = monotonic()
+        now = clocks.monotonic()
         self._idle += now - self._since
         self._round = now - self._idle

@@ -8,7 +8,8 @@ A run's tasks are those in its nursery, and those outside that read one of its s
 through a `pair`: then both are stalled when nothing moves in either.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import CORO_CLOSED, getcoroutinestate
 from typing import Any, Final
@@ -41,10 +42,10 @@ class DeadlockDetector:
         """The exception with which a deadlocked run fails."""
         self.within: trio.CancelScope | None = None
         """The scope around the block in which the run is open."""
+        self.outside: set[Signal] = set()
+        """The signals that something outside may set, while tasks wait for them."""
         self.alone = False
-        """Whether no program runs around the run, as with `run()`: then hardly anything can use its handles."""
-        self.on_handles: set[trio.lowlevel.Task] = set()
-        """In a run that is alone: the tasks that wait for a handle, which only a thread or a signal may still use."""
+        """Whether no task outside can set them, because the program itself waits for the run."""
         self.lanes: WeakSet[Any] = WeakSet()
         """The lanes that user tasks ask."""
         self._on_deadlock: Callable[[], None] | None = None
@@ -137,7 +138,6 @@ class DeadlockDetector:
 
     def leave(self, task: trio.lowlevel.Task) -> None:
         """Forget the wait of a task: it has ended, or the task is cancelled."""
-        self.on_handles.discard(task)
         if self._rounds is not None:
             self._rounds.waits.pop(task, None)
             self.unblocked(task)
@@ -152,6 +152,22 @@ class DeadlockDetector:
                 return task not in self._watching
             task = nursery.parent_task
         return False
+
+    @contextmanager
+    def nobody_outside(self) -> Generator[None]:
+        """Treat every wait of the run as an inside one, while the program itself waits for the run."""
+        self.alone = True
+        for signal in self.outside:
+            if signal.task is not None:
+                self.enter(signal.task)
+        self.check_soon()
+        try:
+            yield
+        finally:
+            self.alone = False
+            for signal in self.outside:
+                if signal.task is not None:
+                    self.leave(signal.task)
 
     # ---- deadlocks
 
@@ -260,13 +276,14 @@ class Signal:
 
     async def wait(self, *, outside: bool = False) -> None:
         """Wait until it is set; `outside` if something outside the run, such as a handle, may set it as well."""
-        if self._event.is_set() or (outside and not self._detector.alone):
+        if self._event.is_set():
             await self._event.wait()
             return
         self.task = task = trio.lowlevel.current_task()
         if outside:
-            self._detector.on_handles.add(task)
-        self._detector.enter(task)
+            self._detector.outside.add(self)
+        if self._detector.alone or not outside:
+            self._detector.enter(task)
         try:
             await self._event.wait()
         finally:
@@ -274,5 +291,12 @@ class Signal:
 
     def _leave(self) -> None:
         task, self.task = self.task, None
-        if task is not None:
-            self._detector.leave(task)
+        if task is None:
+            return
+        detector = self._detector
+        if self not in detector.outside:
+            detector.leave(task)
+            return
+        detector.outside.discard(self)
+        if detector.alone:
+            detector.leave(task)

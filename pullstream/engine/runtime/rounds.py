@@ -119,7 +119,7 @@ def instrument() -> BusyClock:
         return clock
     task = trio.lowlevel.current_task()
     assert task.parent_nursery is not None, "only trio's own first task has none"
-    if blocked.told(task, task.parent_nursery):
+    if blocked.supported(task, task.parent_nursery):
         clock = Rounds()
     else:
         clock = BusyClock()

@@ -11,10 +11,9 @@ from typing import Any, Final, final
 import attrs
 from typing_extensions import override
 
-from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.location import Ending, Location, reachable
-from pullstream.engine.sidecar.phases import Phase
-from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.sidecar.waiting import Watch
 from pullstream.engine.traits import Carries
 from pullstream.timely import Antichain, Summary, TimelyError
 
@@ -168,38 +167,28 @@ class Consequences:
         return reachable(locations, lambda here: (below for below, _ in self._below[here]))
 
 
-class Fulfilled(Waiter):
-    """A wait until everything that a time leads to is complete at the outputs of all sinks."""
-
-    def __init__(self, location: Location, time: Hashable, consequences: Sequence[Consequence], event: Signal) -> None:
-        super().__init__([each.sink.output for each in consequences], None, None, location, event)
-        self._origin = time
-        self._consequences = consequences
-
-    @override
-    def settled(self, phase: Phase) -> bool:
-        return self.fulfilled(phase) or any(
-            each.sink.ending in (Ending.FAILED, Ending.ABANDONED) for each in self._consequences
-        )
-
-    def fulfilled(self, phase: Phase) -> bool:
-        """Whether everything is complete."""
-        return bool(self._consequences) and all(
-            each.complete(_frontier(each.sink, phase)) for each in self._consequences
-        )
-
-    @override
-    def wanted(self) -> Iterator[tuple[int, Hashable]]:
-        for each in self._consequences:
-            for time in each.times:
-                yield each.sink.output, time
-
-    @override
-    def __str__(self) -> str:
-        return f"{self.owner}, waits until everything that {self._origin!r} leads to is complete"
+def fulfilled(consequences: Sequence[Consequence], now: Frontiers) -> bool:
+    """Whether all consequences of a time are complete at the outputs of their sinks."""
+    return bool(consequences) and all(each.complete(_frontier(each.sink, now)) for each in consequences)
 
 
-def _frontier(sink: Location, phase: Phase) -> Antichain[Any]:
+def fulfilment(location: Location, time: Hashable, consequences: Sequence[Consequence]) -> Watch:
+    """A wait until everything that a time leads to is complete at the outputs of all sinks, or cannot be any more."""
+
+    def settled(now: Frontiers) -> bool:
+        ends = (each.sink.ending for each in consequences)
+        return fulfilled(consequences, now) or any(end in (Ending.FAILED, Ending.ABANDONED) for end in ends)
+
+    return Watch(
+        location,
+        [each.sink.output for each in consequences],
+        settled,
+        lambda: f"waits until everything that {time!r} leads to is complete",
+        wanted=[(each.sink.output, time) for each in consequences for time in each.times],
+    )
+
+
+def _frontier(sink: Location, now: Frontiers) -> Antichain[Any]:
     if sink.ending is Ending.RUNNING:
-        return phase.frontier(sink.output)
+        return now.frontier(sink.output)
     return sink.frontier

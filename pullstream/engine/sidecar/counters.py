@@ -117,4 +117,4 @@ class Meter:
         try:
             return self.status()
         except Exception as exc:  # noqa: BLE001 - shown where the status would be, for the figures are right all the same
-            return f"its status cannot be told: {exc!r}"
+            return f"its status() raised {exc!r}"

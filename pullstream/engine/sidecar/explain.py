@@ -9,8 +9,8 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.timely import Blocker, Source
 
 _ADVICE = (
-    "Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time is "
-    "complete, ask to be told: ctx.notify_at(time), and Completed(time) is among ctx.events(upstream)"
+    "A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when a "
+    "time is complete, call ctx.notify_at(time): ctx.events(upstream) then gives Completed(time)"
 )
 
 _NAMED = 5
@@ -40,7 +40,7 @@ def blocking_at(sidecar: Sidecar, locations: Iterable[Location], time: Hashable)
         (blocker.location, blocker.time): _blocking(sidecar, blocker)
         for location in locations
         if location.ending is not Ending.COMPLETE
-        for blocker in sidecar.phase.explain(location.output, time)
+        for blocker in sidecar.frontiers.explain(location.output, time)
     }
     return list(found.values())
 
@@ -48,7 +48,7 @@ def blocking_at(sidecar: Sidecar, locations: Iterable[Location], time: Hashable)
 def pointstamps(sidecar: Sidecar) -> list[Blocking]:
     """All pointstamps, without paths."""
     sidecar.propagate()
-    stamps = sidecar.phase.stamps
+    stamps = sidecar.frontiers.stamps
     return [
         _described(location, time, count, (), at_input=place != location.output)
         for location in sidecar.locations
@@ -64,7 +64,7 @@ def _blocking(sidecar: Sidecar, blocker: Blocker) -> Blocking:
     place = location.ports[port.port].place if at_input else location.output
     nodes = dict.fromkeys(step.node for step in blocker.path)
     path = tuple(sidecar.locations[node].name for node in nodes if node != port.node)
-    count = sidecar.phase.stamps[place].get(blocker.time, 1)
+    count = sidecar.frontiers.stamps[place].get(blocker.time, 1)
     return _described(location, blocker.time, count, path, at_input=at_input)
 
 
@@ -93,40 +93,40 @@ def _several(names: Sequence[str]) -> str:
 
 def explain_stall(sidecar: Sidecar) -> str:
     """The text of a stall: why nothing in a run can move any more."""
-    lines = ["nothing in this run can move any more, and it is not at its end"]
+    lines = ["nothing in this run can move any more, although it has not ended"]
     advice = ""
     for waiter, waited in list(sidecar.waits.items()):
         if waiter.looks_on:
             continue
-        wanted = list(waiter.wanted())
-        lines.append(f"{waiter}. In its way:" if wanted else str(waiter))
+        wanted = waiter.wanted
+        lines.append(f"{waiter}. Blocked by:" if wanted else str(waiter))
         for place, time in wanted:
-            for blocker in waited.phase.explain(place, time):
+            for blocker in waited.frontiers.explain(place, time):
                 blocking = _blocking(waited, blocker)
                 own = blocking.holder == waiter.owner.name
-                lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
+                lines.append(f"    {blocking}{', which is the module that waits' if own else ''}")
                 if own:
                     advice = _ADVICE
     if asked := _asked(sidecar):
-        lines.append(f"asked, and not answering: {asked}")
+        lines.append(f"asked, but not answering: {asked}")
     if len(lines) == 1:
-        lines.append(f"waited for, and not at an end: {_sinks(sidecar)}")
+        lines.append(f"not ended yet: {_sinks(sidecar)}")
     if advice:
         lines.append(advice)
     return "\n".join(dict.fromkeys(lines))
 
 
 def waits_for_handles(sidecar: Sidecar) -> str:
-    """The rest of a warning that a run which is alone waits for a handle: the modules that wait, and what to do."""
+    """The text of a warning that a run waits for a handle while the program waits for the run."""
     return (
-        f"{_asked(sidecar) or _sinks(sidecar)}. Before run(), use the handle completely, including its end; or use it "
-        f"in the block of `async with pipeline.open()`. run() goes on waiting, in case a thread or a signal handler "
-        f"uses it"
+        f"the run waits for a handle, and the program waits for the run: {_asked(sidecar) or _sinks(sidecar)}. Use the "
+        f"handle, and end its stream, before you wait for the run: before run(), or in the block of "
+        f"`async with pipeline.open()`. The run goes on waiting, in case a thread or a signal handler uses the handle"
     )
 
 
 def _asked(sidecar: Sidecar) -> str:
-    """Return the modules that were asked and have not answered, with what they say of themselves."""
+    """Return the modules that were asked and have not answered, each with its status text."""
     return "; ".join(
         f"{location} ({said})" if (said := location.meter.said()) else str(location)
         for location in sidecar.locations
@@ -145,8 +145,8 @@ def moved_from_outside(sidecar: Sidecar) -> bool:
         task = waiter.event.task
         if task is None or not sidecar.detector.has(task) or not _steered(waited):
             continue
-        wanted = list(waiter.wanted())
-        blockers = [blocker for place, time in wanted for blocker in waited.phase.explain(place, time)]
+        wanted = waiter.wanted
+        blockers = [blocker for place, time in wanted for blocker in waited.frontiers.explain(place, time)]
         if not wanted or all(_gives_way(waited, blocker) for blocker in blockers):
             return True
     return False

@@ -8,10 +8,10 @@ from weakref import WeakSet
 
 from pullstream.blueprint import Site
 from pullstream.engine.sidecar.counters import Meter
-from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.frames import shown
+from pullstream.protocol import TimedBatch
 from pullstream.timely import BEGINNING, Antichain, Summary, less_equal
 
 N = TypeVar("N")
@@ -38,13 +38,13 @@ def no_place_in_an_order(*times: Hashable) -> str:
 class Counts(ABC):
     """The pointstamp counts of a run, as the locations and lanes that change them see it."""
 
-    phase: Phase
-    """Receives every change."""
+    update: Callable[[int, Hashable, int], None]
+    """Receives every change of a count: the place, the time, and the difference."""
     alert = False
     """Whether drops and acknowledgements must be reported (`activate`)."""
-    stamps: WeakSet["Stamp"]
+    stamps: WeakSet["Claim"]
     """The lanes of the run that are still in use."""
-    acknowledged: dict["Stamp", None]
+    acknowledged: dict["Claim", None]
     """The lanes acknowledged since the last read; the next read withdraws their counts."""
 
     @abstractmethod
@@ -71,6 +71,14 @@ class Counts(ABC):
         """Bring everything up to date."""
 
     @abstractmethod
+    def begin_looking(self) -> None:
+        """Start a task that reads the frontiers, and passes news on to nested sidecars, whenever it is woken."""
+
+    @abstractmethod
+    def wake(self, *, to_tell: bool = False) -> None:
+        """Wake that task if there are waiters here, or if it has news to pass on."""
+
+    @abstractmethod
     def soon(self, call: Callable[[], object]) -> None:
         """Schedule a call that discards what is over, although nothing reads the frontiers."""
 
@@ -91,26 +99,34 @@ class Counts(ABC):
         """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
 
 
-class Stamp:
-    """A lane's batch in flight: counted at its consumer's input until it is acknowledged.
+class Claim:
+    """The values that one asker has in flight: their least times count at its consumer's input until it acknowledges.
 
-    `live` becomes False when the batch is acknowledged. The count itself is withdrawn at the next read of the
-    frontiers, or kept, at no cost, if the next batch is at the same time. Until then the lane is in `port.in_flight`.
+    The least times hold back the later ones, too. `live` becomes False when everything is acknowledged. The counts are
+    withdrawn at the next read of the frontiers, or kept, at no cost, if the next batch is at the same time. Until then
+    the claim is in `port.in_flight`.
     """
 
-    __slots__ = ("_counts", "live", "port", "stamped")
+    __slots__ = ("_all", "_counts", "_more", "live", "port", "stamped")
 
     def __init__(self, counts: Counts, port: "Port") -> None:
         self._counts = counts
         self.port = port
         self.live = False
         self.stamped: Hashable = NOTHING
+        """The first of the counted times."""
+        self._more: Sequence[Hashable] = ()
+        """The others; most claims have none."""
+        self._all: Sequence[Hashable] = ()
+        """All times in flight, if that is a multi-time batch."""
 
     def stamp(self, time: Hashable) -> None:
         """Count a batch that is handed over at `time`."""
+        if self._more:
+            self.count_least((time,))
         stamped = self.stamped
         if stamped is not time and stamped != time:
-            update = self._counts.phase.update
+            update = self._counts.update
             update(self.port.place, time, 1)
             if stamped is not NOTHING:
                 if self.port.location.mirroring:
@@ -124,59 +140,101 @@ class Stamp:
                 note(time)
         self.live = True
 
+    def count_least(self, least: Sequence[Hashable]) -> None:
+        """Count exactly these times, none of which is before another, in place of those counted before."""
+        if not least:
+            if self.live:
+                self.acknowledge()
+            return
+        if len(least) == 1 and not self._more:
+            self.stamp(least[0])
+            return
+        update, place, before = self._counts.update, self.port.place, dict.fromkeys(self.counted)
+        for time in least:
+            if time in before:
+                del before[time]
+            else:
+                update(place, time, 1)
+        self._withdraw(before)
+        if self.stamped is NOTHING:
+            self.port.enter(self)
+        self.stamped, self._more = least[0], least[1:]
+        self.live = True
+
+    def count_batch(self, batch: TimedBatch[Any]) -> None:
+        """Count a multi-time batch that is handed over whole, or what is left of one."""
+        self.count_least(batch.least)
+        self._all = batch.times
+        if self.port.note is not None:
+            for time in dict.fromkeys(batch.times):
+                self.port.note(time)
+
+    @property
+    def counted(self) -> Sequence[Hashable]:
+        """The counted times."""
+        return () if self.stamped is NOTHING else (self.stamped, *self._more)
+
     @property
     def times(self) -> Sequence[Hashable]:
         """The times of the values in flight."""
-        return (self.stamped,)
+        return self._all or self.counted
 
     def acknowledge(self) -> None:
-        """Mark the batch as acknowledged; the next read withdraws the count."""
+        """Mark everything as acknowledged; the next read withdraws the counts."""
         self.live = False
+        self._all = ()
         self._counts.acknowledged[self] = None
 
     def withdraw(self) -> None:
-        """Stop counting this lane's batch."""
+        """Stop counting."""
         self.live = False
         if self.stamped is not NOTHING:
+            self._withdraw(self.counted)
             if self.port.location.mirroring:
-                self.port.location.hold_until_looked(self.stamped)
                 self._counts.activate(self.port)
-            self._counts.phase.update(self.port.place, self.stamped, -1)
-            self.stamped = NOTHING
+            self.stamped, self._more = NOTHING, ()
             del self.port.in_flight[self]
         self._counts.acknowledged.pop(self, None)
 
+    def _withdraw(self, times: Iterable[Hashable]) -> None:
+        for time in times:
+            if self.port.location.mirroring:
+                self.port.location.hold_until_looked(time)
+            self._counts.update(self.port.place, time, -1)
+
     def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
-        """Report the batch in flight to `update`."""
-        if self.stamped is not NOTHING:
-            update(self.port.place, self.stamped, 1)
+        """Report the counted times to `update`."""
+        for time in self.counted:
+            update(self.port.place, time, 1)
 
     def covers(self, time: Hashable) -> bool:
-        """Whether an unacknowledged batch gives the right to answer at `time`."""
-        return self.live and self.stamped <= time  # type: ignore[operator]  # the time domain's own order
+        """Whether something unacknowledged gives the right to answer at `time`."""
+        if not self.live:
+            return False
+        return self.stamped <= time or any(more <= time for more in self._more)  # type: ignore[operator]  # the domain's own order
 
 
 class Port:
     """An input of a module, and its place in the graph."""
 
-    __slots__ = ("_most", "_number", "in_flight", "location", "note", "place")
+    __slots__ = ("_most", "in_flight", "location", "note", "number", "place")
 
     def __init__(self, location: "Location", number: int, place: int) -> None:
         self.location = location
-        self._number = number
+        self.number = number
         self.place = place
         self.note: Callable[[Hashable], object] | None = None
         """Called with every time that arrives here."""
-        self.in_flight: dict[Stamp, None] = {}
+        self.in_flight: dict[Claim, None] = {}
         """The lanes with a batch in flight here, or acknowledged since the last read."""
         self._most = FEW
 
     @property
     def upstream(self) -> "Location":
         """The location upstream of this input."""
-        return self.location.upstreams[self._number]
+        return self.location.upstreams[self.number]
 
-    def enter(self, stamp: Stamp) -> None:
+    def enter(self, claim: Claim) -> None:
         """Add a lane to those with a batch in flight."""
         if len(self.in_flight) >= self._most:
             # Lanes taken for one ask and then acknowledged. Without reads they would stay here for ever.
@@ -184,7 +242,7 @@ class Port:
                 if not other.live:
                     other.withdraw()
             self._most = max(FEW, 2 * len(self.in_flight))
-        self.in_flight[stamp] = None
+        self.in_flight[claim] = None
 
 
 class Ending(Enum):
@@ -265,10 +323,10 @@ class Location:
             count = self._held.get(time, 0)
         except TypeError:
             raise TypeError(
-                f"{time!r} is no time: a time has a hash, as numbers, dates and tuples of them have"
+                f"{time!r} cannot be a time: times must be hashable, as numbers, dates and tuples of them are"
             ) from None
         if count == 0:
-            self._counts.phase.update(self.output, time, 1)
+            self._counts.update(self.output, time, 1)
         self._held[time] = count + 1
 
     def drop(self, time: Hashable) -> None:
@@ -280,7 +338,7 @@ class Location:
             raise CapabilityError(f"{self}, does not hold {time!r}: it holds {self.held or 'nothing'}")
         if count == 1:
             del self._held[time]
-            self._counts.phase.update(self.output, time, -1)
+            self._counts.update(self.output, time, -1)
             self._counts.activate(self)
         else:
             self._held[time] = count - 1
@@ -321,7 +379,7 @@ class Location:
             for _ in range(count):
                 self.drop(time)
 
-    def refusal(self, what: str, time: Hashable, ends: Iterable[Stamp]) -> CapabilityError:
+    def refusal(self, what: str, time: Hashable, ends: Iterable[Claim]) -> CapabilityError:
         """The error for a time that may not be answered; it names the holds, and the batches in flight at `ends`.
 
         The location cannot know why the right is missing: it may never have existed, or was given up too soon.
@@ -494,7 +552,7 @@ class Location:
 
     def _withdraw(self) -> None:
         for time in self._held:
-            self._counts.phase.update(self.output, time, -1)
+            self._counts.update(self.output, time, -1)
         self._held.clear()
         if self._lost is not None:
             self._lost()

@@ -19,36 +19,17 @@ streams, they get the news only if they have waiters (`listen`), and only if wha
 (`tell`).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
-from pullstream.engine.sidecar.location import Ending, Location, Port, above
+from pullstream.engine.sidecar.location import Counts, Ending, Location, Port, above
 from pullstream.timely import Antichain
 
 Mirrored = Callable[[], Iterable[Hashable]]
 """The times that a location must hold, as of now."""
 
 
-class Tied(ABC):
-    """A sidecar, as its ties see it."""
-
-    alert: bool
-
-    @abstractmethod
-    def arriving(self, port: Port) -> Antichain[Any]:
-        """The times that may still arrive at an input."""
-
-    @abstractmethod
-    def begin_looking(self) -> None:
-        """Start a task that reads the frontiers, and calls `tell`, whenever it is woken."""
-
-    @abstractmethod
-    def wake(self, *, to_tell: bool = False) -> None:
-        """Wake that task if there are waiters here, or if it has news to pass on."""
-
-
-S = TypeVar("S", bound=Tied)
+S = TypeVar("S", bound=Counts)
 
 
 class Nesting(Generic[S]):
@@ -67,7 +48,8 @@ class Nesting(Generic[S]):
         self._ways: dict[tuple[Location, Location], bool] = {}
         self._changed: dict[Location, None] = {}
         """Locations where what may arrive may have changed since the inner sidecars were last notified."""
-        self._told: dict[Location | None, list[Antichain[Any]]] = {}
+        self._arriving: dict[Location | None, list[Antichain[Any]]] = {}
+        """The times that could arrive at locations when the inner sidecars were last notified."""
         self._awaited = False
         self._refreshing = False
 
@@ -120,7 +102,7 @@ class Nesting(Generic[S]):
             del here[inner]
             if not here:
                 del self._listening[at]
-                self._told.pop(at, None)
+                self._arriving.pop(at, None)
         self._listen()
 
     def end(self) -> None:
@@ -161,8 +143,8 @@ class Nesting(Generic[S]):
         changed, self._changed = self._changed, {}
         for at in changed:
             now = [self.sidecar.arriving(port) for port in at.ports]
-            if at in self._listening and now != self._told.get(at):
-                self._told[at] = now
+            if at in self._listening and now != self._arriving.get(at):
+                self._arriving[at] = now
                 # Their output changes nothing of what arrives at others here.
                 _spread([(inner, None) for inner in self._listening[at]], {self: [None]})
 

@@ -7,11 +7,11 @@ A pointstamp is a time at a place of the composed graph that may still lead to s
 
 Data never waits for the sidecar. Updates are buffered. They are propagated when a frontier is read; while there are
 waiters, every update that may have emptied a stamp schedules a read. Successive batches at one time change nothing, so
-progress costs per time, not per batch. A run whose frontiers are never read needs no tracker (`phases`).
+progress costs per time, not per batch. A run whose frontiers are never read needs no tracker (`frontiers`).
 """
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
 from typing import Any
@@ -23,31 +23,27 @@ from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
-from pullstream.engine.sidecar.consequences import Consequences, Fulfilled
+from pullstream.engine.sidecar.consequences import Consequences, fulfilled, fulfilment
+from pullstream.engine.sidecar.frontiers import Frontiers, Update
 from pullstream.engine.sidecar.keeping import Keeping
-from pullstream.engine.sidecar.location import Counts, Ending, Location, Port, Stamp, reachable
-from pullstream.engine.sidecar.nesting import Nesting, Tied
-from pullstream.engine.sidecar.phases import Phase, Stamps, Tracked, Untrackable, Untracked
-from pullstream.engine.sidecar.waiting import Movement, Waiter
+from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
+from pullstream.engine.sidecar.nesting import Nesting
+from pullstream.engine.sidecar.waiting import Watch, completion, movement
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.errors import Abandoned, PullstreamError, blame
 from pullstream.timely import (
     BEGINNING,
     Antichain,
-    Graph,
-    GraphBuilder,
     MapTime,
-    Source,
     Summary,
     SummaryError,
-    Target,
     TimelyError,
 )
 
 Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 
 
-class Sidecar(Counts, Tied):
+class Sidecar(Counts):
     """The pointstamps of one run, or of one stream inside a module, and the waits on its frontiers."""
 
     def __init__(self, spawn: Spawn, detector: DeadlockDetector, outer: "Sidecar | None" = None) -> None:
@@ -57,26 +53,22 @@ class Sidecar(Counts, Tied):
         """Whether it belongs to a stream inside a module."""
         self.keeper: Keeping | None = None
         """The keeper of the run's journal, if it has one."""
-        self.locations: list[Location] = []
-        """The locations of all modules, in the order of their numbers."""
-        self.sinks: list[Location] = []
         self.started = False
         self._ended = False
-        self._places: list[Location | Port] = []
-        """The places by number: outputs as their locations, inputs as ports."""
-        self.phase: Phase = Untracked(self._pointstamps_above, self._tally, self.track, self.stop_tracking)
+        self.frontiers = Frontiers(self.stop_tracking, self.switched)
+        self.locations, self.sinks = self.frontiers.locations, self.frontiers.sinks
         self.trouble: BaseException | None = None
         """The exception of a function of times, raised while a frontier was read; its module fails with it."""
         self.nesting = Nesting(self)
         self.alert = False
-        self.stamps: WeakSet[Stamp] = WeakSet()
-        self.acknowledged: dict[Stamp, None] = {}
-        self.waiters: dict[Waiter, None] = {}
-        self._waiting_at: dict[int, dict[Waiter, None]] = {}
+        self.stamps: WeakSet[Claim] = WeakSet()
+        self.acknowledged: dict[Claim, None] = {}
+        self.waiters: dict[Watch, None] = {}
+        self._waiting_at: dict[int, dict[Watch, None]] = {}
         """The waiters by the places that may settle them: where a frontier moves, or a module ends."""
-        self._to_check: dict[Waiter, None] = {}
+        self._to_check: dict[Watch, None] = {}
         """The waiters that may be settled by now; the next read checks these and no others."""
-        self.waits: dict[Waiter, Sidecar] = {} if outer is None else outer.waits
+        self.waits: dict[Watch, Sidecar] = {} if outer is None else outer.waits
         """All waits in the whole run, with their sidecars."""
         self._activated = Signal(detector)
         self._looking = False
@@ -93,13 +85,10 @@ class Sidecar(Counts, Tied):
         traits: Traits = PLAIN,
     ) -> Location:
         """Add a location for a module, below `upstreams`."""
-        node, place = len(self.locations), len(self._places)
+        node, place = len(self.locations), len(self.frontiers.places)
         location = Location(self, names, site, list(upstreams), traits, node=node, place=place)
         location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
-        self._places += [*location.ports, location]
-        self.locations.append(location)
-        if sink:
-            self.sinks.append(location)
+        self.frontiers.add(location, sink=sink)
         return location
 
     def _guarded(self, location: Location, summary: Summary | Sequence[Summary]) -> Any:
@@ -128,33 +117,16 @@ class Sidecar(Counts, Tied):
             location.fail_soon(exc)
         return SummaryError(f"{location} cannot tell what becomes of a time")
 
-    def graph(self) -> Graph:
-        """The graph of all locations, as a tracker needs it."""
-        builder = GraphBuilder()
-        for location in self.locations:
-            summaries = {(number, 0): summary for number, summary in enumerate(location.summaries)} or None
-            builder.add_node(location.name, len(location.upstreams), 1, summaries)
-        for location in self.locations:
-            for number, upstream in enumerate(location.upstreams):
-                builder.add_edge(Source(upstream.node, 0), Target(location.node, number))
-        return builder.build()
-
     @cached_property
     def consequences(self) -> Consequences:
         """The paths from every place to the sinks."""
         return Consequences(self.locations, self.sinks)
 
-    # ---- phases
+    # ---- how frontiers are known
 
-    def track(self) -> Phase:
-        """Start a tracker that keeps frontiers, instead of computing each when it is read."""
-        if isinstance(self.phase, Untracked):
-            tracked = Tracked(self.graph(), self.stop_tracking)
-            for sink in self.sinks:
-                tracked.observe(sink.output)
-            self._count(tracked.update)
-            self.phase = tracked
-        return self.phase
+    def switched(self, update: Update) -> None:
+        """Use another function for every change of a count."""
+        self.update = update
 
     @override
     def stop_tracking(self, exc: BaseException | None = None) -> None:
@@ -163,8 +135,7 @@ class Sidecar(Counts, Tied):
         If times of two domains have met, or a function of times has raised, a module fails. Any other exception, for
         example from a comparison of times, belongs to no module: the run ends with it.
         """
-        if not isinstance(self.phase, Untrackable):
-            self.phase = Untrackable(self.graph(), self._tally)
+        self.frontiers.give_up()
         if self.trouble is not None:
             for waiter in list(self.waiters):
                 waiter.failure = self.trouble
@@ -174,32 +145,6 @@ class Sidecar(Counts, Tied):
             sources = "; ".join(str(location) for location in self.locations if not location.upstreams)
             self.detector.end_run(exc, f"raised by a time, where times are compared; times here come from {sources}")
 
-    def _count(self, update: Callable[[int, Hashable, int], None]) -> None:
-        """Report all holds and stamps to `update`."""
-        for location in self.locations:
-            location.tally(update)
-        for stamp in self.in_flight:
-            stamp.tally(update)
-
-    def _tally(self) -> Stamps:
-        stamps: list[Counter[Any]] = [Counter() for _ in self._places]
-
-        def update(place: int, time: Hashable, delta: int) -> None:
-            stamps[place][time] += delta
-
-        self._count(update)
-        return stamps
-
-    def _pointstamps_above(self, place: int) -> set[Hashable] | None:
-        """The times held or in flight upstream of a place, which are its frontier; None if a path may change them."""
-        there = self._places[place]
-        upstreams, ports = ([there], []) if isinstance(there, Location) else ([there.upstream], [there])
-        locations = reachable(upstreams, lambda here: here.upstreams)
-        times = {time for location in locations for time in location.held}
-        ports += [port for location in locations for port in location.ports]
-        times.update(stamp.stamped for port in ports for stamp in port.in_flight if stamp.live)
-        return None if times and any(location.summaries for location in locations) else times
-
     # ---- events
 
     def start(self) -> None:
@@ -208,11 +153,6 @@ class Sidecar(Counts, Tied):
         for location in self.locations:
             if not location.upstreams:
                 location.hold(BEGINNING)
-
-    @property
-    def in_flight(self) -> list[Stamp]:
-        """The lanes with a batch in flight, or acknowledged since the last read."""
-        return [stamp for location in self.locations for port in location.ports for stamp in port.in_flight]
 
     @override
     def activate(self, at: Location | Port | None = None) -> None:
@@ -252,7 +192,7 @@ class Sidecar(Counts, Tied):
                 return
         except BaseException as exc:  # noqa: BLE001 - must not be raised by the reader
             self.stop_tracking(exc)
-        for place in self.phase.propagate():
+        for place in self.frontiers.propagate():
             self._check_at(place)
         # When a function of times has raised, all present waiters fail, and so do all later ones.
         to_check, self._to_check = self._to_check if self.trouble is None else dict(self.waiters), {}
@@ -296,24 +236,39 @@ class Sidecar(Counts, Tied):
     @override
     def frontier_of(self, location: Location) -> Antichain[Any]:
         self.propagate()
-        return self.phase.frontier(location.output)
+        return self.frontiers.frontier(location.output)
 
     @override
     def arriving(self, port: Port) -> Antichain[Any]:
         # The module's own holds do not affect what arrives at its inputs.
         self.propagate(but=port.location)
-        self.phase.observe(port.place)
-        return self.phase.frontier(port.place)
+        self.frontiers.observe(port.place)
+        return self.frontiers.frontier(port.place)
+
+    def least_arriving(self, location: Location, *, arrived: bool = True) -> Sequence[Any]:
+        """The least times that may still arrive at a module; without `arrived`, not those in flight there."""
+        if not self.nesting.mirrors:
+            with suppress(TypeError):
+                # A TypeError means that times of two domains have met: the read below reports that.
+                least = self.frontiers.above(location, arrived=arrived)
+                if least is not None:
+                    return least
+        places = [port.place for port in location.ports] if arrived else [above.output for above in location.upstreams]
+        for place in places:
+            self.frontiers.observe(place)
+        self.propagate()
+        return [front for place in places for front in self.frontiers.frontier(place)]
 
     # ---- waiting
 
     async def until(
-        self, waiters: Sequence[Waiter], signal: Signal, *, outside: bool = False, deadline: float = inf
+        self, waiters: Sequence[Watch], signal: Signal | None = None, *, outside: bool = False, deadline: float = inf
     ) -> None:
         """Wait until `signal` is set, by a settled waiter or by other code, or until the deadline.
 
         Raises: Exception: the wait of one of them failed.
         """
+        signal = signal or Signal(self.detector)
         for waiter in waiters:
             waiter.event = signal
             self.attend(waiter)
@@ -330,28 +285,28 @@ class Sidecar(Counts, Tied):
         for waiter in waiters:
             waiter.check()
 
-    def attend(self, waiter: Waiter) -> None:
+    def attend(self, waiter: Watch) -> None:
         """Set `waiter.event` once the waiter is settled; `leave` cancels that."""
         for place in waiter.places:
-            self.phase.observe(place)
+            self.frontiers.observe(place)
         self.waiters[waiter] = self._to_check[waiter] = None
-        for place in waiter.settled_at:
+        for place in waiter.places:
             self._waiting_at.setdefault(place, {})[waiter] = None
         if len(self.waiters) == 1:
             self.nesting.listen(awaited=True)
         self.waits[waiter] = self
         self.begin_looking()
 
-    def answered(self, waiter: Waiter) -> bool:
+    def answered(self, waiter: Watch) -> bool:
         """Whether a waiter has nothing left to wait for, as of the last read; the tracer overrides it."""
-        return waiter.settled(self.phase)
+        return waiter.settled(self.frontiers)
 
-    def leave(self, waiter: Waiter) -> None:
+    def leave(self, waiter: Watch) -> None:
         """Remove a waiter."""
         if waiter in self.waiters:
             del self.waiters[waiter]
             self._to_check.pop(waiter, None)
-            for place in waiter.settled_at:
+            for place in waiter.places:
                 there = self._waiting_at[place]
                 del there[waiter]
                 if not there:
@@ -382,13 +337,14 @@ class Sidecar(Counts, Tied):
 
     async def settled(self, location: Location, time: Hashable) -> None:
         """Wait until a time is complete at a module's output, or the module has ended."""
-        signal = Signal(self.detector)
-        await self.until([Waiter([location.output], time, location, location, signal)], signal)
+        watch = completion(location, [location.output], time)
+        complete = watch.settled
+        watch.settled = lambda now: location.ending is not Ending.RUNNING or complete(now)
+        await self.until([watch])
 
     async def moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
         """Wait until the frontier of one of these locations has changed, or one of them has ended."""
-        signal = Signal(self.detector)
-        await self.until([Movement(locations, frontiers, signal)], signal)
+        await self.until([movement(locations, frontiers)])
 
     # ---- consequences of a time
 
@@ -399,18 +355,18 @@ class Sidecar(Counts, Tied):
     @override
     def fulfilled(self, location: Location, time: Hashable) -> bool:
         self.propagate()
-        return not self.inner and self._fulfilling(location, time).fulfilled(self.phase)
+        return not self.inner and fulfilled(self.consequences.from_output(location, time), self.frontiers)
 
     @override
     async def until_fulfilled(self, location: Location, time: Hashable) -> None:
         if self.inner:
             raise PullstreamError(
-                f"{location}, is a stream inside another module, whose effects it cannot know of: open it as a source "
+                f"{location}, is inside another module, so it is unknown what a time there leads to: make it a source "
                 f"of the pipeline itself"
             )
-        waiter = self._fulfilling(location, time)
-        await self.until([waiter], waiter.event)
-        if waiter.fulfilled(self.phase):
+        consequences = self.consequences.from_output(location, time)
+        await self.until([fulfilment(location, time, consequences)])
+        if fulfilled(consequences, self.frontiers):
             if self.keeper is not None:
                 await self.keeper.until_recorded(location, time)
             return
@@ -418,6 +374,3 @@ class Sidecar(Counts, Tied):
             if sink.failure is not None:
                 raise sink.failure
         raise Abandoned(f"what {time!r} at {location} leads to will not be complete: the stream was aborted before")
-
-    def _fulfilling(self, location: Location, time: Hashable) -> Fulfilled:
-        return Fulfilled(location, time, self.consequences.from_output(location, time), Signal(self.detector))

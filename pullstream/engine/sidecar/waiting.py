@@ -1,6 +1,6 @@
 """Waits in the sidecar: for a completion, or for any movement of a frontier."""
 
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import reduce
 from heapq import heapify, heappop, heappush
 from typing import Any, Self
@@ -9,8 +9,8 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
+from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.location import FEW, Ending, Location
-from pullstream.engine.sidecar.phases import Phase
 from pullstream.errors import Abandoned
 from pullstream.timely import Antichain, MutableAntichain, less_equal
 from pullstream.timely.order import is_total
@@ -19,43 +19,56 @@ W = TypeVar("W")
 
 
 @attrs.define(eq=False)
-class Waiter:
-    """A wait until a time is complete at all of the given places, or never will be."""
+class Watch:
+    """A wait at some places of the graph, until their frontiers settle it."""
 
-    places: Sequence[int]
-    time: Hashable
-    location: Location | None
-    """The location whose ending settles the wait as well."""
     owner: Location
-    event: Signal
-    failure: BaseException | None = None
+    places: Sequence[int]
+    """The places where a moving frontier, or an ending module, may settle the wait."""
+    settled: Callable[[Frontiers], bool]
+    """Whether there is nothing left to wait for."""
+    says: Callable[[], str]
+    """Returns the rest of the sentence that begins with the owner."""
+    time: Hashable = None
+    """The time that must become complete at all of the places; None if the wait is for something else."""
+    wanted: Sequence[tuple[int, Hashable]] = ()
+    """The times that must become complete, and where; for the explanation of a stall."""
+    event: Signal = attrs.field(init=False)
+    """Set once the wait is settled."""
+    failure: BaseException | None = attrs.field(default=None, init=False)
     looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
     """Whether the wait is only an observer's: no part of the run depends on it."""
-
-    @property
-    def settled_at(self) -> set[int]:
-        """The places where a moving frontier, or an ending module, may settle the wait."""
-        return {*self.places} if self.location is None else {*self.places, self.location.output}
 
     def check(self) -> None:
         """Raise the failure of the wait, if it failed."""
         if self.failure is not None:
             raise self.failure
 
-    def wanted(self) -> Iterator[tuple[int, Hashable]]:
-        """The times that must become complete, and where; for the explanation of a stall."""
-        if self.time is not None:
-            for place in self.places:
-                yield place, self.time
-
     def __str__(self) -> str:
-        return f"{self.owner}, waits until {self.time!r} is complete"
+        return f"{self.owner}, {self.says()}"
 
-    def settled(self, phase: Phase) -> bool:
-        """Whether there is nothing left to wait for."""
-        if self.location is not None and self.location.ending is not Ending.RUNNING:
-            return True
-        return not any(phase.frontier(place).less_equal(self.time) for place in self.places)
+
+def completion(owner: Location, places: Sequence[int], time: Hashable, *, before: bool = False) -> Watch:
+    """A wait until a time is complete at all of the places; with `before`, until everything before it is."""
+
+    def complete(now: Frontiers) -> bool:
+        return not any(now.frontier(place).less_equal(time) for place in places)
+
+    def complete_before(now: Frontiers) -> bool:
+        return not any(
+            front is not time and front != time and less_equal(front, time)
+            for place in places
+            for front in now.frontier(place)
+        )
+
+    return Watch(
+        owner,
+        places,
+        complete_before if before else complete,
+        lambda: f"waits until {time!r} is complete",
+        time,
+        [(place, time) for place in places],
+    )
 
 
 class Requests(dict[Hashable, W]):
@@ -134,29 +147,23 @@ def least(times: Sequence[Hashable]) -> Hashable:
     return reduce(lambda a, b: b if less_equal(b, a) else a, times)
 
 
-class Movement(Waiter):
-    """A wait until a frontier has changed."""
+def movement(locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> Watch:
+    """A wait until the frontier of one of the locations has changed, or one of them has ended."""
+    known = [(location, location.ending, frontier) for location, frontier in zip(locations, frontiers, strict=True)]
 
-    def __init__(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
-        super().__init__([location.output for location in locations], None, None, locations[0], event)
-        self._known = [
-            (location, location.ending, frontier) for location, frontier in zip(locations, frontiers, strict=True)
-        ]
-
-    @override
-    def settled(self, phase: Phase) -> bool:
+    def moved(now: Frontiers) -> bool:
         # The frontier of an ended location stays, though upstream may go on for others.
         return any(
-            location.ending is not ending or (ending is Ending.RUNNING and phase.frontier(location.output) != frontier)
-            for location, ending, frontier in self._known
+            location.ending is not ending or (ending is Ending.RUNNING and now.frontier(location.output) != frontier)
+            for location, ending, frontier in known
         )
 
-    @override
-    def __str__(self) -> str:
-        return f"the frontier of {self.owner} is watched"
+    return Watch(
+        locations[0], [location.output for location in locations], moved, lambda: "whose frontier a task watches"
+    )
 
 
-class Frontiers:
+class FrontierChanges:
     """The iterator behind `Progress.watch`."""
 
     def __init__(

@@ -37,22 +37,16 @@ class _CombineLatest(ManyInputs):
         self._turn = 0
         self._used: dict[Input, None] = {}
         """The inputs whose values were used since the last answer."""
-        self._failed: BaseException | None = None
-        """The failure to join the times of the next row, raised after the rows before it."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._failed is not None:
-            raise self._failed
         while True:
             rows: list[tuple[Any, ...]] = []
             times: list[Hashable] = []
             try:
                 self._gather(rows, times, limit)
-            except BaseException as exc:
-                if not rows:
-                    raise
-                self._failed = exc
+            except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+                self.edge.fail_next(exc, rows)
             if rows:
                 self.settle(self._used)
                 self._used.clear()
@@ -87,7 +81,8 @@ class _CombineLatest(ManyInputs):
             each = having[at]
             number = self._turn = each.number
             used = each.used
-            time = each.time if each.times is None else each.times[used]
+            head = each.head
+            time = head.times[used] if isinstance(head, TimedBatch) else head.time
             if known[number] is not time:
                 joined = self._join(number, time)
                 if rows and joined is not self._joined and joined != self._joined:
@@ -96,11 +91,11 @@ class _CombineLatest(ManyInputs):
                 known[number] = time
             if self._lacking and latest[number] is _NONE:
                 self._lacking -= 1
-            latest[number] = each.values[used]
+            latest[number] = head.values[used]
             self._used[each] = None
             each.used = used = used + 1
             self._turn = number + 1
-            if used < len(each.values):
+            if used < len(head.values):
                 at += 1
             else:
                 del having[at]

@@ -8,12 +8,13 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, OneOf, Positive, Source, checks
 from pullstream.decorators import opens, source
+from pullstream.engine.edge.backlog import Backlog, timed
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn
-from pullstream.engine.parts.outbox import Outbox, Remainder, timed
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.sidecar.phases import Phase
-from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.sidecar.frontiers import Frontiers
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.waiting import Watch
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
@@ -34,21 +35,20 @@ CAPACITY: Final = 1_000_000
 """The default limit on the values that a join keeps of each source."""
 
 
-class _Past(Waiter):
-    """Waits until one of several times is complete."""
+def _passing(owner: Location, side: Side) -> Watch:
+    """A wait until one of several kept times is complete in the other source."""
+    place, times = side.other.port.place, side.kept.waiting()
 
-    def __init__(self, side: Side, join: "_Join") -> None:
-        super().__init__([side.other.place], None, None, join.location, join.moved)
-        self._times = side.kept.waiting()
+    def passed(now: Frontiers) -> bool:
+        arriving = now.frontier(place)
+        return any(not arriving.less_equal(time) for time in times)
 
-    @override
-    def settled(self, phase: Phase) -> bool:
-        arriving = phase.frontier(self.places[0])
-        return any(not arriving.less_equal(time) for time in self._times)
-
-    @override
-    def __str__(self) -> str:
-        return f"{self.owner}, waits until {', '.join(map(repr, self._times))} is complete in one of its sources"
+    return Watch(
+        owner,
+        [place],
+        passed,
+        lambda: f"waits until {', '.join(map(repr, times))} is complete in one of its sources",
+    )
 
 
 class _Join(FanIn):
@@ -74,9 +74,9 @@ class _Join(FanIn):
             self.traits = attrs.evolve(self.traits, lasting=self._last_match, later=True)
         self._capacity = capacity
         self._sides: list[Side] = []
-        self._ready = Outbox(self)
+        self._ready = Backlog(self)
         self._work: Iterator[Chunk] | None = None
-        self._rest = Remainder()
+        self._rest = Backlog()
         self._answered = 0
         """The position in the current batch before which everything is answered once the pairs made so far are."""
         self._stale = True
@@ -85,10 +85,9 @@ class _Join(FanIn):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        self.moved = self._changed
         new = Kept if self._within is None else Near
         self._sides = [
-            Side(each, port.place, key, new(marks=owes), self.scope.sidecar, pace=Pace(self.run), owes=owes)
+            Side(each, port, key, new(marks=owes), self.edge, pace=Pace(self.run), owes=owes)
             for each, port, key, owes in zip(
                 self.all, self.location.ports, self._keys, (self._outer, False), strict=True
             )
@@ -96,8 +95,6 @@ class _Join(FanIn):
         left, right = self._sides
         left.other, right.other = right, left
         self._pairing = Pairing(self.location, self._sides, self._within, catches=self._catches)
-        for side in self._sides:
-            self.scope.sidecar.phase.observe(side.place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -140,31 +137,31 @@ class _Join(FanIn):
         times: list[Hashable] = []
         rest = self._rest
         while len(results) < limit and self._more(rest):
-            part = rest.part(limit - len(results))
+            part = rest.take(limit - len(results))
             results += part.values
             times += part.times
         if not results:
             return None
-        if self._pairing.worked and not rest.left and self._pairing.failed is None:
+        if self._pairing.worked and not rest and self._pairing.failed is None:
             self._finish()
         elif self._work is not None:
             self._go_on()
         return timed(times, results)
 
-    def _more(self, rest: Remainder) -> bool:
+    def _more(self, rest: Backlog) -> bool:
         """Take the next pairs of the current batch; True if there are any."""
-        if not rest.left and self._work is not None:
+        if not rest and self._work is not None:
             self._answered = self._pairing.place
             chunk = next(self._work, None)
             if chunk is not None:
                 rest.put(chunk)
-        return bool(rest.left)
+        return bool(rest)
 
     def _go_on(self) -> None:
         """Acknowledge the values of the current batch whose pairs are all answered."""
         each = self._sides[self._turn].each
         if each.times is not None:
-            each.used = min(self._answered if self._rest.left else self._pairing.place, len(each.values) - 1)
+            each.used = min(self._answered if self._rest else self._pairing.place, len(each.head.values) - 1)
             each.settle()
 
     def _finish(self) -> None:
@@ -173,15 +170,14 @@ class _Join(FanIn):
         each = self._sides[self._turn].each
         # After a multi-time batch, many times may have become unmatchable.
         self._stale = self._stale or each.times is not None
-        each.take(each.left)
-        each.lane.settle()
+        each.drop()
 
     def _begin(self) -> bool:
         """Take the next batch, if there is one; it is in flight until its results are answered."""
         if self._work is not None:
             self._finish()
         for number in (1 - self._turn, self._turn):
-            if self._sides[number].each.left:
+            if self._sides[number].each:
                 self._turn = number
                 self._work = self._pairing.of(self._sides[number])
                 return True
@@ -198,12 +194,11 @@ class _Join(FanIn):
         if not self._stale:
             return False
         self._stale = False
-        self.scope.sidecar.propagate()
         left, right = self._sides
         for time, values in left.kept.forget(right.arriving()):
             if self._outer:
                 if values:
-                    self._ready.put(time, [(value, None) for value in values])
+                    self._ready.put(Batch(time, [(value, None) for value in values]))
                 if not left.kept.keeps(time):
                     self.location.drop(time)
         right.kept.forget(left.arriving())
@@ -224,7 +219,7 @@ class _Join(FanIn):
                 f"in the other source: assign times that complete, or raise capacity="
             )
         for side, room in zip(self._sides, rooms, strict=True):
-            if room > 0 and not side.each.left and side.each.ending is None:
+            if room > 0 and not side.each and side.each.ending is None:
                 self.ask_beside(side.each.lane, min(side.pace.next(), room))
 
     @override
@@ -235,9 +230,9 @@ class _Join(FanIn):
 
     async def _wait(self) -> None:
         """Wait until an answer arrives, or until a kept value can be dropped."""
-        self.moved = self._changed = self.run.signal()
-        waiters = [_Past(side, self) for side in self._sides if side.kept.size]
-        await self.scope.sidecar.until(waiters, self._changed)
+        self._changed = self.run.signal()
+        watches = [_passing(self.location, side) for side in self._sides if side.kept.size]
+        await self.edge.until(watches, self._changed)
         self._stale = True
 
 

@@ -2,20 +2,20 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final, cast
 
+from pullstream.engine.edge.backlog import timed
+from pullstream.engine.edge.edge import Edge
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.sidecar.location import NOTHING, Location
-from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.failures import caught
 from pullstream.frames import shown
 from pullstream.modules.combining.join_state import Groups, Kept, Near
 from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
-from pullstream.protocol import DONE, Batch
+from pullstream.protocol import DONE, Batch, TimedBatch
 from pullstream.timely import Antichain
 from pullstream.timely.order import in_one_order, is_total
 
@@ -38,20 +38,20 @@ class Side:
     def __init__(
         self,
         each: Input,
-        place: int,
+        port: Port,
         key: Callable[[Any], Hashable],
         kept: Kept | Near,
-        sidecar: Sidecar,
+        edge: Edge[Any],
         *,
         pace: Pace,
         owes: bool,
     ) -> None:
         self.each = each
         self.pace = pace
-        self.place = place
+        self.port = port
         self.key = key
         self.kept = kept
-        self._sidecar = sidecar
+        self._edge = edge
         self.owes = owes
         """Whether values without a match are answered, too."""
         self.met: set[Any] = set()
@@ -66,8 +66,8 @@ class Side:
     def arriving(self) -> Antichain[Any]:
         """Give the frontier of the times that may still arrive."""
         if self.each.ending is DONE:
-            return Antichain(self.each.least())
-        return self._sidecar.phase.frontier(self.place)
+            return Antichain(self.each.least)
+        return self._edge.arriving(self.port.number)
 
 
 class Pairs:
@@ -148,17 +148,20 @@ class Pairing:
         except Exception as exc:  # noqa: BLE001 - raised after the pairs before it have been answered
             self.failed = exc
         else:
-            self.place = len(side.each.values)
+            self.place = len(side.each.head.values)
         self.worked = True
         if made.pairs:
             yield made.chunk()
 
     def _at_once(self, side: Side, made: Pairs) -> Iterator[Chunk]:
         """Make the pairs of a batch whose values match those at the same time, with a few calls per time."""
-        values, arriving = side.each.values, side.other.arriving()
+        batch, arriving = side.each.head, side.other.arriving()
+        values = batch.values
+        changes = batch.changes if isinstance(batch, TimedBatch) else ()
         kept, others = cast("tuple[Kept, Kept]", (side.kept, side.other.kept))
-        for time, start, end in side.each.runs():
-            begin, made.time = start, time
+        for start, end in pairwise((0, *changes, len(values))):
+            begin = start
+            made.time = time = batch.times[start] if isinstance(batch, TimedBatch) else batch.time
             if len(side.met) < 2:
                 side.met.add(time)
             keep = arriving.less_equal(time)
@@ -202,8 +205,7 @@ class Pairing:
 
     def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
         """Make the pairs of a batch whose values match those at nearby times."""
-        values = side.each.values
-        times = side.each.times or [side.each.time] * len(values)
+        values, times = side.each.head.values, side.each.head.times
         kept, rows = cast("Near", side.kept), cast("Near", side.other.kept).rows
         arriving = side.other.arriving()
         reaches = self._reaches(times)

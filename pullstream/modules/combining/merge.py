@@ -45,8 +45,8 @@ class Merge(ManyInputs):
         at = self.at(self._turn) % len(self.having)
         each = self.having[at]
         self._turn = each.number + 1
-        part = each.part(limit)
-        if not each.left:
+        part = each.take(limit)
+        if not each:
             del self.having[at]
             self.empty.append(each)
         return part

@@ -9,8 +9,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Source, Sync, checks, shortened
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, source
+from pullstream.engine.edge.backlog import Backlog, timed
 from pullstream.engine.parts.fan_in import FanIn, Input
-from pullstream.engine.parts.outbox import Outbox, timed
 from pullstream.engine.sidecar.location import NOTHING
 from pullstream.errors import PullstreamError
 from pullstream.failures import Caught
@@ -27,11 +27,11 @@ class _MergeSorted(FanIn):
         super().__init__(*sources)
         self._catches = key is not None and catches(on_error)
         self._key = guarded(key) if key is not None and self._catches else key
-        self._marks = Outbox(self)
+        self._marks = Backlog(self)
+        """The values for which a key failed and that are left out, then a failure of this module."""
         self._heads: list[tuple[Any, int]] = []
         self._latest: list[Any] = [NOTHING] * len(sources)
         """The key of the latest value of each input that was looked at."""
-        self._failed: BaseException | None = None
         self._at: Hashable = None
         self._used: set[Input] = set()
         """The inputs with a partly used multi-time batch that is not yet acknowledged."""
@@ -49,21 +49,19 @@ class _MergeSorted(FanIn):
         while True:
             values: list[Any] = []
             times: list[Hashable] = []
-            if self._failed is None:
+            if not self._marks.known:
                 try:
                     self._gather(values, times, limit)
                 except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been answered
-                    self._failed = exc
+                    self._marks.end(exc)
                 else:
                     if values or self._marks:
                         self.settle((*self._used, *self._lacking()))
                         self._used.clear()
             if values:
                 return timed(times, values) if times else Batch(self._at, values)
-            if self._marks:
-                return self._marks.take(limit)
-            if self._failed is not None:
-                raise self._failed
+            if (answer := self._marks.answer(limit)) is not None:
+                return answer
             if self.failure_above is not None:
                 raise self.failure_above
             if not self._heads and not self._missing:
@@ -84,19 +82,19 @@ class _MergeSorted(FanIn):
             while len(values) < limit and (not missing or self._look()) and heads:
                 number = heappop(heads)[1]
                 each = inputs[number]
-                if each.times is not None:
+                if (every := each.times) is not None:
                     times += [time] * (len(values) - len(times))
                     self._used.add(each)
                     used = each.used
                     try:
                         take_run(each, number, values, limit)
                     finally:
-                        times += each.times[used : each.used]
+                        times += every[used : each.used]
                     continue
-                if each.time is not time:
-                    if values and each.time != time:
+                if each.first is not time:
+                    if values and each.first != time:
                         times += [time] * (len(values) - len(times))
-                    time = each.time
+                    time = each.first
                 take_run(each, number, values, limit)
         finally:
             self._at = time
@@ -105,7 +103,7 @@ class _MergeSorted(FanIn):
 
     def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
         """Take the head of an input, and the values after it that come before every other head."""
-        key, heads, source, used = self._key, self._heads, each.values, each.used
+        key, heads, source, used = self._key, self._heads, each.head.values, each.used
         end = min(len(source), used + limit - len(values))
         latest = self._latest[number]
         other = heads[0] if heads else None
@@ -130,7 +128,7 @@ class _MergeSorted(FanIn):
                     break
         finally:
             each.used, self._latest[number] = used, latest
-            if not each.left:
+            if not each:
                 self._empty.append(each)
 
     def _disorder(self, number: int, value: Any, latest: Any, order: Any) -> PullstreamError:
@@ -150,15 +148,15 @@ class _MergeSorted(FanIn):
         key, missing = self._key, self._missing
         while missing:
             each = self.all[missing[0]]
-            if each.left:
-                value = each.values[each.used]
+            if each:
+                value = each.head.values[each.used]
                 head = value if key is None else key(value)
                 if self._catches and head.__class__ is Caught:
+                    self._marks.put(Batch(each.first, (head,)))
                     each.used += 1
-                    if not each.left:
+                    if not each:
                         self._empty.append(each)
                     self._used.add(each)
-                    self._marks.put(each.time if each.times is None else each.times[each.used - 1], (head,))
                     continue
                 number = missing[0]
                 if self._latest[number] is not NOTHING and head < self._latest[number]:
@@ -174,7 +172,7 @@ class _MergeSorted(FanIn):
 @source
 def merge_sorted(
     *sources: Annotated[Source[T], checks.sources],
-    key: Annotated[Function[T, Any] | None, Sync("a key cannot be awaited; use map_async first")] = None,
+    key: Annotated[Function[T, Any] | None, Sync("a key cannot be awaited; use map_async first", "a key")] = None,
     on_error: OnError[T] = "fail",
 ) -> Source[T]:
     """Merge sorted sources into one sorted stream.

@@ -10,9 +10,9 @@ from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sin
 from pullstream.blueprint.parts import Function, Into
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
+from pullstream.engine.edge.backlog import timed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Branch, Dealt, Hub
-from pullstream.engine.parts.outbox import timed
 from pullstream.errors import RoutingError
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
@@ -164,7 +164,7 @@ def partition(
 ) -> Sink[A, tuple[dict[K, R], R2]]: ...
 @sink
 def partition(
-    key: Annotated[Callable[[Any], Any], Sync("a key cannot be awaited; use map_async first")],
+    key: Annotated[Callable[[Any], Any], Sync("a key cannot be awaited; use map_async first", "a key")],
     sinks: Annotated[Mapping[Any, Into[Any, Any]], _sinks],
     *,
     other: Annotated[Into[Any, Any] | None, _A_SINK] = None,

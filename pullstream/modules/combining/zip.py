@@ -32,22 +32,20 @@ class _Zip(ManyInputs):
         self._rows = 0
         self._first = 0
         """The inputs before this one are known to have a value for the next row."""
-        self._failed: BaseException | None = None
-        """The failure to join the times of the next row, raised after the rows before it."""
 
     @override
     async def acquire(self) -> None:
         # With a journal, values of different times are refused, after the values before them.
-        self.takes_many = self.scope.sidecar.keeper is None
+        self.takes_many = not self.scope.saves
         await super().acquire()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._failed is not None:
-            raise self._failed
         while True:
             there = self.having
-            ended = len(self.all) - self.going if self._mode == "padded" else 0
+            # A source that has failed has not ended: what it lacks is not padded.
+            padded = self._mode == "padded" and self.failure_above is None
+            ended = len(self.all) - self.going if padded else 0
             if there and len(there) + ended == len(self.all):
                 return self._batch(there, min(limit, *(each.left for each in there)))
             if self.failure_above is not None:
@@ -59,10 +57,10 @@ class _Zip(ManyInputs):
             await self.change()
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
-        joined: Any = reduce(join, (each.time for each in there))
-        if self.scope.sidecar.keeper is not None and any(each.time != joined for each in there):
+        joined: Any = reduce(join, (each.first for each in there))
+        if self.scope.saves and any(each.first != joined for each in there):
             raise JournalError(
-                f"{self.location} pairs values of different times, {', '.join(repr(each.time) for each in there)}. "
+                f"{self.location} pairs values of different times, {', '.join(repr(each.first) for each in there)}. "
                 f"Which values meet depends on everything before them, so a run with a journal could not resume here. "
                 f"Pair values by key instead: join(..., on=...)"
             )
@@ -71,9 +69,9 @@ class _Zip(ManyInputs):
             # Before anything is acknowledged: if joining fails, the values from there on are not handled.
             times = self._join(there, count)
             count = len(times)
-        parts = [each.part(count) if each.left else None for each in self.all]
-        self.empty += [each for each in there if not each.left]
-        self.having = [each for each in there if each.left]
+        parts = [each.take(count) if each else None for each in self.all]
+        self.empty += [each for each in there if not each]
+        self.having = [each for each in there if each]
         self._first = 0
         columns = [repeat(self._fill, count) if part is None else part.values for part in parts]
         rows = list(builtins.zip(*columns, strict=True))
@@ -83,22 +81,20 @@ class _Zip(ManyInputs):
     def _join(self, there: Sequence[Input], count: int) -> list[Hashable]:
         """Join the times of the next rows; stop before a failure, which the next ask raises (R8)."""
         columns = [
-            repeat(each.time, count) if each.times is None else each.times[each.used : each.used + count]
+            repeat(each.first, count) if each.times is None else each.times[each.used : each.used + count]
             for each in there
         ]
         times: list[Hashable] = []
         try:
             times.extend(reduce(join, row) for row in builtins.zip(*columns, strict=True))
-        except BaseException as exc:
-            if not times:
-                raise
-            self._failed = exc
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.edge.fail_next(exc, times)
         return times
 
     def _over(self) -> bool:
         if self._mode == "shortest" and self.all:
             # As with the builtin, the first source without a next value decides, whatever the later ones have.
-            while self.all[self._first].left:
+            while self.all[self._first]:
                 self._first += 1
             return self.all[self._first].done
         if self._mode == "strict" and self.going < len(self.all) and self.having:

@@ -7,8 +7,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Positive
 from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done, TimedBatch
@@ -28,7 +28,7 @@ class Prefetch(TaskKernel[Any]):
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._kept = Outbox(self)
+        self._kept = Backlog(self)
         self._most = FEW
         """The most values to ask for at a time. It grows as long as their times are cheap to compare."""
 
@@ -42,7 +42,7 @@ class Prefetch(TaskKernel[Any]):
 
     def ask_ahead(self) -> None:
         """Keep an ask outstanding while there is room."""
-        room = self._capacity - self._kept.values
+        room = self._capacity - self._kept.left
         if room > 0 and self._kept.ending is None:
             self.ask_beside(self.upstream, min(room, self._most))
 
@@ -53,7 +53,7 @@ class Prefetch(TaskKernel[Any]):
             return
         quick = not isinstance(answer, TimedBatch) or isinstance(answer.times, Ascending) or in_one_order(answer.times)
         self._most = min(self._capacity, 2 * self._most) if quick else FEW
-        self._kept.put_batch(answer)
+        self._kept.put(answer)
         lane.ack()
         self.ask_ahead()
 

@@ -74,7 +74,7 @@ class _SkipWhile(PerBatch, Inline, Resumable):
         self.memory.at(time)["skipping"] = self._skipping
 
 
-_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then skip by its results")
+_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then skip by its results", "true or false")
 
 
 def _count_or_test(call: Call, what: Any) -> Any:

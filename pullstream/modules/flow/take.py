@@ -66,7 +66,7 @@ class _TakeWhile(PerBatch, Inline):
             out.append(holds if type(holds) is Caught else value)
 
 
-_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then take by its results")
+_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then take by its results", "true or false")
 
 
 def _count_or_test(call: Call, what: Any) -> Any:

@@ -15,7 +15,6 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
@@ -47,7 +46,6 @@ class KeepLatest(Kernel[Any]):
         self._kept: dict[Hashable, Latest] = {}
         self._given: tuple[Hashable, Any] | None = None
         self._waited_for = False
-        self._end = StreamEnd()
 
     # ---- for subclasses
 
@@ -99,8 +97,8 @@ class KeepLatest(Kernel[Any]):
                 (time, value), self._given = self._given, None
                 self.location.drop(time)
                 return Batch(time, [value])
-            if self._end.known:
-                return self._end.reached() or DONE
+            if self._input.known:
+                return self._input.reached() or DONE
             self._waited_for = True
             deadline = self.deadline() if self._kept else inf
             await self.events.wait(deadline=deadline, outside=bool(self._kept))
@@ -109,7 +107,7 @@ class KeepLatest(Kernel[Any]):
     def _pick(self) -> tuple[Hashable, Any] | None:
         now = trio.current_time()
         for time, kept in self._kept.items():
-            if kept.final or self._end.known or self.due(kept, now):
+            if kept.final or self._input.known or self.due(kept, now):
                 del self._kept[time]
                 self.events.requests.pop(time, None)
                 self.passed(now)
@@ -118,14 +116,14 @@ class KeepLatest(Kernel[Any]):
 
     def _read_on(self) -> None:
         """Take what has arrived, run by run, then ask for more. A value that nothing can replace is answered first."""
-        while not (self._end.known or any(kept.final for kept in self._kept.values())):
-            if not self._input.left:
+        while not (self._input.known or any(kept.final for kept in self._kept.values())):
+            if not self._input:
                 self.events.ask(self.run.limit)
                 return
             # A value that is due now is given, whether the tick or its replacement came first.
             self._give()
-            now, time = trio.current_time(), self._input.time
-            for value in self._input.part(self._input.run()).values:
+            now, time = trio.current_time(), self._input.first
+            for value in self._input.take_run(self._input.left).values:
                 self._take(time, value, now)
             self._settle()
 
@@ -135,7 +133,7 @@ class KeepLatest(Kernel[Any]):
             self._input.put(answer)
             self._read_on()
         else:
-            self._end.end(answer)
+            self._input.end(answer)
         self.events.wake()
 
     def _take(self, time: Hashable, value: Any, now: float) -> None:

@@ -28,7 +28,7 @@ A = TypeVar("A")
 V = TypeVar("V", default=Any)
 B = TypeVar("B")
 
-_KEY: Final = Sync("a fold cannot await; use map_async first")
+_KEY: Final = Sync("a fold cannot await; use map_async first", "a value")
 Of: TypeAlias = Annotated[Function[A, B] | None, _KEY]
 
 

@@ -112,9 +112,18 @@ def a_fold(call: Call, fold: Any) -> Any:
     if not isinstance(fold, Fold):
         raise call.refuse(
             f"needs a Fold(initial, step, finish), or what a function of ps.agg returns, as agg.count() does, and got "
-            f"{fold!r}"
+            f"{fold!r}{_instead(fold)}"
         )
     return cast("Fold[Any, Any]", fold)
+
+
+def _instead(function: Any) -> str:
+    """Return a hint for a function that is no fold, but has the name of one; "" if it has not."""
+    name: Any = getattr(function, "__name__", "")
+    ours = getattr(function, "__module__", "") == "pullstream.modules.folds.agg"
+    if ours or any(function is builtin for builtin in (sum, min, max)):
+        return f": write agg.{name}()"
+    return ": write agg.count()" if function is len else ""
 
 
 def folds(call: Call, named: Any) -> Any:

@@ -15,7 +15,8 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.nested.inner_inputs import Portion
 from pullstream.engine.nested.inner_streams import follow_inner, inner_frontier, open_below
-from pullstream.engine.nested.side_by_side import Inner, SideBySide
+from pullstream.engine.nested.side_by_side import SideBySide
+from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.errors import blame
@@ -30,7 +31,7 @@ B = TypeVar("B")
 K = TypeVar("K", bound=Hashable)
 
 
-class _Group(Inner):
+class _Group(Input):
     """The stream of a key: its input and its output."""
 
     closing = False
@@ -91,7 +92,7 @@ class GroupBy(SideBySide[_Group]):
                 except Exception as exc:
                     if not self._catches:
                         raise
-                    self.owed.put(self._time, (caught(self._pending.popleft(), exc),))
+                    self.owed.put(Batch(self._time, (caught(self._pending.popleft(), exc),)))
                     continue
                 group = self._group(key)
                 if group is None:
@@ -156,8 +157,8 @@ class GroupBy(SideBySide[_Group]):
         self._pending.extend(batch.values)
 
     @override
-    def answer(self, stream: _Group, values: Sequence[Any]) -> Batch[Any]:
-        return Batch(stream.time, [(stream.key, value) for value in values])
+    def answer(self, stream: _Group, batch: Batch[Any]) -> Batch[Any]:
+        return Batch(batch.time, [(stream.key, value) for value in batch.values])
 
     @override
     def gone(self, stream: _Group) -> None:
@@ -323,7 +324,7 @@ def _for_keys(call: Call, value: Any) -> Any:
 
 @transformer
 def group_by(
-    key: Annotated[Function[A, K], Sync("a key cannot be awaited; use map_async first")],
+    key: Annotated[Function[A, K], Sync("a key cannot be awaited; use map_async first", "a key")],
     transformer: Annotated[Onward[A, B] | Function[K, Onward[A, B]], _for_keys],
     *,
     capacity: Positive | None = None,

@@ -4,17 +4,17 @@ A lane, a sidecar and a task cost far more than most modules do with a value. Mo
 them, so that a key costs no more than its state.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence, Sized
 from itertools import groupby
 from sys import maxsize
 from typing import Any, cast
 
 from pullstream.blueprint import Module, OfOneRun, Transformer
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.parts.notified import Notified
-from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
@@ -37,6 +37,14 @@ class Place:
         self.location: Location = owner.location
         self.edge = self
         self.memory = Memory(owner.location)
+        self.failure: BaseException | None = None
+        """The failure of the member that has just answered, after that answer."""
+
+    def fail_next(self, failure: BaseException, before: Sized) -> None:
+        """Note the failure of a member, to be raised after the results before it; as that of an edge."""
+        if not before:
+            raise failure
+        self.failure = failure
 
     def put(self, member: Member, module: Module) -> None:
         """Give a module its place.
@@ -51,7 +59,7 @@ class Place:
         member.upstream = member.__edge__ = cast("Any", self)
         if isinstance(member, Notified):
             # The input in flight, or what the module holds, covers its results until they have gone through the row.
-            member.ready = Outbox()
+            member.ready = Backlog()
 
 
 def members_of(transformer: Transformer[Any, Any]) -> list[tuple[Member, Module]] | None:
@@ -87,6 +95,7 @@ class InlineRow:
     ) -> None:
         self._members = [member for member, _ in members]
         self._modules = [module for _, module in members]
+        self._place = place
         self._give = give
         self._at = 0
         """The number of the member that works."""
@@ -171,9 +180,9 @@ class InlineRow:
             answer = member.answer(Batch(time, part))
             if answer is not None:
                 self._pass(number + 1, time, answer.values)
-            if member.failed is not None:
-                self._at = number
-                raise member.failed
+            if (failure := self._place.failure) is not None:
+                self._place.failure, self._at = None, number
+                raise failure
 
     def _drain(self, number: int, member: Notified) -> None:
         """Pass on what a member has given."""

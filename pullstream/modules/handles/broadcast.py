@@ -1,17 +1,18 @@
 """`broadcast`: one sender, any number of listeners that come and go."""
 
 from collections.abc import Hashable
-from typing import Annotated, Any, Generic, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, Generic, Literal, NoReturn
 
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, OneOf, Positive, Site, Source, checked
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.outbox import Outbox, StreamEnd
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended
+from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, less_equal
 
@@ -20,6 +21,8 @@ T = TypeVar("T")
 
 class Broadcast(Generic[T]):
     """A handle to send values with and to listen to; made by `broadcast`. Use it from tasks of one thread."""
+
+    instead_of_a_module: ClassVar = "listen() makes a source of it, one for each listener"
 
     def __init__(self, capacity: int, *, drops: bool) -> None:
         self._site = Site.here()
@@ -30,7 +33,7 @@ class Broadcast(Generic[T]):
         self._room = trio.Event()
         self._sending = 0
         self._last: Hashable = BEGINNING
-        self._ending = StreamEnd()
+        self._ending = Backlog()
 
     def listen(self) -> Source[T]:
         """Make a source of the values sent from its first ask on. Any number of runs may open it."""
@@ -92,7 +95,7 @@ class Broadcast(Generic[T]):
     # ---- for listeners
 
     @property
-    def full(self) -> int:
+    def capacity(self) -> int:
         """The number of values that a listener may be behind."""
         return self._capacity
 
@@ -102,12 +105,18 @@ class Broadcast(Generic[T]):
         return self._last
 
     @property
-    def ending(self) -> StreamEnd:
+    def ending(self) -> Backlog:
         """The ending, once no `send` is in progress."""
-        return StreamEnd() if self._sending else self._ending
+        return Backlog() if self._sending else self._ending
 
     def join(self, listener: "_Listener") -> None:
         """Add a listener."""
+        if self._ending.ending is DONE and not self._sending:
+            LOG.warning(
+                "broadcast, made at %s, has ended, so a new listener gets nothing: it gets only what is sent after its "
+                "first ask. Open the listeners before you send",
+                self._site,
+            )
         self._listeners.append(listener)
 
     def forget(self, listener: "_Listener") -> None:
@@ -147,20 +156,20 @@ class _Listener(Kernel[Any]):
 
     def __init__(self, handle: Broadcast[Any]) -> None:
         self._handle = handle
-        self._queue = Outbox()
+        self._queue = Backlog()
         self.changed: Signal | trio.Event = trio.Event()
 
     @property
     def full(self) -> bool:
         """Whether there is no room for another value."""
-        return self._queue.values >= self._handle.full
+        return self._queue.left >= self._handle.capacity
 
     def put(self, time: Hashable, value: Any) -> None:
         """Store a value; if there is no room, drop the oldest one."""
         if self.full:
             self._queue.take(1)
             self.location.meter.skipped += 1
-        self._queue.put(time, [value])
+        self._queue.put(Batch(time, [value]))
         self.wake()
 
     def wake(self) -> None:

@@ -8,10 +8,10 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, OfOneRun, Sink, Site, Source
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.location import Location
@@ -56,8 +56,8 @@ class Joint(OfOneRun):
         self.site = site
         self.wanted = 0
         """Number of values that the reading end waits for."""
-        self.end = StreamEnd()
-        """The ending of the writing end."""
+        self.written = Backlog()
+        """The values that the reading end has asked for, and the ending of the writing end."""
         self.left = False
         """Whether the reading end has left."""
         self.reason: BaseException | None = None
@@ -68,7 +68,6 @@ class Joint(OfOneRun):
         self.reader: Lane[Any] | None = None
         self.location: Location | None = None
         self.sidecar: Sidecar | None = None
-        self._batch: Batch[Any] | None = None
         self._asked: Signal | None = None
         self._answered: Signal | None = None
 
@@ -109,25 +108,22 @@ class Joint(OfOneRun):
         """Wait for written values, at most `limit`."""
         self.wanted = limit
         try:
-            while self._batch is None and not self.end.known:
+            while (answer := self.written.answer(limit)) is None:
                 self._answered = signal_of(self.writes or self.reads)
                 self.wake(self._asked)
                 await self._answered.wait(outside=self.writes is None)
         finally:
             self.wanted = 0
-        batch, self._batch = self._batch, None
-        if batch is not None:
-            if self.reader is not None:
-                # Handed over: in flight at the reading end in this scheduler step.
-                self.reader.settle()
-            return batch
-        return self.end.reached() or DONE
+        if answer is not DONE and self.reader is not None:
+            # Handed over: in flight at the reading end in this scheduler step.
+            self.reader.settle()
+        return answer
 
     async def leave(self, reason: BaseException | None) -> None:
         """Leave the reading end: the writing end ends as well, and is released first (R6)."""
         self.left, self.reason = True, reason
         self.wake(self._asked)
-        if self.reader is not None and not self.end.known:
+        if self.reader is not None and not self.written.known:
             await self.reader.terminate(reason)
 
     # ---- the writing end
@@ -144,7 +140,8 @@ class Joint(OfOneRun):
                 batch = await reader.ask_many(self.wanted)
                 if batch is DONE:
                     break
-                self._batch, self.wanted = batch, 0
+                self.written.put(batch)
+                self.wanted = 0
                 self.wake(self._answered)
             if self.reason is not None:
                 raise self.reason  # noqa: TRY301 - one place notifies the other end
@@ -155,7 +152,7 @@ class Joint(OfOneRun):
         self._end(DONE)
 
     def _end(self, ending: Done | BaseException) -> None:
-        self.end.end(ending)
+        self.written.end(ending)
         self.wake(self._answered)
 
 
@@ -201,7 +198,7 @@ class PairSource(Kernel[Any]):
 
     @override
     def relayed(self, exc: BaseException) -> bool:
-        return exc is self._joint.end.ending
+        return exc is self._joint.written.ending
 
 
 class PairSink(Wiring):

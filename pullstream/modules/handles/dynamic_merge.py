@@ -90,7 +90,7 @@ class _DynamicMergeSource(Merge):
         # Several sources together are not in order, even if each is, so the times that may still come are mirrored.
         self._ready = True
         self.location.steered = not self._added.capped
-        self.scope.sidecar.nesting.mirror(self.location, self.mirrored)
+        self.edge.mirror(self.mirrored)
 
     def grew(self) -> None:
         """Check again after a source was added or `cap` was called."""
@@ -136,7 +136,7 @@ class _DynamicMergeSource(Merge):
     @override
     async def release(self) -> None:
         await super().release()
-        self.scope.sidecar.nesting.mirrors.pop(self.location, None)
+        self.edge.mirror(None)
         forget_inner(self, list(self.inputs))
 
 

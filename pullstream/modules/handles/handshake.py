@@ -8,8 +8,8 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Instance, Module, OfOneRun, Seconds, Sink, Site, Source, checked, checks
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_cancelled
@@ -32,9 +32,10 @@ class Talk(OfOneRun):
         self._listening: Listening | None = None
         self._speaking: Speaking | None = None
         self._said: deque[Any] = deque()
-        self._rest: deque[Any] = deque()
         self._time: Hashable = 0
-        self.over = StreamEnd()
+        self.unread = Backlog()
+        """The rest of what the conversation has read."""
+        self.over = Backlog()
         """The ending of the conversation."""
         self._moved = trio.Event()
 
@@ -51,8 +52,8 @@ class Talk(OfOneRun):
 
         Raises: Ended: the other side has ended.
         """
-        if self._rest:
-            return self._rest.popleft()
+        if self.unread:
+            return self.unread.take(1).values[0]
         listening = self._listening
         assert listening is not None, "only the reading direction starts the talk"
         batch = await listening.upstream.ask(1)
@@ -97,7 +98,7 @@ class Talk(OfOneRun):
 
     def _put_back(self, rest: bytes) -> None:
         if rest:
-            self._rest.appendleft(rest)
+            self.unread.put(Batch(self._time, [rest]))
 
     # ---- for the two directions
 
@@ -143,17 +144,6 @@ class Talk(OfOneRun):
         if self._listening is not None:
             self._listening.wake()
 
-    @property
-    def left(self) -> bool:
-        """Whether the conversation has read more than it used."""
-        return bool(self._rest)
-
-    def heard(self, limit: int) -> Batch[Any] | None:
-        """Give values that the conversation read and did not use."""
-        if not self._rest:
-            return None
-        return Batch(self._time, [self._rest.popleft() for _ in range(min(limit, len(self._rest)))])
-
     async def said(self, limit: int) -> list[Any]:
         """Wait for values to write; none once the conversation is over."""
         while not self._said and not self.over.known:
@@ -192,11 +182,9 @@ class Listening(TaskKernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._talk.over.reached():
             await self.change(outside=True)
-        heard = self._talk.heard(limit)
-        if heard is not None:
-            if not self._talk.left:
-                self.upstream.settle()
-            return heard
+        if self._talk.unread:
+            self.upstream.settle()
+            return self._talk.unread.take(limit)
         answer = await self.upstream.ask_many(limit)
         self.upstream.settle()
         return answer

@@ -10,8 +10,8 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Positive, Site, Source, checked
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
@@ -128,7 +128,7 @@ class Entries(Grip):
         self.handles: WeakValueDictionary[int, Pushable[Any]] = WeakValueDictionary()
         """The handles that a program can push with: one, and what `named` makes of it."""
         self._capacity = capacity
-        self._stored = Outbox()
+        self._stored = Backlog()
         self._waiting: deque[_Pushed] = deque()
         self._answered: Hashable = BEGINNING
         self._advanced: Hashable = BEGINNING
@@ -163,10 +163,10 @@ class Entries(Grip):
         """Store a value if there is room. While there is room, no other value waits."""
         self._check()
         self._may_follow(time)
-        if self._stored.values >= self._capacity:
+        if self._stored.left >= self._capacity:
             return False
         first = not self._stored
-        self._stored.put(time, [value])
+        self._stored.put(Batch(time, [value]))
         if first:
             self.lower()
         self._changed.set()
@@ -233,9 +233,9 @@ class Entries(Grip):
             await self._changed.wait(outside=True)
         if answer is not DONE:
             self._answered = answer.times[-1] if isinstance(answer, TimedBatch) else answer.time
-            while self._waiting and self._stored.values < self._capacity:
+            while self._waiting and self._stored.left < self._capacity:
                 entry = self._waiting.popleft()
-                self._stored.put(entry.time, [entry.value])
+                self._stored.put(Batch(entry.time, [entry.value]))
                 entry.event.set()
         return answer
 
@@ -258,7 +258,7 @@ class Entries(Grip):
         if not self._over.is_set():
             self._left = self._stored.ending is None or bool(self._stored) or reason is not self._failure
             self._reason = reason
-            self._stored.forget()
+            self._stored.drop()
             self._over.set()
             for entry in self._waiting:
                 entry.event.set()

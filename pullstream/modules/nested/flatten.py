@@ -15,7 +15,8 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
 from pullstream.engine.nested.inner_streams import open_inner
-from pullstream.engine.nested.side_by_side import Inner, SideBySide
+from pullstream.engine.nested.side_by_side import SideBySide
+from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import Batch
@@ -55,7 +56,7 @@ def _itself_or_no_stream(value: Any) -> object:
     return value if _flattens(value) else ITSELF
 
 
-class _Merged(Inner):
+class _Merged(Input):
     """An open stream and its outer time, which is held meanwhile."""
 
     def __init__(self, lane: Lane[Any], outer: Hashable) -> None:
@@ -81,7 +82,7 @@ class FlattenBeside(SideBySide[_Merged]):
     @override
     def wanted(self, limit: int) -> int:
         # Iterables always have more, so upstream is asked while they are open, as with sources.
-        if self._pending or self.owed.values > (limit if self._read else 0):
+        if self._pending or self.owed.left > (limit if self._read else 0):
             return 0
         opened = self._concurrency - self._room()
         if opened == self._concurrency:
@@ -98,8 +99,8 @@ class FlattenBeside(SideBySide[_Merged]):
     @override
     def deal(self, limit: int) -> None:
         self._open()
-        while self._read and self.owed.values < limit and self._failed is None:
-            self._read_next(limit - self.owed.values)
+        while self._read and self.owed.left < limit and not self.owed.known:
+            self._read_next(limit - self.owed.left)
             self._open()
 
     def _open(self) -> None:
@@ -129,7 +130,7 @@ class FlattenBeside(SideBySide[_Merged]):
             pending.clear()
             self.end(exc)
         if listed:
-            self.owed.put(time, listed)
+            self.owed.put(Batch(time, listed))
         if not (pending or self.outer.known):
             # What is left of a batch that failed stays in flight: its time is not complete.
             self.upstream.ack()
@@ -144,12 +145,12 @@ class FlattenBeside(SideBySide[_Merged]):
         try:
             values.extend(islice(iterator, limit))
         except BaseException as exc:  # noqa: BLE001 - raised after the values before it
-            self._failed = exc
+            self.owed.end(exc)
         if values:
-            self.owed.put(time, values)
+            self.owed.put(Batch(time, values))
         if len(values) == limit:
             self._read.rotate(-1)
-        elif self._failed is None:
+        elif not self.owed.known:
             self._read.popleft()
             self.location.drop(time)
 
@@ -163,8 +164,8 @@ class FlattenBeside(SideBySide[_Merged]):
         await super().release()
 
     @override
-    def answer(self, stream: _Merged, values: Sequence[Any]) -> Batch[Any]:
-        return Batch(stream.outer, values)
+    def answer(self, stream: _Merged, batch: Batch[Any]) -> Batch[Any]:
+        return Batch(stream.outer, batch.values)
 
     @override
     def gone(self, stream: _Merged) -> None:

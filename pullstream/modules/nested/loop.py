@@ -19,16 +19,15 @@ from pullstream.blueprint import Blueprint, Instance, Module, Positive, Transfor
 from pullstream.blueprint.parts import Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
+from pullstream.engine.edge.backlog import Backlog, of_runs
 from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import AtHand
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.outbox import Outbox, of_runs
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.phases import Phase
-from pullstream.engine.sidecar.waiting import Requests, Waiter
+from pullstream.engine.sidecar.waiting import Requests, Watch, completion
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.protocol import DONE, Batch, Done
@@ -56,30 +55,18 @@ class _Feedback:
         self.location = location
         self._capacity = capacity
         self._ingress = ingress
-        self.row = Outbox(self)
+        self.row = Backlog(self)
 
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
         """Send values round, to come in at `time`."""
-        length = self.row.values + len(values)
+        length = self.row.left + len(values)
         if length > self._capacity:
             raise Overflow(
                 f"{self._ingress.location} has {length} values on their way round, at {time!r}, but its capacity is "
                 f"{self._capacity}. Check that the body converges, send fewer values round, or raise capacity=",
             )
-        self.row.put(time, values)
+        self.row.put(Batch(time, values))
         self._ingress.changed()
-
-
-class _Drained(Waiter):
-    """Waits until nothing can come round any more."""
-
-    @override
-    def settled(self, phase: Phase) -> bool:
-        return not any(phase.frontier(place).elements for place in self.places)
-
-    @override
-    def __str__(self) -> str:
-        return f"{self.owner}, waits until nothing can come round any more"
 
 
 class _Ingress(TaskKernel[Any], AtHand):
@@ -96,7 +83,7 @@ class _Ingress(TaskKernel[Any], AtHand):
 
     def __init__(self) -> None:
         self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
-        self._inside = Requests[Waiter]()
+        self._inside = Requests[Watch]()
         self.feedback: _Feedback
         self.leaving: Location
 
@@ -104,28 +91,26 @@ class _Ingress(TaskKernel[Any], AtHand):
     async def acquire(self) -> None:
         await super().acquire()
         self._outside = Input(self.upstream)
-        for place in (self.leaving.output, *(port.place for port in self.location.ports)):
-            self.scope.sidecar.phase.observe(place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         outside = self._outside
         while True:
-            if not outside.left and not outside.known and not self.asking(self.upstream):
+            if not outside and not outside.known and not self.asking(self.upstream):
                 await self._ask_outside(limit)
             if self.feedback.row:
                 return self.feedback.row.take(limit)
-            if outside.left:
-                if self._may_enter(outside.time):
+            if outside:
+                if self._may_enter(outside.first):
                     return self._enter(outside, limit)
-            elif outside.reached() and self.scope.sidecar.answered(self._drained()):
+            elif outside.reached() and self.edge.settled(self._drained()):
                 return DONE
             await self._wait()
 
     @override
     def at_hand(self, limit: int) -> Batch[Any] | None:
         outside = self._outside
-        asked = outside.left or outside.known or self.asking(self.upstream)
+        asked = outside or outside.known or self.asking(self.upstream)
         return self.feedback.row.take(limit) if asked and self.feedback.row else None
 
     async def _ask_outside(self, limit: int) -> None:
@@ -146,49 +131,49 @@ class _Ingress(TaskKernel[Any], AtHand):
         """
         values: list[Any] = []
         runs: list[tuple[Hashable, int]] = []
-        while not runs or (len(values) < limit and outside.left and self._follows(outside)):
-            time = outside.time
-            entering = outside.part(min(limit - len(values), outside.run())).values
+        while not runs or (len(values) < limit and outside and self._follows(outside)):
+            time = outside.first
+            entering = outside.take_run(limit - len(values)).values
             values += entering
             runs.append((ENTER.results_in(time), len(entering)))
             if time not in self._inside:
-                self._inside[time] = Waiter([self.leaving.output], time, None, self.location, self._changed)
+                self._inside[time] = completion(self.location, [self.leaving.output], time)
         return of_runs(runs, values)
 
     def _follows(self, outside: Input) -> bool:
         """Whether the next run may enter immediately: the values left outside keep the inner times open anyway."""
-        time, left = outside.time, outside.least()
+        time, left = outside.first, outside.least
         return time in self._inside or all(
             not less_equal(earlier, time) or any(less_equal(later, earlier) for later in left)
             for earlier in self._inside.first
         )
 
     def _may_enter(self, time: Hashable) -> bool:
-        sidecar = self.scope.sidecar
-        sidecar.propagate()
         inside = self._inside
         # A later time cannot be complete before an earlier one.
-        while done := [earlier for earlier in inside.first if sidecar.answered(inside[earlier])]:
+        while done := [earlier for earlier in inside.first if self.edge.settled(inside[earlier])]:
             for earlier in done:
                 del inside[earlier]
         if time in inside:
             return True
         # Later batches from outside cannot arrive while this one is waiting, so do not wait for them.
-        outer = sidecar.phase.frontier(self.location.ports[0].place)
+        outer = self.edge.arriving()
         return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in inside.first)
 
-    def _drained(self) -> Waiter:
-        return _Drained([self.location.ports[1].place], None, None, self.location, self._changed)
+    def _drained(self) -> Watch:
+        place = self.location.ports[1].place
+        says = "waits until nothing can come round any more"
+        return Watch(self.location, [place], lambda now: not now.frontier(place).elements, lambda: says)
 
     async def _wait(self) -> None:
         """Wait for a value from outside or round, or for the loop to finish a time."""
         self._changed = self.run.signal()
-        await self.scope.sidecar.until(self._waiters(), self._changed)
+        await self.edge.until(self._waiters(), self._changed)
 
-    def _waiters(self) -> list[Waiter]:
+    def _waiters(self) -> list[Watch]:
         if self._outside.done:
             return [self._drained()]
-        return [self._inside[time] for time in self._inside.first] if self._outside.left else []
+        return [self._inside[time] for time in self._inside.first] if self._outside else []
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -220,7 +205,7 @@ class _Egress(PassOn):
         try:
             await super().dismiss(reason)
         finally:
-            self._feedback.row.withdraw()
+            self._feedback.row.drop()
 
 
 @attrs.frozen(eq=False)

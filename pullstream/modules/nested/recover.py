@@ -159,11 +159,18 @@ def _failures(call: Call, on: Any) -> Any:
     return cast("object", on)
 
 
+def _handler(call: Call, handler: Any) -> Any:
+    if isinstance(handler, type) and issubclass(handler, BaseException):
+        raise call.refuse(f"needs a function as its handler, and got a type of exception: write on={handler.__name__}")
+    return cast("object", handler)
+
+
 @transformer
 def catch(
     handler: Annotated[
         Callable[[Any], Source[B] | Iterable[B] | None] | None,
         Sync("return a source, which may await anything"),
+        _handler,
     ] = None,
     *,
     on: Annotated[Failures, _failures] = Exception,

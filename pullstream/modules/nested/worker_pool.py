@@ -9,10 +9,10 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Instance, Module, Positive, Site, Transformer, checked, together
 from pullstream.blueprint.parts import Onward
+from pullstream.engine.edge.backlog import Backlog, timed
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
 from pullstream.engine.nested.inner_streams import forget_inner, open_below
-from pullstream.engine.parts.outbox import StreamEnd, timed
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
@@ -64,7 +64,7 @@ class PoolKernel(TaskKernel[Any]):
         self._ready: deque[_Assignment] = deque()
         self._free: list[_Assignment] = []
         self._arrived = 0
-        self._outer = StreamEnd()
+        self._outer = Backlog()
         self._last_failure: BaseException | None = None
         self._failed: BaseException | None = None
         if pool is not None:

@@ -115,7 +115,7 @@ _NOTHING: Final = object()
 def _step_or_fold(call: Call, function: Any) -> Any:
     given = call["initial"] is not _NOTHING
     if not isinstance(function, Fold):
-        step = Sync("a fold cannot await; use map_async first")(call, function)
+        step = Sync("a fold cannot await; use map_async first", "the new state")(call, function)
         if not given:
             raise call.refuse("needs an initial value: reduce(function, initial). Or pass a Fold, such as agg.sum()")
         return step

@@ -28,7 +28,7 @@ def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Ski
 async def find(
     upstream: Reader[Any],
     ctx: Context,
-    test: Annotated[Callable[[Any], object], Sync("a test cannot await; use map_async first")],
+    test: Annotated[Callable[[Any], object], Sync("a test cannot await; use map_async first", "true or false")],
     default: Any = None,
     *,
     limit: Positive = 1,

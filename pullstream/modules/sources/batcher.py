@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any
 
-from pullstream.engine.parts.outbox import timed
+from pullstream.engine.edge.backlog import timed
 from pullstream.protocol import Batch
 from pullstream.timely import less_equal
 from pullstream.timely.order import Ascending

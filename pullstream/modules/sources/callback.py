@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import OneOf, Positive, Source, Sync, TimeOf
 from pullstream.decorators import opens, source
-from pullstream.engine.parts.outbox import StreamEnd
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.errors import Overflow
 from pullstream.modules.sources.threaded import ThreadedSource
 from pullstream.protocol import DONE, Done
@@ -29,7 +29,7 @@ class Emit(Generic[T]):
         self._wake = wake
         self._values: deque[T] = deque()
         self._lock = RLock()
-        self.ending = StreamEnd()
+        self.ending = Backlog()
         self.dropped = 0
         """The number of values dropped because the buffer was full."""
 
@@ -109,7 +109,7 @@ class _Called(ThreadedSource):
             raise
 
     @override
-    def asked(self, limit: int) -> StreamEnd:
+    def asked(self, limit: int) -> Backlog:
         if self._unregister is not None and not callable(self._unregister):
             unregister, self._unregister = self._unregister, None
             raise TypeError(

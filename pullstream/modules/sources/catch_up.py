@@ -9,9 +9,9 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Instance, Positive, Source
 from pullstream.decorators import opens, source
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.outbox import Outbox
 from pullstream.modules.flow.prefetch import Prefetch
 from pullstream.modules.sources.values import values
 from pullstream.protocol import Batch, Done
@@ -27,7 +27,7 @@ class _CatchUp(Prefetch):
         super().__init__(capacity)
         self.traits = attrs.evolve(self.traits, sources=(new, old))
         self._between = sync
-        self._sync = Outbox(self)
+        self._sync = Backlog(self)
         self._listening = False
 
     @override
@@ -35,8 +35,7 @@ class _CatchUp(Prefetch):
         await super().acquire()
         self._old = Input(self.inputs[1])
         if self._between is not None:
-            for run in self._between.runs():
-                self._sync.put(run.time, run.values)
+            self._sync.put(self._between)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -49,8 +48,8 @@ class _CatchUp(Prefetch):
             await trio.lowlevel.checkpoint()
         old = self._old
         while not old.done:
-            if old.left:
-                return old.part(limit)
+            if old:
+                return old.take(limit)
             old.reached()
             self.ask_beside(old.lane, limit)
             await self.change()

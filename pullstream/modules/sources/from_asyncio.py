@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, override
 from pullstream.asyncio_bridge import Job, Loop, bridge_to, came_of_cancelling
 from pullstream.blueprint import Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
-from pullstream.engine.parts.outbox import StreamEnd
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.modules.sources.threaded import ThreadedSource
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class _Bridged(ThreadedSource):
         super().__init__(time)
         self._made: deque[Any] = deque()
         self._taken = 0
-        self._end = StreamEnd()
+        self._end = Backlog()
         self._trouble: BaseException | None = None
         self._running = False
         self._stopping = False
@@ -49,7 +49,7 @@ class _Bridged(ThreadedSource):
         self._job = Job(bridge.loop, self._drive)
 
     @override
-    def asked(self, limit: int) -> StreamEnd:
+    def asked(self, limit: int) -> Backlog:
         self._call(self._want, self._taken - self.batcher.pending + limit)
         return self._end
 

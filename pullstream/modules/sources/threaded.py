@@ -8,8 +8,8 @@ from typing import Any
 import trio
 from typing_extensions import override
 
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.traits import Traits
 from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
@@ -25,7 +25,7 @@ class ThreadedSource(Kernel[Any]):
         self._changed = trio.Event()
 
     @abstractmethod
-    def asked(self, limit: int) -> StreamEnd:
+    def asked(self, limit: int) -> Backlog:
         """Note an ask, and give the ending, which the other thread sets after the last value."""
 
     @abstractmethod

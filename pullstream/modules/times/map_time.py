@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Sync
 from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.outbox import timed
+from pullstream.engine.edge.backlog import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
@@ -41,11 +41,9 @@ class Retiming(PassOn):
                 if time is not before and time != before:
                     before, later = time, self.made(time)
                 times.append(later)
-        except BaseException as exc:
-            self.failed = exc
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.upstream.ack_but(batch.part(len(times)))
-            if not times:
-                raise
+            self.edge.fail_next(exc, times)
         return timed(times, batch.values[: len(times)])
 
 
@@ -91,7 +89,7 @@ class Restamping(Retiming):
 
 
 @transformer
-def map_time(function: Annotated[Callable[[Any], Hashable], Sync("a time cannot be awaited")]) -> Same[A]:
+def map_time(function: Annotated[Callable[[Any], Hashable], Sync("a time cannot be awaited", "a time")]) -> Same[A]:
     """Replace the time of every value by `function(time)`: days instead of seconds, a coarser or another clock.
 
     >>> import pullstream as ps

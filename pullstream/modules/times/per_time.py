@@ -150,7 +150,7 @@ class _Sorting(_ValuesByTime):
 
 @transformer
 def sort_by_time(
-    key: Annotated[Function[V, Any] | None, Sync("a key cannot be awaited; use map_async first")] = None,
+    key: Annotated[Function[V, Any] | None, Sync("a key cannot be awaited; use map_async first", "a key")] = None,
     *,
     on_error: OnError[V] = "fail",
 ) -> Same[V]:

@@ -17,7 +17,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.outbox import timed
+from pullstream.engine.edge.backlog import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
@@ -215,14 +215,9 @@ class Stamping(PassOn):
     def placed(self) -> None:
         if self._nest:
             self.location.mirror([BEGINNING])
-            self.scope.sidecar.nesting.mirror(self.location, self.mirrored)
+            self.edge.mirror(self.mirrored)
         else:
             self.location.hold(BEGINNING)
-
-    @override
-    async def acquire(self) -> None:
-        if self._nest:
-            self.scope.sidecar.phase.observe(self.upstream.port.place)
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
@@ -234,10 +229,8 @@ class Stamping(PassOn):
         out: list[Any] = []
         try:
             clock.give(batch.values, out, times)
-        except BaseException as exc:
-            self.failed = exc
-            if not out:
-                raise
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.edge.fail_next(exc, out)
         # In the same scheduler step in which the values, some of them earlier, are counted downstream.
         if not self._nest and clock.hold != self._held:
             self.location.hold(clock.hold)
@@ -252,7 +245,7 @@ class Stamping(PassOn):
     def _enter(self, outer: Hashable) -> None:
         if self._nest:
             # Drop the clocks of outer times that are complete.
-            self.scope.sidecar.propagate()
+            self.mirrored()
         elif self._clocks:
             raise several_times(self.location, self._outer, outer)
         if outer not in self._clocks:
@@ -262,7 +255,7 @@ class Stamping(PassOn):
     def mirrored(self) -> list[Hashable]:
         """Give the times that may still be assigned: for every outer time, those that its clock has not passed."""
         try:
-            frontier = self.scope.sidecar.phase.frontier(self.location.ports[0].place)
+            frontier = self.edge.arriving()
         except TimelyError:
             # The module above reports the error.
             return [BEGINNING]
@@ -308,7 +301,7 @@ class _LateOption:
 
 @transformer
 def stamp(
-    time: Annotated[Function[A, Hashable], Sync("a time cannot be awaited; use map_async first")],
+    time: Annotated[Function[A, Hashable], Sync("a time cannot be awaited; use map_async first", "a time")],
     *,
     lateness: Annotated[Any, not_negative] = None,
     late: Annotated[Literal["error", "drop"] | Sink[A, Any], _LateOption()] = "error",

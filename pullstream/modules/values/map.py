@@ -16,7 +16,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 Test: TypeAlias = Annotated[
-    Callable[[Any], object], Sync("a test cannot await; use map_async first, then filter its results")
+    Callable[[Any], object], Sync("a test cannot await; use map_async first, then filter its results", "true or false")
 ]
 
 

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from operator import length_hint
-from time import perf_counter
 from types import coroutine
 from typing import Annotated, Any, Final, Literal, overload
 
@@ -14,10 +13,11 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Positive, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
@@ -103,7 +103,7 @@ class MapAsync(TaskKernel[Any]):
         self._calling = False
         """Whether calls may begin: an ask is being served, and the stream has not ended."""
         self._failure: BaseException | None = None
-        self._outer = StreamEnd()
+        self._outer = Backlog()
         self._workers = 0
         self._idle = 0
         self._parked: list[Signal] = []
@@ -258,7 +258,7 @@ class MapAsync(TaskKernel[Any]):
         step = send = task.send
         value: Any = None
         unseen = most = 0
-        since = went_on = perf_counter()
+        since = went_on = clocks.perf_counter()
         while True:
             trap = step(value)
             # Drop a cancellation that was thrown in: its traceback keeps the call's frames alive.
@@ -266,7 +266,7 @@ class MapAsync(TaskKernel[Any]):
             if unseen and trap is CHECKPOINT:
                 unseen -= 1
             else:
-                now = perf_counter()
+                now = clocks.perf_counter()
                 spent = now - went_on
                 if spent > LONG and unseen == most:
                     self._remark(spent)
@@ -281,7 +281,7 @@ class MapAsync(TaskKernel[Any]):
             except BaseException as exc:  # noqa: BLE001 - trio reports what was awaited wrongly; the call raises it
                 value, step = exc, task.throw
             if unseen == most:
-                went_on = perf_counter()
+                went_on = clocks.perf_counter()
 
     def _remark(self, seconds: float) -> None:
         """Warn once if calls block the event loop."""

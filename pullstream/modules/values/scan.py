@@ -21,7 +21,7 @@ _NOTHING: Final = object()
 
 def _step_or_fold(call: Call, function: Any) -> Any:
     if not isinstance(function, Fold):
-        return Sync("a fold cannot await; use map_async first")(call, function)
+        return Sync("a fold cannot await; use map_async first", "the new state")(call, function)
     if call["initial"] is not _NOTHING:
         raise call.refuse("got a Fold and an initial state. A Fold has its own initial state: leave the other one out")
     return cast("Fold[Any, Any]", function)

@@ -214,7 +214,7 @@ class _Sessions(Windowed, Resumable):
             if least is not None:
                 self.location.hold(least)
             if self._held is not None:
-                self.location.drop(self._held)
+                self.drop(self._held)
             self._held = least
         super().listen()
 

@@ -96,10 +96,7 @@ class Windowed(Notified):
         """Whether everything before the moment is complete."""
         if self.events.knows(moment, before=True):
             return True
-        sidecar = self.scope.sidecar
-        sidecar.propagate()
-        frontiers = [sidecar.phase.frontier(port.place) for port in self.location.ports]
-        return not any(less_than(front, moment) for frontier in frontiers for front in frontier)
+        return not any(less_than(front, moment) for front in self.events.now())
 
     @abstractmethod
     def reach(self, moment: Any) -> None:
@@ -129,4 +126,4 @@ class Windowed(Notified):
 
     def distrust(self) -> None:
         """Stop tracking completion: the consequences of a time that is about to be refused cannot be tracked."""
-        self.scope.sidecar.stop_tracking()
+        self.edge.stop_tracking()

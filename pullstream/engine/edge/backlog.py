@@ -1,0 +1,242 @@
+"""Values waiting to be asked for: in order, each at its time, and then an ending."""
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, Protocol
+
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.minima import Minima
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.timely.order import Ascending
+
+
+class Located(Protocol):
+    """An object with a location in the sidecar."""
+
+    @property
+    def location(self) -> Location:
+        """The location."""
+        ...
+
+
+def timed(times: Sequence[Hashable], values: Sequence[Any]) -> Batch[Any]:
+    """Make a batch of values (at least one), each at its time: a plain `Batch` if all times are equal.
+
+    Every module downstream handles a batch at one time in fewer steps.
+
+    >>> timed([1, 1], "ab"), timed([1, 2], "ab")
+    (Batch(time=1, values='ab'), TimedBatch(times=[1, 2], values='ab'))
+    """
+    first = times[0]
+    # In most cases, comparing the last time settles it.
+    one = times[-1] == first and (isinstance(times, Ascending) or times.count(first) == len(times))
+    return Batch(first, values) if one else TimedBatch(times, values)
+
+
+def of_runs(runs: Sequence[tuple[Hashable, int]], values: Sequence[Any], *, ascending: bool = False) -> Batch[Any]:
+    """Make a batch from runs, each a time and a number of values: a plain `Batch` if all times are equal.
+
+    >>> of_runs([(1, 2), (2, 1)], "abc"), of_runs([(1, 2)], "ab")
+    (TimedBatch(times=[1, 1, 2], values='abc'), Batch(time=1, values='ab'))
+    """
+    if len(runs) == 1:
+        return Batch(runs[0][0], values)
+    times: list[Hashable] = []
+    changes: list[int] = []
+    for time, count in runs:
+        if times and times[-1] != time:
+            changes.append(len(times))
+        times += [time] * count
+    if not changes:
+        return Batch(times[0], values)
+    return TimedBatch(Ascending(times) if ascending else times, values, changes)
+
+
+_EMPTY: Final = Batch[Any](None, ())
+
+
+class Backlog:
+    """Values waiting to be asked for, in order, each at its time, followed by an ending.
+
+    With an `owner`, its location holds the least times of each batch's values until they are taken. The total cost does
+    not depend on the number of takes: each value is copied once. The first ending counts, and comes after the values.
+
+    >>> backlog = Backlog()
+    >>> backlog.put(Batch(1, "ab"))
+    >>> backlog.put(TimedBatch([1, 2], "cd"))
+    >>> backlog.end()
+    >>> backlog.left, backlog.first, backlog.last
+    (4, 1, 2)
+    >>> [backlog.answer(2) for _ in range(3)]
+    [Batch(time=1, values='ab'), TimedBatch(times=[1, 2], values='cd'), DONE]
+    """
+
+    ending: Done | BaseException | None = None
+    """The ending; None as long as it is not known."""
+    _later: deque[Batch[Any]] | None = None
+    """The batches after the first; None as long as there was never more than one."""
+    _behind: int = 0
+    """The number of their values."""
+    _minima: Minima | None = None
+    """The least times from each position of the first batch, once they were needed."""
+
+    def __init__(self, owner: Located | None = None) -> None:
+        self._owner = owner
+        self._counted = owner is not None
+        """Whether the least times of the values left are counted somewhere."""
+        self.head: Batch[Any] = _EMPTY
+        """The first batch."""
+        self.used = 0
+        """The number of its values that have been taken."""
+
+    # ---- what is left
+
+    @property
+    def left(self) -> int:
+        """The number of values left."""
+        return len(self.head.values) - self.used + self._behind
+
+    def __bool__(self) -> bool:
+        return self.used < len(self.head.values)
+
+    @property
+    def first(self) -> Hashable:
+        """The time of the next value."""
+        head = self.head
+        return head.times[self.used] if isinstance(head, TimedBatch) else head.time
+
+    @property
+    def last(self) -> Hashable:
+        """The time of the last value."""
+        last = self._later[-1] if self._later else self.head
+        return last.times[-1] if isinstance(last, TimedBatch) else last.time
+
+    @property
+    def least(self) -> Sequence[Hashable]:
+        """The least times of the values left of the first batch."""
+        head, used = self.head, self.used
+        if used == len(head.values):
+            return ()
+        if not isinstance(head, TimedBatch):
+            return (head.time,)
+        if not used:
+            # Most batches are taken whole.
+            return head.least
+        if self._minima is None:
+            self._minima = Minima(head.times)
+        return self._minima.at(used)
+
+    # ---- values
+
+    def put(self, batch: Batch[Any]) -> None:
+        """Append the values of a batch, at one time or many."""
+        if self._counted:
+            self.count((), batch.least if isinstance(batch, TimedBatch) else (batch.time,))
+        if not self:
+            self.head, self.used, self._minima = batch, 0, None
+            return
+        if self._later is None:
+            self._later = deque()
+        self._later.append(batch)
+        self._behind += len(batch.values)
+
+    def take(self, limit: int) -> Batch[Any]:
+        """Take the next values, at one time or many. They are no longer held: the caller answers them in the same step.
+
+        >>> backlog = Backlog()
+        >>> backlog.put(Batch(1, "ab"))
+        >>> backlog.put(Batch(2, "cd"))
+        >>> backlog.take(3), backlog.take(3)
+        (TimedBatch(times=[1, 1, 2], values=['a', 'b', 'c']), Batch(time=2, values='d'))
+        """
+        part = self._part(limit)
+        if len(part.values) == limit or not self:
+            return part
+        out, times = list(part.values), [*part.times]
+        while len(out) < limit and self:
+            part = self._part(limit - len(out))
+            out += part.values
+            times += part.times
+        return timed(times, out)
+
+    def take_run(self, limit: int) -> Batch[Any]:
+        """Take the next values, at most `limit`, all at one time."""
+        head, start = self.head, self.used
+        if not isinstance(head, TimedBatch):
+            return self._part(limit)
+        last = min(len(head.values), start + limit)
+        times, time, stop = head.times, head.times[start], start + 1
+        while stop < last and ((other := times[stop]) is time or other == time):
+            stop += 1
+        run = Batch(time, head.values[start:stop])
+        self._pass(stop)
+        return run
+
+    def answer(self, limit: int) -> Batch[Any] | Done | None:
+        """Take the next values or, when none are left, the end; None while there is neither.
+
+        Raises:
+            BaseException: the ending, if it is a failure.
+        """
+        return self.take(limit) if self else self.reached()
+
+    def drop(self) -> None:
+        """Discard the values, and stop counting them."""
+        while self:
+            self._pass(len(self.head.values))
+
+    def _part(self, limit: int) -> Batch[Any]:
+        head, start = self.head, self.used
+        stop = min(len(head.values), start + limit)
+        # Most batches are taken whole, and need no copy.
+        part = head if stop - start == len(head.values) else head.part(start, stop)
+        self._pass(stop)
+        return timed(part.times, part.values) if isinstance(part, TimedBatch) and part is not head else part
+
+    def _pass(self, stop: int) -> None:
+        """Note that the values of the first batch before `stop` are taken."""
+        head = self.head
+        over = stop == len(head.values)
+        before = self.least if self._counted and (over or isinstance(head, TimedBatch)) else ()
+        self.used = stop
+        if before and (now := () if over else self.least) != before:
+            self.count(before, now)
+        if over:
+            self._minima, self.used = None, 0
+            if self._later:
+                self.head = self._later.popleft()
+                self._behind -= len(self.head.values)
+            else:
+                # No reference to the values is kept.
+                self.head = _EMPTY
+
+    def count(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
+        """Count the least times of values that wait, in place of those `before`."""
+        assert self._owner is not None
+        location = self._owner.location
+        for time in now:
+            location.hold(time)
+        for time in before:
+            location.drop(time)
+
+    # ---- the ending
+
+    @property
+    def known(self) -> bool:
+        """Whether the ending is known."""
+        return self.ending is not None
+
+    def end(self, ending: Done | BaseException = DONE) -> None:
+        """End or fail after the values put in so far; ignored if the ending is already known."""
+        if self.ending is None:
+            self.ending = ending
+
+    def reached(self) -> Done | None:
+        """Return DONE if that is the ending, None if the ending is not known. Called when no values are left.
+
+        Raises:
+            BaseException: the ending, if it is a failure.
+        """
+        if isinstance(self.ending, BaseException):
+            raise self.ending
+        return self.ending

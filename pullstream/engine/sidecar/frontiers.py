@@ -1,0 +1,253 @@
+"""The frontiers of a run: the times that can still reach each place. There are three ways to know them.
+
+At first nothing is counted. A frontier is computed from the holds and the batches in flight when it is read, as long as
+no path changes a time. Most runs, and nearly all streams inside modules, end before anything else is asked. Any other
+question, or an observed place, starts a tracker. When times without a common order have met, or one of them has raised,
+nothing can be computed any more, and anything may still come. The module where they met fails.
+
+Computing a frontier runs user code: functions of times in summaries, and the order, the equality and the hash of times.
+A frontier may be read during a change that must not be interrupted halfway, such as the end of an edge. So nothing here
+raises: an exception in user code is reported to the sidecar (`report`), and what cannot be known any more counts as not
+complete.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from typing_extensions import override
+
+from pullstream.engine.sidecar.location import Claim, Location, Port
+from pullstream.timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Target, Tracker
+from pullstream.timely.order import minimal
+
+Update = Callable[[int, Hashable, int], None]
+"""Changes the count of a pointstamp: its place, its time, and the difference."""
+
+MANY: Final = 64
+"""The number of modules from which on the tracker is asked instead: it visits only places that have changed."""
+
+ANYTHING: Final = Antichain[Any]([BEGINNING])
+
+
+class Frontiers:
+    """The pointstamps of a graph of locations, and the frontiers that follow from them."""
+
+    def __init__(self, report: Callable[[BaseException], None], switched: Callable[[Update], None]) -> None:
+        self.locations: list[Location] = []
+        """The locations of all modules, in the order of their numbers."""
+        self.sinks: list[Location] = []
+        self.places: list[Location | Port] = []
+        """The places by number: outputs as their locations, inputs as ports."""
+        self.lost = False
+        """Whether frontiers cannot be computed any more."""
+        self._tracker: Tracker | None = None
+        self._expected: list[int] = []
+        """The places to observe as soon as there is a tracker."""
+        self._upstream: dict[Location | Port | tuple[Location], _Upstream] = {}
+        """The places upstream of an output, of an input, or of all the inputs of a module."""
+        self._report = report
+        self._switched = switched
+        """Receives the function to call with every change of a count from now on."""
+        switched(_uncounted)
+
+    def add(self, location: Location, *, sink: bool) -> None:
+        """Add a location below those that are there already."""
+        self.places += [*location.ports, location]
+        self.locations.append(location)
+        if sink:
+            self.sinks.append(location)
+        if self._upstream:
+            self._upstream.clear()
+
+    # ---- how they are known
+
+    @property
+    def tracked(self) -> bool:
+        """Whether a tracker keeps the frontiers."""
+        return self._tracker is not None
+
+    def track(self) -> None:
+        """Start a tracker that keeps frontiers, instead of computing each when it is read."""
+        if self._tracker is None and not self.lost:
+            tracker = _Tracker(self.graph(), self._report)
+            for place in [*(sink.output for sink in self.sinks), *self._expected]:
+                tracker.observe(place)
+            self._count(tracker.update)
+            self._tracker = tracker
+            self._switched(tracker.update)
+
+    def give_up(self) -> None:
+        """Give up computing frontiers: from now on anything may still come anywhere.
+
+        Holds and batches in flight can still be listed, and keep every time from being complete.
+        """
+        if not self.lost:
+            self.lost, self._tracker = True, None
+            self._switched(_uncounted)
+
+    def graph(self) -> Graph:
+        """The graph of all locations, as a tracker needs it."""
+        builder = GraphBuilder()
+        for location in self.locations:
+            summaries = {(number, 0): summary for number, summary in enumerate(location.summaries)} or None
+            builder.add_node(location.name, len(location.upstreams), 1, summaries)
+        for location in self.locations:
+            for number, upstream in enumerate(location.upstreams):
+                builder.add_edge(Source(upstream.node, 0), Target(location.node, number))
+        return builder.build()
+
+    # ---- pointstamps
+
+    @property
+    def in_flight(self) -> list[Claim]:
+        """The lanes with a batch in flight, or acknowledged since the last read."""
+        return [claim for location in self.locations for port in location.ports for claim in port.in_flight]
+
+    @property
+    def stamps(self) -> Sequence[Mapping[Any, int]]:
+        """The pointstamps at every place, with their counts."""
+        if self._tracker is not None:
+            return self._tracker.stamps
+        stamps: list[Counter[Any]] = [Counter() for _ in self.places]
+
+        def update(place: int, time: Hashable, delta: int) -> None:
+            stamps[place][time] += delta
+
+        self._count(update)
+        return stamps
+
+    def _count(self, update: Update) -> None:
+        """Report all holds and stamps to `update`."""
+        for location in self.locations:
+            location.tally(update)
+        for claim in self.in_flight:
+            claim.tally(update)
+
+    # ---- frontiers
+
+    def observe(self, place: int) -> None:
+        """Keep the frontier of a place up to date from now on."""
+        self.track()
+        if self._tracker is not None:
+            self._tracker.observe(place)
+
+    def expect(self, place: int) -> None:
+        """Observe a place from the time on at which a tracker is needed: it plans for all places at once."""
+        if self._tracker is None:
+            self._expected.append(place)
+        else:
+            self._tracker.observe(place)
+
+    def propagate(self) -> Sequence[int]:
+        """Bring observed places up to date; returns those whose frontier has moved."""
+        if self._tracker is not None:
+            try:
+                return self._tracker.propagate()
+            except BaseException as exc:  # noqa: BLE001 - reported to the sidecar
+                self._report(exc)
+        return ()
+
+    def frontier(self, place: int) -> Antichain[Any]:
+        """The times that may still arrive at a place, or leave it."""
+        try:
+            if self._tracker is None and not self.lost:
+                there = self.places[place]
+                upstream = self._upstream.get(there)
+                if upstream is None:
+                    if isinstance(there, Location):
+                        upstream = _Upstream([there], [])
+                    else:
+                        upstream = _Upstream([there.upstream], [there])
+                    self._upstream[there] = upstream
+                times = upstream.times()
+                if not (times and upstream.changes):
+                    return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
+                self.track()
+            if self._tracker is not None:
+                return self._tracker.frontier(place)
+        except BaseException as exc:  # noqa: BLE001 - as above
+            self._report(exc)
+        return ANYTHING
+
+    def above(self, location: Location, *, arrived: bool = True) -> Sequence[Any] | None:
+        """The least times that may still arrive at a module, read where they are held and in flight.
+
+        For a module that reads at every time, this costs less than propagating. None if the tracker must be asked.
+        Without `arrived`, batches in flight at the module itself are left out.
+
+        Raises:
+            TypeError: the times are of several domains.
+        """
+        key = (location,)
+        upstream = self._upstream.get(key)
+        if upstream is None:
+            upstream = self._upstream[key] = _Upstream(location.upstreams, location.ports)
+        if self.lost or upstream.changes or len(upstream.locations) >= MANY:
+            return None
+        return minimal(list(upstream.times(arrived=arrived)))
+
+    def explain(self, place: int, time: Any) -> list[Blocker]:
+        """The pointstamps that may still lead to `time` at a place."""
+        self.track()
+        if self._tracker is not None:
+            try:
+                return self._tracker.explain(place, time)
+            except BaseException as exc:  # noqa: BLE001 - as above
+                self._report(exc)
+                return []
+        # Those held or in flight upstream, without paths: where they may lead is unknown.
+        stamps, graph = self.stamps, self.graph()
+        return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]
+
+
+class _Upstream:
+    """Some locations and those above them: their holds, and the batches in flight there and at some ports below."""
+
+    __slots__ = ("_below", "_ports", "changes", "locations")
+
+    def __init__(self, starts: Iterable[Location], ports: Sequence[Port]) -> None:
+        self.locations = dict.fromkeys(starts)
+        self.changes = False
+        """Whether a path may change times: then they are not those that arrive."""
+        self._below = len(ports)
+        self._ports = [*ports]
+        todo = list(self.locations)
+        for here in todo:
+            self._ports += here.ports
+            self.changes = self.changes or bool(here.summaries)
+            for upstream in here.upstreams:
+                if upstream not in self.locations:
+                    self.locations[upstream] = None
+                    todo.append(upstream)
+
+    def times(self, *, arrived: bool = True) -> set[Hashable]:
+        """The times held or in flight; without `arrived`, those in flight at the ports below are left out."""
+        times: set[Hashable] = set()
+        for location in self.locations:
+            times.update(location.held)
+        for port in self._ports if arrived else self._ports[self._below :]:
+            if port.in_flight:
+                times.update(time for claim in port.in_flight if claim.live for time in claim.counted)
+        return times
+
+
+class _Tracker(Tracker):
+    """A tracker whose updates report exceptions instead of raising them."""
+
+    def __init__(self, graph: Graph, report: Callable[[BaseException], None]) -> None:
+        super().__init__(graph)
+        self._report = report
+
+    @override
+    def _compact(self) -> None:
+        # Called by an update too, if many have come before.
+        try:
+            super()._compact()
+        except BaseException as exc:  # noqa: BLE001 - reported to the sidecar
+            self._report(exc)
+            self._buffer.clear()
+
+
+def _uncounted(place: int, time: Hashable, delta: int) -> None:
+    """Do nothing: without a tracker, holds and batches in flight are counted when they are read."""
