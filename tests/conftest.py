@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sampling import sample
+from tests.sampling import FULL, sample
 
 ROOT = Path(__file__).parents[1]
 
@@ -17,17 +17,24 @@ def pytest_configure():
     """Show every frame of what fails, and let programs that tests start be of this checkout, and be interrupted.
 
     What is installed beside it has no adapters at its top, and may be older. In the background tests run with
-    interrupts ignored, which those programs would take over.
+    interrupts ignored, which those programs would take over. Each Java of Spark starts with half the work if it does
+    not optimize what runs for seconds only; the full run has Java as users have it.
     """
     os.environ["PULLSTREAM_TRACEBACK"] = "full"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    if FULL not in os.environ:
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark as slow every case outside the sample of a test that is marked `sampled`."""
+    """Mark as slow every case outside the sample of a test that is marked `sampled`; begin with Spark.
+
+    One worker has the shared session for a third of the time: begun last, it would run alone.
+    """
+    items.sort(key=lambda item: not SPARK.search(item.nodeid))
     tests = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sampled") and not item.get_closest_marker("slow") and hasattr(item, "callspec"):
@@ -41,11 +48,13 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give each file to one worker as a whole, and all tests that share the Spark session to the same worker."""
+    """Give each file to one worker as a whole, and tests that share a Spark session or server to one worker."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid):
+            if CONNECT.search(nodeid):
+                return "connect"
             shared = SPARK.search(nodeid) and not OWN_SESSION.search(nodeid)
             return "spark" if shared else super()._split_scope(nodeid)
 
@@ -53,5 +62,6 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 SPARK = re.compile("spark|structured_streaming")
-OWN_SESSION = re.compile(r"spark/(connect|cluster)/|test_(ended|gateway|memory|other_sessions|retries|starting)\.py")
+CONNECT = re.compile(r"spark/connect/|\[connect")
+OWN_SESSION = re.compile(r"spark/cluster/|test_(alone|ended|other_sessions|starting)\.py")
 """Tests that start a Java of their own, in another process."""

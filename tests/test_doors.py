@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 DOORS = {
     "pullstream.files": "adapters.files",
     "pullstream.spark": "adapters.spark",
+    "pullstream.tables": "adapters.tables",
     "pullstream.arrow": "adapters.arrow",
     "pullstream.display": "adapters.display",
     "pullstream.metrics": "adapters.metrics",

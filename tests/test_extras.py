@@ -17,10 +17,13 @@ OWN = {"pullstream", "timely", "adapters"}
 FOLDERS = {
     "files": ("files", "arrow"),
     "spark": ("spark", "arrow"),
+    "sqlite": ("tables/sqlite.py", "arrow"),
+    "duckdb": ("tables/duckdb.py", "arrow"),
+    "postgresql": ("tables/postgresql.py", "arrow"),
     "display": ("display",),
     "metrics": ("metrics",),
 }
-"""The folders of `adapters` that an extra is for."""
+"""The folders and files of `adapters` that an extra is for."""
 
 HERE_OR_NOT = {
     "display": {"IPython"},  # looked for in a notebook, which has it
@@ -85,8 +88,9 @@ def required(extra):
 
 
 def imported(folder):
-    """The packages of others that the files of a folder import, however they do."""
-    for path in (ROOT / "adapters" / folder).rglob("*.py"):
+    """The packages of others that a file, or the files of a folder, import, however they do."""
+    place = ROOT / "adapters" / folder
+    for path in [place] if place.is_file() else place.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)

@@ -46,6 +46,7 @@ LAYERS = (
     ("pullstream",),
     (
         "pullstream.conformance",
+        "pullstream.shake",
         "pullstream.doctor",
         "pullstream.learn",
         "pullstream.new",
@@ -53,7 +54,14 @@ LAYERS = (
         "pullstream.__main__",
     ),
     ("adapters",),
-    ("pullstream.files", "pullstream.spark", "pullstream.arrow", "pullstream.display", "pullstream.metrics"),
+    (
+        "pullstream.files",
+        "pullstream.tables",
+        "pullstream.spark",
+        "pullstream.arrow",
+        "pullstream.display",
+        "pullstream.metrics",
+    ),
 )
 """From the ground up: a file imports from its own layer, and from those above it in this list."""
 

@@ -1,10 +1,13 @@
 """What a run costs as counts, which are the same on every machine: answers, scheduler steps, tasks, Python frames."""
 
+import random
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+import pytest
 import trio
+from trio._core import _run as trio_run
 from trio.testing import MockClock
 
 
@@ -41,9 +44,15 @@ class Meter(trio.abc.Instrument):
 
 
 def count(run: Callable[[], Awaitable[int]]) -> Counts:
-    """Run an async function, which returns how many answers there were, and count the rest. Time is virtual."""
+    """Run an async function, which returns how many answers there were, and count the rest.
+
+    Time is virtual, and tasks take their turns in the same order in each run.
+    """
     meter = Meter()
-    answers = trio.run(run, clock=MockClock(autojump_threshold=0), instruments=[meter])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+        patch.setattr(trio_run, "_r", random.Random(0))
+        answers = trio.run(run, clock=MockClock(autojump_threshold=0), instruments=[meter])
     return Counts(answers, meter.steps, meter.tasks, meter.frames)
 
 

@@ -739,7 +739,7 @@ def test_a_module_that_nobody_verifies_is_caught_in_an_answer_of_many_times(answ
     assert caught.value.module == "TrustedMany"
 
 
-@pytest.mark.parametrize("method", ["stamp", "stamp_many"])
+@pytest.mark.parametrize("method", ["stamp", "count_batch"])
 def test_a_batch_of_many_times_that_is_not_counted_is_found(method, monkeypatch):
     """What is handed over is in flight, at each of its times (R11)."""
     monkeypatch.setattr(End, method, lambda *_: None, raising=False)

@@ -55,16 +55,6 @@ def run(pipeline, limit):
 class TestAside:
     """At every limit, in every order."""
 
-    def test_sorts(self, limit, counting, probe):
-        """Every value goes one way, in order, however slow the side sink is."""
-        side = []
-
-        assert run(ps.pipe(counting(probe, 20, timed=True), aside(kept(side, pause=1)), ps.collect()), limit) == [
-            *range(0, 20, 2)
-        ]
-        assert side == [*range(1, 20, 2), "done"]
-        assert probe.balanced
-
     def test_no_more_is_asked_for(self, limit, counting, probe):
         """The main branch's demand is upstream's, and its end is everybody's."""
         side = []
@@ -75,86 +65,6 @@ class TestAside:
         assert side == [*range(1, len(side) * 2 - 1, 2), "done"]
         assert probe.balanced
         assert probe.reasons == [None]
-
-    def test_side_has_enough(self, limit, counting, probe):
-        """When the side sink has enough, what would go to it is dropped."""
-        side = []
-
-        assert run(ps.pipe(counting(probe, 20), aside(kept(side, enough=2)), ps.collect()), limit) == [*range(0, 20, 2)]
-        assert side == [1, 3]
-
-    def test_side_fails(self, limit, counting, probe):
-        """The side sink's failure is the run's, and tells the source."""
-        with pytest.raises(Unseen) as caught:
-            run(ps.pipe(counting(probe, 2000), aside(kept([], failing=5)), ps.collect()), limit)
-
-        assert probe.balanced
-        assert probe.reasons == [caught.value] or probe.ended
-
-    def test_main_fails(self, limit, counting, probe):
-        """The main sink's failure fails the side sink too: what it has looks like no whole."""
-        side = []
-
-        with pytest.raises(Unseen) as caught:
-            run(ps.pipe(counting(probe, 2000), aside(kept(side)), kept([], failing=8)), limit)
-
-        assert "done" not in side
-        assert probe.balanced
-        assert probe.reasons == [caught.value]
-
-    def test_source_fails(self, limit, counting, probe):
-        """Both get what came before."""
-        main, side, failure = [], [], Unseen()
-
-        with pytest.raises(Unseen) as caught:
-            run(ps.pipe(counting(probe, 5, failure=failure), aside(kept(side)), kept(main)), limit)
-
-        assert caught.value is failure
-        assert (main, side) == ([0, 2, 4], [1, 3])
-
-    def test_test_fails(self, limit, counting, probe):
-        """What came before the value that the test fails on is delivered; the failure goes both ways."""
-        main, side = [], []
-
-        with pytest.raises(ZeroDivisionError) as caught:
-            run(
-                ps.pipe(counting(probe, 9), aside(kept(side), lambda n: 1 % (6 - n) + n % 2), kept(main)), limit,
-            )  # fmt: skip
-
-        assert sorted([*main, *side]) == [*range(6)]
-        assert probe.reasons == [caught.value]
-        assert any("aside" in note for note in caught.value.__notes__)
-
-    def test_abort_from_outside(self, limit, counting, probe):
-        """Neither sink takes an abort for its end."""
-        main, side = [], []
-
-        async def program():
-            pipeline = ps.pipe(counting(probe, 1000, delay=1), aside(kept(side)), kept(main))
-            async with pipeline.open(limit=limit) as running:
-                await trio.sleep(5.5)
-                await running.abort()
-
-        trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))
-
-        assert "done" not in main
-        assert "done" not in side
-        assert probe.balanced
-
-    def test_completion_waits_for_both(self, limit, counting, probe):
-        """A time is complete when the side sink has worked off what it got at it, too."""
-        side, told = [], []
-
-        async def program():
-            pipeline = ps.pipe(counting(probe, 10, timed=True), aside(kept(side, pause=2)), ps.drain())
-            async with pipeline.open(limit=limit) as running:
-                for time in range(10):
-                    await running.progress.completed(time)
-                    told.append((time, list(side)))
-
-        trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))
-
-        assert all(set(range(1, time + 1, 2)) <= set(seen) for time, seen in told)
 
     def test_nothing_is_complete_before_the_release(self, limit, counting, probe):
         """What the main branch has left out looks complete to the side sink only when upstream has let go."""

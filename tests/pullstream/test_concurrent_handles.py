@@ -382,24 +382,6 @@ async def test_both_sides_of_a_limit_have_names(autojump_clock):
         assert await running.result() == [1, 2, 3]
 
 
-def test_arguments_are_refused_by_name():
-    """What makes no sense is refused when composing."""
-    for made, message in [
-        (lambda: ps.in_flight(ps.values([1]), 3), r"in_flight\(\) at .* needs a transformer"),
-        (lambda: ps.in_flight(ps.take(1), 0), r"in_flight\(\) at .* at least 1 as its capacity"),
-        (lambda: ps.types.Quota(0), r"Quota\(\) at .* at least 1"),
-        (lambda: ps.prefetch(0), r"prefetch\(\) at .* at least 1 as its capacity"),
-        (lambda: ps.timeout(0), r"timeout\(\) at .* positive number of seconds"),
-        (lambda: ps.rate_limit(0), r"rate_limit\(\) at .* at least 1 as its count"),
-        (lambda: ps.rate_limit(1, per=-1), r"rate_limit\(\) at .* positive number of seconds as its per"),
-        (lambda: ps.throttle("1"), r"throttle\(\) at .* positive"),
-        (lambda: ps.debounce(None), r"debounce\(\) at .* positive"),
-        (lambda: ps.sample(float("inf")), r"sample\(\) at .* positive"),
-    ]:
-        with pytest.raises(ps.CompositionError, match=message):
-            made()
-
-
 async def test_a_transformer_that_leaves_values_out_stalls_by_name(autojump_clock):
     """What waits for ever inside a limit is a stall, and is told."""
     limited = ps.in_flight(ps.filter(lambda n: n < 0), 2)

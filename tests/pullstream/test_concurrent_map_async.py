@@ -186,7 +186,7 @@ async def test_a_call_that_resists_is_given_so_long(  # noqa: PLR0917 - fixtures
 def hand(monkeypatch):
     """The clock by which calls are found to be long, moved by hand."""
     hand = types.SimpleNamespace(now=0.0)
-    monkeypatch.setattr("pullstream.modules.values.map_async.perf_counter", lambda: hand.now)
+    monkeypatch.setattr("pullstream.engine.runtime.clocks.perf_counter", lambda: hand.now)
     return hand
 
 

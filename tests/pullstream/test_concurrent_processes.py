@@ -2,7 +2,6 @@
 
 # ruff: noqa: ASYNC240 - what other processes do can only be polled
 
-import math
 import os
 import signal
 import subprocess
@@ -327,13 +326,3 @@ async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, he
         assert (code, said) == (0, b"interrupted in order\n")
     else:
         assert code == -signal.SIGKILL
-
-
-def test_arguments_are_refused_by_name():
-    """What makes no sense is refused when composing."""
-    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* at least 1 as its concurrency"):
-        ps.map_process(math.sqrt, 0)
-    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* needs a callable"):
-        ps.map_process("sqrt", 1)
-    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* sleep: use map_async"):
-        ps.map_process(trio.sleep, 1)

@@ -165,9 +165,3 @@ async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
         number = len(looks)
         await trio.sleep(0.01)
         assert len(looks) == number
-
-
-def test_async_functions_are_sent_to_map_async():
-    """A thread cannot await."""
-    with pytest.raises(ps.CompositionError, match=r"map_thread\(\) at .* sleep: use map_async"):
-        ps.map_thread(trio.sleep, 2)

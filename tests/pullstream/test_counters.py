@@ -152,4 +152,4 @@ async def test_a_status_that_fails_is_no_end_of_the_figures():
 
     rows = await counters_of(ps.pipe(ps.values("abc"), nothing()))
     assert rows["nothing"].values_in == 3
-    assert rows["nothing"].status == "its status cannot be told: ZeroDivisionError('division by zero')"
+    assert rows["nothing"].status == "its status() raised ZeroDivisionError('division by zero')"

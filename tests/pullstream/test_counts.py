@@ -236,6 +236,7 @@ EXCEPTIONS = {
     "out of order, flatten, side by side, *": "It opens a stream for each value, and each run of times is a batch.",
     "waits, fork, batch": "Each of its branches takes a turn whenever the source has waited.",
     "waits, *, a journal": "The journal keeps what is open, in a record for each time that completes.",
+    "waits, two folds, a file per time": "How many turns the commits of files take depends on their thread.",
     "waits, throttle, batch": "Its clock has a task, which takes a turn whenever the source has waited.",
     "out of order, zip, a journal": "What it pairs has times that go back, which a journal refuses late.",
     "out of order, group_by*": "Each run of equal times is divided among the groups anew.",

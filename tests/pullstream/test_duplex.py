@@ -235,13 +235,3 @@ async def test_a_conversation(autojump_clock):
     async with serving.open() as there, asking.open() as here:
         assert await here.result() == ([2, 4, 6], None)
         await there.result()
-
-
-def test_what_is_no_duplex_is_refused():
-    """A duplex is a source and a sink, and only duplexes are connected."""
-    for wrong in (
-        lambda: ps.duplex.Duplex(ps.drain(), ps.integers()),
-        lambda: ps.duplex.connect(ps.integers(), ps.drain()),
-    ):
-        with pytest.raises(ps.CompositionError, match=r"Duplex|duplexes"):
-            wrong()

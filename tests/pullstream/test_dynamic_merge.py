@@ -12,10 +12,6 @@ import pullstream as ps
 from pullstream.engine.run import Scope
 
 
-class Unseen(Exception):
-    """What these tests let fail."""
-
-
 @pytest.fixture(autouse=True, params=range(6))
 def schedule(request):
     """Each seed is another order in which trio lets tasks run."""
@@ -117,64 +113,6 @@ def test_sources_that_have_ended_are_forgotten(limit):
     left, values = run(main)
     assert left <= 1
     assert values == [*range(100)]
-
-
-@pytest.mark.parametrize("count", [1, 4])
-def test_abort(limit, counting, new_probe, count):
-    """It reaches every source that is open."""
-    probes = [new_probe() for _ in range(3)]
-
-    async def main():
-        many = ps.dynamic_merge()
-        many.add(*[counting(probe, 9_999, delay=0.1) for probe in probes])
-        async with opened(many, ps.take(count), limit=limit) as running:
-            return await running.result()
-
-    assert len(run(main)) == count
-    assert [probe.reasons for probe in probes] == [[None]] * 3
-    assert all(probe.balanced for probe in probes)
-
-
-def test_one_fails(limit, counting, new_probe):
-    """Its failure arrives as itself, after what had come before, and ends the others with it."""
-    probes = [new_probe() for _ in range(3)]
-    failure = Unseen()
-    seen = []
-
-    async def main():
-        many = ps.dynamic_merge()
-        many.add(counting(probes[0], 9_999, delay=1), counting(probes[1], 2, failure=failure))
-        async with ps.pipe(many, ps.drain(seen.append)).open(limit=limit, check="strict") as running:
-            many.add(counting(probes[2], 9_999, delay=1))
-            await running.result()
-
-    with pytest.raises(Unseen) as caught:
-        run(main)
-
-    assert caught.value is failure
-    assert seen[:2] == [0, 1]
-    assert all(probe.balanced for probe in probes)
-    assert all(failure in probe.reasons for probe in (probes[0], probes[2]) if probe.acquired)
-
-
-def test_error_from_below(limit, counting, new_probe):
-    """It reaches every source, through what is between, with its reason."""
-    probes = [new_probe() for _ in range(3)]
-
-    def fail(n):
-        if n == 3:
-            raise Unseen
-
-    async def main():
-        many = ps.dynamic_merge()
-        many.add(*[ps.pipe(counting(probe, 9_999, delay=0.1), ps.take(9_999)) for probe in probes])
-        async with ps.pipe(many, ps.drain(fail)).open(limit=limit, check="strict") as running:
-            await running.result()
-
-    with pytest.raises(Unseen) as caught:
-        run(main)
-
-    assert [probe.reasons for probe in probes] == [[caught.value]] * 3
 
 
 def test_completions(limit, counting, new_probe):

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import math
 import random
 
@@ -14,7 +15,6 @@ from trio._core import _run as trio_scheduler
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
-from pullstream.modules.windows.window import Windowed
 from tests.sampling import amount
 from timely import BEGINNING
 
@@ -314,29 +314,29 @@ def test_what_is_in_no_window_has_no_key(limit):
     assert [(window.start, window.value) for window in counted] == [(0, ("a", 1)), (0, ("b", 1)), (20, ("a", 1))]
 
 
-def test_nothing_is_left_of_ten_thousand_times(monkeypatch):
-    """Windows that are over, their holds and what was expected of them, are gone: they are as many as a batch has."""
-    sizes, kernels = [], set()
-    given_ = Windowed.listen
+async def test_a_result_of_a_session_never_comes_after_its_time(autojump_clock):
+    """Also where a multi-time batch ends a session while another goes on, and only a part is asked for."""
+    came, late = [], []
 
-    def listen(self):
-        given_(self)
-        kernels.add(self)
-        sizes.append(max(len(state) for state in held(self)))
+    @ps.sink
+    async def record(upstream, ctx):
+        for limit in itertools.cycle([7, 1, 7, 7]):
+            if (batch := await upstream.ask_many(limit)) is ps.DONE:
+                return
+            await trio.sleep(0.1)
+            came.extend(batch.times)
 
-    def held(kernel):
-        states = [kernel.moments, kernel.requests, kernel.location.held]
-        return states + [
-            getattr(kernel, name) for name in ("_open", "_sessions", "_closing", "_early") if hasattr(kernel, name)
-        ]
+    async def wait(time):
+        await running.progress.completed(time)
+        before = len(came)
+        await running.result()
+        late.extend(each for each in came[before:] if each <= time)
 
-    monkeypatch.setattr(Windowed, "listen", listen)
-    rows = [(n // 2, "ab"[n % 4 == 0], n) for n in range(20_000)]
-    for module in (ps.tumbling(1), ps.sliding(4, 2), ps.sessions(1), ps.sessions(2, key=second)):
-        counted = ps.pipe(ps.values(rows, time=lambda row: row[0]), module, ps.reduce(lambda n, _: n + 1, 0))
-        assert ps.run(counted, limit=6) > 5_000 - 1
-    lasting = ps.pipe(ps.values(rows, time=lambda row: row[0]), ps.sessions(900), ps.collect())
-    assert [len(window.value) for window in ps.run(lasting, limit=6)] == [20_000]
-    assert max(sizes) <= 12
-    assert len(kernels) == 5
-    assert not any(state for kernel in kernels for state in [*held(kernel), kernel.ready])
+    rows = [*zip([2, 2, 4, 3, 8, 8, 6, 5.5, 11], "addaccadc", range(9), strict=True)]
+    sessions = ps.sessions(3, COUNT, key=second, eager=True)
+    pipeline = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0], lateness=4), sessions, record())
+    async with pipeline.open(limit=7) as running, trio.open_nursery() as nursery:
+        for half in range(30):
+            nursery.start_soon(wait, half / 2)
+    assert came
+    assert not late

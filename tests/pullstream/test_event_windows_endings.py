@@ -1,9 +1,7 @@
 """Windows in event time: the times they take, what they refuse, and how they end."""
 
-import contextlib
 import functools
 import math
-import pickle
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -24,10 +22,6 @@ MODULES = {
     "gaps": functools.partial(ps.sliding, 3, 4),
     "sessions": functools.partial(ps.sessions, 3),
 }
-
-
-class Oops(Exception):
-    """What these tests raise."""
 
 
 # ---- times
@@ -127,77 +121,3 @@ def test_times_without_a_place_are_refused(kind, time, waits):
 
 
 # ---- endings
-
-
-def refuse(row):
-    """A key that raises for 10."""
-    if row == 10:
-        raise Oops
-    return row % 2
-
-
-@pytest.mark.parametrize("kind", MODULES)
-@pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-def test_what_was_over_comes_before_a_failure(kind, eager, limit):
-    """A callable that raises: the windows that were over are delivered, no others, and the source is told (R8)."""
-    results = []
-    rows = list(range(40))
-    module = MODULES[kind](key=refuse, eager=eager)
-    source = ps.values(rows, time=lambda n: n)
-    with pytest.raises(Oops):
-        ps.run(ps.pipe(source, module, ps.drain(results.append)), limit=limit)
-    before = ps.pipe(ps.values(rows[:10], time=lambda n: n), MODULES[kind](key=refuse, eager=eager), ps.collect())
-    expected = [window for window in ps.run(before) if window.end <= 10 or eager]
-    if eager:
-        assert results
-        assert all(window in expected for window in results)
-    else:
-        assert results == expected
-
-
-@pytest.mark.parametrize("kind", MODULES)
-async def test_resources_are_balanced_in_every_ending(kind, probe, counting, autojump_clock):
-    """Aborted, failed from above, ended: the source is released once, and its reason reaches it."""
-    del autojump_clock
-    for sink, failure in ((ps.first(), None), (ps.collect(), Oops()), (ps.collect(), None)):
-        each = type(probe)()
-        pipeline = ps.pipe(counting(each, 30, delay=0.1, failure=failure, timed=True), MODULES[kind](), sink)
-        expected = contextlib.nullcontext() if failure is None else pytest.raises(Oops)
-        with expected:
-            async with pipeline.open(check="strict") as running:
-                await running.result()
-        assert each.acquired == 1
-        assert each.balanced
-
-
-def test_blueprints_are_reusable():
-    """The same at every run, and after pickling."""
-    for make in MODULES.values():
-        pipeline = ps.pipe(ps.values(range(9), time=int), make(COUNT, key=str), ps.collect())
-        expected = ps.run(pipeline)
-        assert ps.run(pipeline) == expected
-        assert ps.run(pickle.loads(pickle.dumps(pipeline))) == expected
-
-
-def test_bad_arguments_are_refused_when_composing():
-    """Each names the module and says what to give."""
-
-    async def later(value):
-        return value
-
-    for make, told in (
-        (lambda: ps.tumbling(0), "tumbling.*positive number.*size"),
-        (lambda: ps.tumbling(timedelta()), "tumbling.*size"),
-        (lambda: ps.tumbling("1h"), "timedelta"),
-        (lambda: ps.tumbling(True), "tumbling.*size"),
-        (lambda: ps.tumbling(math.inf), "tumbling.*size"),
-        (lambda: ps.sliding(5, -1), "sliding.*every"),
-        (lambda: ps.sliding(None, 1), "sliding.*size"),
-        (lambda: ps.sessions(math.nan), "sessions.*gap"),
-        (lambda: ps.sessions(3, sum), "sessions.*Fold"),
-        (lambda: ps.sessions(3, key=later), "sessions.*map_async"),
-        (lambda: ps.tumbling(3, key=3), "tumbling.*key"),
-    ):
-        with pytest.raises(ps.CompositionError, match=told):
-            make()

@@ -188,26 +188,6 @@ def test_a_failed_stream_tells_no_completions():
     assert log == [("batch", 1), ("complete", 1), ("batch", 2)]
 
 
-async def test_nothing_is_held_after_many_times(autojump_clock):
-    """After 2,000 times every location and the tracker are empty, and stay small on the way."""
-    count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda _: "n")
-    source = ps.values(range(4000), time=lambda n: n // 2)
-    most = 0
-    async with ps.pipe(source, count, ps.map(str), ps.flat_map(lambda text: [text]), ps.collect()).open(
-        limit=4
-    ) as running:
-        progress, sidecar = running.progress, running._run.scope.sidecar
-        for time in range(0, 2000, 100):
-            await progress.completed(time)
-            most = max(most, sum(map(len, sidecar.phase.stamps)))
-        assert len(await running.result()) == 2000
-    sidecar.propagate()
-    assert most < 30
-    assert sum(map(len, sidecar.phase.stamps)) == 0
-    assert [location.held for location in sidecar.locations] == [[]] * len(sidecar.locations)
-    assert not sidecar.waiters
-
-
 async def test_a_hold_is_lowered_step_by_step(autojump_clock):
     """What was held completes as far as the hold has been lowered, and no further; back it does not go."""
     seen = []

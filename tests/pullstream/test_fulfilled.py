@@ -204,7 +204,7 @@ def test_a_stall_says_what_is_waited_for():
             await self.location.until_fulfilled(0)
             return ps.DONE
 
-    with pytest.raises(ps.StalledError, match=r"everything that 0 leads to is complete. In its way:\n +Waiting may"):
+    with pytest.raises(ps.StalledError, match=r"everything that 0 leads to is complete. Blocked by:\n +Waiting may"):
         ps.run(ps.pipe(Waiting(), ps.delay(1), ps.drain()))
 
 

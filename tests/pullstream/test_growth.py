@@ -4,16 +4,20 @@ import gc
 import random
 import sys
 import weakref
+from collections import Counter
+from collections.abc import Collection
+from functools import partial
 
 import pytest
 import trio
 from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.sidecar.waiting import Requests, Waiter
+from pullstream.engine.sidecar.waiting import Requests, Watch
 from pullstream.program.times_done import TimesDone
 from timely import Product
 from timely.mutable import MutableAntichain
@@ -67,7 +71,7 @@ def containers(thing):
             rows = thing._chains._listed if thing._chains else ()
             return {"heap": thing._heap, "times": thing._counts, "rows": rows}
         case Sidecar():
-            return {"lanes": thing.stamps, "in flight": thing.in_flight, "mirrors": thing.nesting.mirrors}
+            return {"lanes": thing.stamps, "in flight": thing.frontiers.in_flight, "mirrors": thing.nesting.mirrors}
         case Requests():
             return {"requests": thing._heap or ()}
         case DeadlockDetector():
@@ -137,6 +141,81 @@ def test_no_entry_stays_for_a_time(name, beside, kept):
     soak(SHAPES[name], times, lambda: looks.append(kept()), beside=beside)
     # A few batches' times, however many have passed.
     assert {what: size for what, size in looks[-1].items() if size > min(times / 2, 5 * 4096)} == {}
+
+
+PER_TIME = {
+    "folds": lambda: [ps.count_by_key(), ps.reduce_by_time(ps.agg.count())],
+    "unique, sort, accumulate": lambda: [
+        ps.unique_by_time(lambda _: 0),
+        ps.sort_by_time(),
+        ps.accumulate(ps.agg.count()),
+    ],
+    "stamps": lambda: [ps.stamp(lambda n: n, nest=True), ps.stamp_epochs(1, nest=True)],
+    "tumbling": lambda: [ps.tumbling(1)],
+    "sliding": lambda: [ps.sliding(4, 2)],
+    "sessions": lambda: [ps.sessions(1), ps.map(lambda window: window.start), ps.sessions(1, key=lambda n: n % 2)],
+}
+
+
+def joined(how, within):
+    halves = [ps.values(iter(range(start, 10_000, 2)), time=int) for start in (0, 1)]
+    whole = ps.values(iter(range(10_000)), time=int)
+    return ps.join(ps.merge(*halves), whole, on=lambda n: n // 3, how=how, within=within)
+
+
+def timed(modules):
+    return ps.pipe(ps.values(iter(range(20_000)), time=lambda n: n // 2), *modules())
+
+
+KEEPING = {
+    **{name: partial(timed, modules) for name, modules in PER_TIME.items()},
+    **{f"join, {how}, {within}": partial(joined, how, within) for how in ("inner", "left") for within in (None, 2)},
+}
+
+
+def parts_of(thing, depth=4):
+    """The collections that a kernel, and its own parts, keep."""
+    for name, value in vars(thing).items():
+        several = isinstance(value, Collection) and not isinstance(value, str)
+        if several:
+            yield name, value
+        for part in value if isinstance(value, tuple | list) else () if several else (value,):
+            if depth and hasattr(part, "__dict__") and type(part).__module__.startswith(OWN):
+                yield from parts_of(part, depth - 1)
+
+
+OWN = ("pullstream.modules", "pullstream.engine.edge.backlog")
+
+
+@pytest.mark.parametrize("limit", [6, 100])
+@pytest.mark.parametrize("name", KEEPING)
+def test_no_kernel_keeps_anything_for_a_time(name, limit):
+    """However many times have passed, there is no more in all that a module keeps than a few batches have."""
+    largest, kernels, passed = Counter(), set(), 0
+
+    def look():
+        kernels.update(thing for thing in gc.get_objects() if isinstance(thing, Kernel) and thing.run is running._run)
+        for kernel in kernels:
+            for part, kept in [("held", kernel.location.held), *parts_of(kernel)]:
+                largest[str(kernel.location), part] = max(largest[str(kernel.location), part], len(kept))
+
+    def count(_):
+        nonlocal passed
+        passed += 1
+        if passed % 4_000 == 0:
+            look()
+
+    async def main():
+        nonlocal running
+        async with ps.pipe(KEEPING[name](), ps.drain(count)).open(limit=limit) as running:
+            await running.result()
+        look()
+
+    running = None
+    trio.run(main)
+    assert passed >= 4_000
+    assert {what: size for what, size in largest.items() if size > 20 * limit} == {}
+    assert not any(kernel.location.held for kernel in kernels)
 
 
 class State:
@@ -261,7 +340,7 @@ async def test_a_lane_with_a_batch_that_nobody_acknowledges_holds_its_time():
 @pytest.mark.parametrize("time", [int, lambda number: Product(number, number)], ids=["total", "partial"])
 def test_requests_that_are_taken_back_are_forgotten(time):
     """Though one stays that is least, and keeps those behind it from coming to the top."""
-    requests = Requests[Waiter]()
+    requests = Requests[Watch]()
     requests[time(0)] = waiter = None
     for number in range(1, 10_000):
         requests[time(number)] = waiter
@@ -275,7 +354,7 @@ def test_requests_that_are_taken_back_are_forgotten(time):
 def test_requests_in_a_partial_order_give_the_minimal_ones():
     """Whatever comes and goes; and all of them once two are of two domains."""
     rng = random.Random(0)
-    requests, there = Requests[Waiter](), {}
+    requests, there = Requests[Watch](), {}
     for _ in range(2_000):
         time = Product(rng.randrange(9), rng.randrange(9))
         if rng.random() < 0.6:

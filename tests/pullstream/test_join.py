@@ -2,9 +2,7 @@
 
 import itertools
 import math
-import pickle
 import random
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -263,31 +261,6 @@ async def asleep(value):
     await trio.sleep_forever()
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
-@pytest.mark.parametrize("within", [None, 2])
-def test_nothing_is_left_of_ten_thousand_times(how, within, monkeypatch):
-    """Values that nothing can match any more, and their holds, are gone."""
-    sizes, kernels = [], set()
-    given_ = _Join._ask_sides
-
-    def ask_sides(self):
-        given_(self)
-        kernels.add(self)
-        kept = [part for each in self._sides for part in vars(each.kept).values() if isinstance(part, Collection)]
-        sizes.append(max(map(len, kept)) + len(self.location.held))
-
-    monkeypatch.setattr(_Join, "_ask_sides", ask_sides)
-    one, other = (ps.values(range(start, 10_000, 2), time=int) for start in (0, 1))
-    both = [ps.merge(one, other), ps.values(range(10_000), time=int)]
-    joined = ps.join(*both, on=lambda n: n % 7, how=how, within=within)
-    assert ps.run(ps.pipe(joined, ps.reduce(lambda n, _: n + 1, 0)), limit=100) >= 10_000
-    assert max(sizes) < 2000
-    (kernel,) = kernels
-    for each in kernel._sides:
-        assert not any(vars(each.kept).values())
-    assert not kernel.location.held
-
-
 class Moves(list):
     """A list that counts how many of its values move when others are deleted."""
 
@@ -348,38 +321,6 @@ def test_sources_both_ahead_overflow():
 # ---- endings
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
-@pytest.mark.parametrize("which", [0, 1])
-async def test_a_failure_goes_to_the_other(how, which, new_probe, counting, autojump_clock):
-    """What one source fails with reaches the other as its reason, and the sink after the pairs before it (R6, R8)."""
-    del autojump_clock
-    probes, failure, seen = [new_probe(), new_probe()], Oops(), []
-    sources = [
-        counting(each, 5, delay=0.1, timed=True, failure=failure)
-        if number == which
-        else counting(each, 1000, delay=0.1, timed=True)
-        for number, each in enumerate(probes)
-    ]
-    with pytest.raises(Oops) as caught:
-        async with ps.pipe(ps.join(*sources, on=int, how=how), ps.drain(seen.append)).open(check="strict") as running:
-            await running.result()
-    assert caught.value is failure
-    assert seen == [(n, n) for n in range(5)]
-    assert probes[1 - which].reasons == [failure]
-    assert all(each.balanced for each in probes)
-
-
-async def test_an_abort_reaches_both(new_probe, counting, autojump_clock):
-    """Both sources are aborted and released once, whether they were under way or not."""
-    del autojump_clock
-    probes = [new_probe(), new_probe()]
-    sources = [counting(each, 1000, delay=delay, timed=True) for each, delay in zip(probes, (0.1, 0.25), strict=True)]
-    async with ps.pipe(ps.join(*sources, on=int), ps.take(3), ps.collect()).open(check="strict") as running:
-        assert await running.result() == [(0, 0), (1, 1), (2, 2)]
-    assert [each.reasons for each in probes] == [[None], [None]]
-    assert all(each.balanced for each in probes)
-
-
 async def test_it_ends_when_nothing_can_come_of_it(new_probe, counting, autojump_clock):
     """When one source has ended, and nothing is kept of it, the other one is aborted (R7)."""
     del autojump_clock
@@ -391,23 +332,6 @@ async def test_it_ends_when_nothing_can_come_of_it(new_probe, counting, autojump
             assert await running.result() == [(0, 0), (1, 1), (2, 2)]
         assert probes[1 - which].reasons == [None]
         assert all(each.balanced for each in probes)
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-def test_a_key_that_raises(limit):
-    """The pairs before it are delivered, nothing after it, and nothing that looks unmatched (R8)."""
-    seen = []
-
-    def refuse(n):
-        if n == 5:
-            raise Oops
-        return n
-
-    joined = ps.join(ps.values(range(9), time=int), ps.values(range(9), time=int), on=(refuse, int), how="left")
-    with pytest.raises(Oops) as caught:
-        ps.run(ps.pipe(joined, ps.drain(seen.append)), limit=limit)
-    assert seen == [(n, n) for n in range(5)]
-    assert any("join" in note for note in caught.value.__notes__)
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
@@ -491,33 +415,3 @@ def test_a_join_without_a_pair_says_why(caplog):
             caplog.clear()
             ps.run(ps.pipe(ps.join(left, right, on=on, how=how), ps.drain()))
             assert (told in caplog.text) if told else not caplog.records
-
-
-def test_a_join_is_reusable():
-    """The same at every run, and after pickling."""
-    joined = ps.join(ps.values(range(9), time=int), ps.values(range(0, 9, 2), time=int), on=int, how="left", within=1)
-    pipeline = ps.pipe(joined, ps.collect())
-    expected = sorted(ps.run(pipeline), key=repr)
-    assert len(expected) == 9
-    assert sorted(ps.run(pipeline), key=repr) == expected
-    assert sorted(ps.run(pickle.loads(pickle.dumps(pipeline))), key=repr) == expected
-
-
-def test_bad_arguments_are_refused_when_composing():
-    """Each names the module and says what to give."""
-
-    async def later(value):
-        return value
-
-    one = ps.values([1])
-    for make, told in (
-        (lambda: ps.join(one, [1], on=int), "join.*source"),
-        (lambda: ps.join(one, one, on=3), "join.*on"),
-        (lambda: ps.join(one, one, on=(int,)), "join.*pair of keys"),
-        (lambda: ps.join(one, one, on=(int, later)), "join.*map_async"),
-        (lambda: ps.join(one, one, on=int, how="outer"), "join.*inner.*left"),
-        (lambda: ps.join(one, one, on=int, within=-1), "join.*within"),
-        (lambda: ps.join(one, one, on=int, capacity=0), "join.*capacity"),
-    ):
-        with pytest.raises(ps.CompositionError, match=told):
-            make()

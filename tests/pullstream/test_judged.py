@@ -1,6 +1,7 @@
 """The conformance kit is a judge that can be trusted: what is wrong is named by its rule, and what is right is not.
 
-The modules are those of `judged`: each wrong in a way in which learners write them, and right ones beside them.
+The modules are those of `judged`: each wrong in a way in which people write them, and right ones beside them. The wrong
+answers to the tutorials' exercises are judged by the same kit, in `tests/tutorials/test_exercises.py`.
 """
 
 import re
@@ -14,10 +15,9 @@ from pullstream.checker import Violation, watch
 from pullstream.conformance import Report, conformance
 
 sys.path.insert(0, str(Path(__file__).parent))
-from judged import right, wrong_inputs, wrong_sinks, wrong_sources, wrong_times, wrong_transformers
+from judged import right, wrong
 
-KINDS = [module.WRONG for module in (wrong_sources, wrong_transformers, wrong_times, wrong_inputs, wrong_sinks)]
-WRONG = [case for kind in KINDS for case in kind]
+WRONG = {subject.name: (subject, rules) for subject, rules in wrong.WRONG}
 
 PRIVATE = re.compile(r"(?<![\w'\"(])_[A-Za-z]\w*|Cell\(|<locals>")
 
@@ -27,12 +27,11 @@ def named(value):
 
 
 def one_for_each_rule():
-    """All wrong modules as parameters; of each kind, those after the first one that breaks a rule are slow."""
-    for kind in KINDS:
-        seen = set()
-        for subject, rules in kind:
-            yield pytest.param(subject, rules, marks=pytest.mark.slow if rules <= seen else ())
-            seen |= rules
+    """All wrong modules as parameters; those after the first one that breaks a rule are slow."""
+    seen = set()
+    for subject, rules in wrong.WRONG:
+        yield pytest.param(subject, rules, marks=pytest.mark.slow if rules <= seen else ())
+        seen |= rules
 
 
 @pytest.mark.parametrize(("subject", "rules"), [*one_for_each_rule()], ids=named)
@@ -66,7 +65,7 @@ def test_a_right_module_is_not_accused_of_anything(subject, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 3))
-@pytest.mark.parametrize(("subject", "rules"), WRONG, ids=named)
+@pytest.mark.parametrize(("subject", "rules"), wrong.WRONG, ids=named)
 def test_a_wrong_module_is_caught_in_other_samples(subject, rules, seed):
     """Whatever the sample."""
     assert conformance(subject, limit=2 if "spin" in rules else 20, seed=seed).first(1)[0].rule in rules
@@ -135,15 +134,16 @@ def test_a_finding_tells_it_simply():
     assert finding.cell.limit == 1
     assert finding.scene.startswith("Upstream gives one value, and then fails.")
 
-    finding = only(conformance(wrong_transformers.OneBatch, cells=100))
+    finding = only(conformance(wrong.OneBatch, cells=100))
     assert finding.scene == "Upstream gives 2 values. It is asked for values up to 2 at a time. Nothing disturbs it."
-    assert finding.place.startswith("tests/pullstream/judged/wrong_transformers.py:")
+    assert finding.place.startswith("tests/pullstream/judged/wrong.py:")
 
 
 def test_why_there_is_no_right_to_a_time():
     """Three causes are told apart, each with what fits it."""
     told = {
-        subject.name: only(conformance(subject, cells=60)) for subject, rules in wrong_times.WRONG if "R12" in rules
+        name: only(conformance(WRONG[name][0], cells=60))
+        for name in ("forgets the hold", "at an earlier time", "again at the end")
     }
 
     assert "released it" in told["forgets the hold"].hint
@@ -154,15 +154,14 @@ def test_why_there_is_no_right_to_a_time():
 @pytest.mark.slow
 def test_a_module_that_spins_is_not_waited_for():
     """Its line is named; and what follows is judged as well."""
-    subjects = {subject.name: subject for subject, _ in wrong_sinks.WRONG}
-    report = conformance(subjects["never gives up"], subjects["one batch"], cells=20, limit=2)
+    report = conformance(WRONG["never gives up"][0], WRONG["one batch, a sink"][0], cells=20, limit=2)
 
     assert {finding.subject: finding.rule for finding in report.findings} == {
         "never gives up": "spin",
-        "one batch": "batching",
+        "one batch, a sink": "batching",
     }
     spins = report.findings[0]
-    assert spins.place.startswith("tests/pullstream/judged/wrong_sinks.py:")
+    assert spins.place.startswith("tests/pullstream/judged/wrong.py:")
     assert "never_gives_up" in spins.message
 
 
@@ -174,8 +173,8 @@ def test_a_batch_is_nobodys():
             ps.run(ps.pipe(*modules), check=True, limit=1)
         return caught.value.rule, caught.value.module
 
-    changing = wrong_sinks.changes_its_batch()
-    assert rule_and_module(wrong_sources.OneList(), ps.prefetch(2), ps.collect()) == ("sharing", "OneList")
+    changing = wrong.changes_its_batch()
+    assert rule_and_module(wrong.OneList(), ps.prefetch(2), ps.collect()) == ("sharing", "OneList")
     for capacity in (0, 3):
         both = ps.tee(ps.collect(), changing, capacity=capacity)
         rule, module = rule_and_module(ps.values([1, 2, 3, 4]), ps.map(abs), both)

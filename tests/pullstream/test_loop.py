@@ -320,14 +320,6 @@ def test_a_loop_that_grows_too_much_in_the_middle_of_many_times_fails_alike():
             ps.run(ps.pipe(source, ps.loop(thrice, capacity=capacity), ps.collect()), limit=30)
 
 
-def test_what_is_no_body_is_refused():
-    """When composing."""
-    with pytest.raises(ps.CompositionError, match="needs a transformer as its body"):
-        ps.loop(ps.values([1]))
-    with pytest.raises(ps.CompositionError, match="capacity"):
-        ps.loop(ps.map(str), capacity=0)
-
-
 @settings(max_examples=amount(15, 60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=12),

@@ -384,7 +384,9 @@ def test_a_key_that_has_no_hash_is_named(module):
     """A key's own type error says only of which type it is."""
     with pytest.raises(TypeError, match="unhashable") as caught:
         ps.run(ps.pipe(ps.values(RECORDS), module, ps.drain()))
-    assert caught.value.__notes__[0].endswith(f"at the value {RECORDS[0]!r}")
+    hint, place = caught.value.__notes__
+    assert hint.startswith("a key must be hashable")
+    assert place.endswith(f"at the value {RECORDS[0]!r}")
 
 
 @pytest.fixture
@@ -539,8 +541,174 @@ def test_an_answer_that_may_not_be_says_what_may(answer, hint):
         async for batch in ctx.batches(upstream):
             yield answer(batch)
 
-    with pytest.raises(ps.PullstreamError, match=rf"^(R2: )?answers, composed at .*{hint}"):
+    with pytest.raises(ps.PullstreamError, match=rf"^(R2: )?answers, composed at .*{hint}") as caught:
         ps.run(ps.pipe(ps.values([3], time=int), answers(), ps.collect()))
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("compose", "words"),
+    [
+        (lambda: ps.filter(forgets), ["filter() at", "forgets", "must return true or false"]),
+        (lambda: ps.take(forgets), ["take() at", "must return true or false"]),
+        (lambda: ps.find(forgets), ["find() at", "must return true or false"]),
+        (lambda: ps.unique(forgets), ["unique() at", "must return a key"]),
+        (lambda: ps.scan(forgets, 0), ["scan() at", "must return the new state"]),
+        (lambda: ps.reduce(forgets, 0), ["reduce() at", "must return the new state"]),
+        (lambda: ps.stamp(forgets), ["stamp() at", "must return a time"]),
+        (lambda: ps.values([1], time=forgets), ["values() at", "must return a time"]),
+        (lambda: ps.agg.sum(forgets), ["sum() at", "must return a value"]),
+        (lambda: ps.reduce_by_time(ps.agg.sum), ["reduce_by_time() at", "write agg.sum()"]),
+        (lambda: ps.reduce_by_time(sum), ["write agg.sum()"]),
+        (lambda: ps.reduce_by_time(len), ["write agg.count()"]),
+        (lambda: ps.catch(ValueError), ["catch() at", "write on=ValueError"]),
+        (lambda: ps.run([ps.pipe(ps.once(1), ps.collect())] * 2), ["run() at", "got 2", "one after another"]),
+        (lambda: ps.pipe(ps.broadcast(1), ps.collect()), ["part 1 of pipe() at", "listen() makes a source of it"]),
+    ],
+)
+def test_more_that_is_refused_when_composing(compose, words):
+    """With how it is written."""
+    message = refused(compose)
+    assert all(word in message for word in words), message
+
+
+def forgets(*values):
+    values == 1  # noqa: B015 - the `return` is missing
+
+
+def generates(value):
+    yield value
+
+
+def raises(value):
+    raise ValueError(value)
+
+
+def decides(value):
+    if value:
+        return None
+    return value
+
+
+@pytest.mark.parametrize("function", [lambda _: None, generates, raises, decides, print, operator.not_])
+def test_a_function_that_may_return_something_is_not_refused(function):
+    """One constant key is meant, say; and what is not written in Python shows no code."""
+    assert ps.filter(function)
+    assert ps.unique(function)
+
+
+def in_a_block():
+    async def main():
+        async for _ in ps.aiterate(ps.once(1)):
+            pass
+
+    trio.run(main)
+
+
+def with_body(body):
+    @ps.transformer
+    async def own(upstream, ctx):
+        await body(upstream, ctx)
+        yield
+
+    return lambda: ps.run(ps.pipe(ps.values([1]), own(), ps.collect()))
+
+
+async def iterates_a_batch(upstream, ctx):
+    for _ in await upstream.ask():
+        pass
+
+
+async def counts_a_batch(upstream, ctx):
+    len(await upstream.ask())
+
+
+async def forgets_async(upstream, ctx):
+    for _ in ctx.batches(upstream):
+        pass
+
+
+async def forgets_async_of_events(upstream, ctx):
+    for _ in ctx.events(upstream):
+        pass
+
+
+async def ignores_the_end(upstream, ctx):
+    while True:
+        (await upstream.ask()).values.index(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (in_a_block, "async with aiterate(source) as values: async for value in values"),
+        (with_body(iterates_a_batch), "write `for value in batch.values`"),
+        (with_body(counts_a_batch), "write len(batch.values)"),
+        (with_body(forgets_async), "write `async for batch in ctx.batches(upstream)`"),
+        (with_body(forgets_async_of_events), "write `async for event in ctx.events(upstream)`"),
+        (with_body(ignores_the_end), "answered with ps.DONE"),
+        (lambda: ps.run(ps.pipe(ps.values([{}]), ps.unique(), ps.drain())), "a key must be hashable"),
+        (
+            lambda: ps.run(ps.pipe(ps.once(1), ps.flat_map(lambda n: n), ps.drain())),
+            "needs a source or an iterable for each value, and got 1: put a single value into a list, or use map",
+        ),
+    ],
+)
+def test_what_python_refuses_is_answered_with_what_to_write(call, hint):
+    """Python's own words name a class that the user has never seen."""
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        call()
+    assert hint in "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+
+
+def test_the_hint_about_keys_is_not_for_a_user_s_own_code():
+    """There the line is shown, and the key may be another."""
+    with pytest.raises(TypeError, match="unhashable") as caught:
+        ps.run(ps.pipe(ps.once(1), ps.map(lambda _: {[]: 1}), ps.drain()))
+    assert not any("key" in note for note in caught.value.__notes__)
+
+
+def test_a_loop_that_goes_on_after_the_end_is_remarked(caplog):
+    """It may never wait again, and then nothing else is heard of it."""
+    asked = []
+
+    @ps.transformer
+    async def retries(upstream, ctx):
+        while len(asked) < 3000:
+            try:
+                batch = await upstream.ask()
+                yield ps.Batch(batch.time, batch.values)
+            except AttributeError:
+                asked.append(1)
+
+    ps.run(ps.pipe(ps.values([1]), retries(), ps.drain()))
+    (message,) = caplog.messages
+    assert message.startswith("retries, composed at")
+    assert "has asked values 1000 times after the end" in message
+
+
+def test_a_listener_that_comes_after_the_end_is_remarked(caplog):
+    """What was sent is not kept for it."""
+
+    async def main():
+        news = ps.broadcast(1)
+        await news.send(1)
+        news.end()
+        async with ps.pipe(news.listen(), ps.collect()).open() as running:
+            return await running.result()
+
+    assert trio.run(main) == []
+    (message,) = caplog.messages
+    assert "Open the listeners before you send" in message
+
+
+def test_the_traceback_of_a_refused_call_is_the_user_s(monkeypatch):
+    """Only its line, and the one that says what is wrong."""
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK", raising=False)
+    for call in (lambda: ps.map(1), lambda: ps.agg.sum(1), lambda: ps.take(count=1)):
+        with pytest.raises(ps.CompositionError) as caught:
+            call()
+        assert frames_of(caught.value).count("pullstream") == 1
 
 
 @ps.transformer
@@ -559,7 +727,7 @@ async def pops(upstream, ctx):
 @pytest.mark.parametrize("rest", [(appends(), ps.collect()), (pops(),)], ids=str)
 def test_a_batch_that_is_changed_is_told(rest):
     """Whether its values are a list, which other modules may hold, or a sequence that cannot be changed."""
-    with pytest.raises(ps.PullstreamError, match=r"^(appends|pops), composed at .* Make a new one") as caught:
+    with pytest.raises(ps.PullstreamError, match=r"^sharing: (appends|pops), composed at .* Make a new one") as caught:
         ps.run(ps.pipe(ps.values([1, 2]), *rest))
     for values in (range(3), (1, 2)):
         with pytest.raises(AttributeError) as caught:
@@ -569,7 +737,7 @@ def test_a_batch_that_is_changed_is_told(rest):
 
 def test_a_time_without_a_hash_is_named():
     """It is the time, and not a value, that is wrong."""
-    with pytest.raises(TypeError, match=r"\[1\] is no time") as caught:
+    with pytest.raises(TypeError, match=r"\[1\] cannot be a time") as caught:
         ps.run(ps.pipe(ps.values([1], time=lambda value: [value]), ps.collect()))
     assert "raised in values" in caught.value.__notes__[0]
 
@@ -577,8 +745,8 @@ def test_a_time_without_a_hash_is_named():
 @pytest.mark.parametrize(
     ("work", "hint"),
     [
-        (None, "opens None, and not a kernel"),
-        (FailsToRelease, r"a class, which is called: opens\(FailsToRelease\(...\)\)"),
+        (None, "opens None, but must open a kernel"),
+        (FailsToRelease, r"Call the class: opens\(FailsToRelease\(...\)\)"),
         (ps.map(str), "has no decorator"),
     ],
     ids=str,
@@ -597,7 +765,7 @@ def test_a_function_that_opens_no_kernel_is_named(work, hint):
     def consumed() -> ps.Sink:
         return work
 
-    with pytest.raises(ps.CompositionError, match="consumed, composed at .*not an async function"):
+    with pytest.raises(ps.CompositionError, match="consumed, composed at .*must open an async function"):
         ps.run(ps.pipe(ps.values([1]), consumed()))
 
 

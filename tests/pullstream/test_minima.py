@@ -8,7 +8,7 @@ import pytest
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.sidecar.minima import Minima
-from pullstream.engine.sidecar.phases import Tracked, Untracked
+from pullstream.engine.sidecar.sidecar import Sidecar
 from timely import BEGINNING, Product
 from timely.order import minimal
 
@@ -89,15 +89,14 @@ class Beside(ps.authoring.Kernel):
 def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeypatch):
     changes = []
 
-    def watched(update):
-        def watching(self, place, time, delta):
+    def watched(sidecar, update):
+        def watching(place, time, delta):
             changes.append((time, delta))
-            update(self, place, time, delta)
+            update(place, time, delta)
 
-        return watching
+        sidecar.update = watching
 
-    for phase in (Untracked, Tracked):
-        monkeypatch.setattr(phase, "update", watched(phase.update))
+    monkeypatch.setattr(Sidecar, "switched", watched)
     taken = []
 
     @ps.sink

@@ -120,7 +120,7 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.run(SINK), r"which has no source: add one in front$"),
         (lambda: ps.run(ps.collect), r"call it to get the module: collect\(\)$"),
         (lambda: ps.pipe(SOURCE, None), r"part 2 .*is None, which is not a module$"),
-        (lambda: ps.map(3), r"map\(\) .*needs a callable as its function, and got 3 \(int\)"),
+        (lambda: ps.map(3), r"map\(\) .*needs a callable as its function, and got 3 \(int\): pass the function itself"),
         (lambda: ps.filter(None), r"filter\(\) .*needs a callable"),
         (lambda: ps.flat_map("x"), r"flat_map\(\) .*needs a callable"),
         (lambda: ps.map_batches([]), r"map_batches\(\) .*needs a callable"),
@@ -208,6 +208,27 @@ def test_a_blueprint_is_run_any_number_of_times():
         ps.pipe(ps.values({"a": 1}), ps.flat_map(range), ps.tee(ps.collect(), ps.reduce(max, 0))),
         ps.pipe(ps.integers(), ps.take(3), ps.map_batches(sorted), ps.collect()),
         ps.pipe(ps.once(None), ps.map(repr).named("shown"), ps.collect()),
+        ps.pipe(ps.values(range(9), time=int), ps.tumbling(4, ps.agg.count(), key=str), ps.collect()),
+        ps.pipe(ps.values(range(9), time=int), ps.sliding(4, 3, ps.agg.top(2), origin=1), ps.collect()),
+        ps.pipe(ps.values(range(9), time=int), ps.sessions(3, ps.agg.quantile(0.5)), ps.collect()),
+        ps.pipe(
+            ps.values(range(3)),
+            ps.aggregate(
+                key=bool,
+                n=ps.agg.count(),
+                total=ps.agg.sum(),
+                least=ps.agg.min(),
+                most=ps.agg.max(),
+                mean=ps.agg.mean(),
+                keys=ps.agg.count_unique(),
+            ),
+            ps.collect(),
+        ),
+        ps.pipe(
+            ps.join(ps.values(range(9), time=int), ps.values(range(0, 9, 2), time=int), on=int, how="left", within=1),
+            ps.sort_by_time(repr),
+            ps.collect(),
+        ),
     ],
 )
 def test_blueprints_of_importable_functions_pickle(pipeline):

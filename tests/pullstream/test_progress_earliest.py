@@ -21,7 +21,7 @@ import pullstream as ps
 from pullstream.conformance.ready import COMBINING, SINKS, SOURCES, TRANSFORMERS
 from pullstream.engine.edge.edge import End
 from pullstream.engine.edge.rest import Rest
-from pullstream.engine.sidecar.location import Ending, Stamp
+from pullstream.engine.sidecar.location import Claim, Ending
 from timely import BEGINNING, less_equal
 
 VALUES = "the result for a value is known only when its function, test or key is called with it"
@@ -182,7 +182,7 @@ class Passing:
         self.sidecar = None
         self.log = []
         self.taken = []
-        stamp, stamp_many, begin = Stamp.stamp, End.stamp_many, Rest.__init__
+        stamp, stamp_many, begin = Claim.stamp, End.count_batch, Rest.__init__
 
         def noted(lane, time):
             if lane._counts is self.sidecar and isinstance(lane, End):
@@ -202,8 +202,8 @@ class Passing:
                 self.log += [(port.upstream.node, time) for time in batch.times]
             begin(rest, counts, port, batch)
 
-        monkeypatch.setattr(Stamp, "stamp", noted)
-        monkeypatch.setattr(End, "stamp_many", noted_many)
+        monkeypatch.setattr(Claim, "stamp", noted)
+        monkeypatch.setattr(End, "count_batch", noted_many)
         monkeypatch.setattr(Rest, "__init__", noted_rest)
 
 

@@ -10,8 +10,7 @@ import pullstream as ps
 import timely
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.explain import explain_stall
-from pullstream.engine.sidecar.location import Stamp
-from pullstream.engine.sidecar.phases import Phase, Tracked, Untrackable, Untracked
+from pullstream.engine.sidecar.location import Claim
 from pullstream.engine.sidecar.sidecar import Sidecar
 from timely import BEGINNING, Antichain
 
@@ -191,6 +190,23 @@ async def test_progress_can_be_read_after_two_domains_have_met(read_before):
     assert found["waits"]
 
 
+async def test_without_frontiers_a_module_that_computes_per_time_answers_at_the_end():
+    """It reads times where they are held and in flight, and must not do that once they cannot be compared."""
+
+    @ps.source
+    async def meets(ctx):
+        running._run.scope.sidecar.stop_tracking()
+        for time in range(9):
+            yield ps.Batch(time, [time])
+        before.extend(seen)
+
+    before, seen = [], []
+    count = ps.reduce_by_time(ps.Fold(int, lambda number, _: number + 1))
+    async with ps.pipe(meets(), count, ps.tap(seen.append), ps.drain()).open(limit=1) as running:
+        await running.result()
+    assert (before, len(seen)) == ([], 9)
+
+
 async def test_the_module_where_two_domains_meet_fails():
     """The progress of that run can still be read; only waiting raises."""
     merged = ps.merge(ps.values([1, 2], time=lambda n: n), ps.values(["a"], time=str))
@@ -242,7 +258,7 @@ def test_a_run_whose_progress_is_not_read_has_no_tracker(name, sidecars):
     except ZeroDivisionError:
         assert name == "a failure"
     assert sidecars
-    assert {type(sidecar.phase) for sidecar in sidecars} == {Untracked}
+    assert not any(sidecar.frontiers.tracked for sidecar in sidecars)
 
 
 async def test_reading_makes_a_tracker_in_the_middle_of_a_run(sidecars):
@@ -252,9 +268,9 @@ async def test_reading_makes_a_tracker_in_the_middle_of_a_run(sidecars):
     async def looks(upstream, ctx):
         async for batch in ctx.batches(upstream):
             if batch.time == 4:
-                assert isinstance(sidecars[0].phase, Untracked)
+                assert not sidecars[0].frontiers.tracked
                 seen.append((list(running.progress.frontier()), [str(each) for each in running.progress.explain(4)]))
-                assert isinstance(sidecars[0].phase, Tracked)
+                assert sidecars[0].frontiers.tracked
                 seen.append((list(running.progress.frontier()), [str(each) for each in running.progress.explain(3)]))
 
     seen = []
@@ -288,23 +304,19 @@ def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
                 lane.acknowledge()
     sidecar.propagate()
     places = range(sum(len(location.ports) + 1 for location in sidecar.locations))
-    untracked = [sidecar.phase.frontier(place) for place in places]
-    assert isinstance(sidecar.phase, Untracked)
-    tracked = sidecar.track()
-    assert isinstance(tracked, Tracked)
-    assert [tracked.frontier(place) for place in places] == untracked
+    frontiers = sidecar.frontiers
+    untracked = [frontiers.frontier(place) for place in places]
+    least = [frontiers.above(location) for location in frontiers.locations]
+    assert not frontiers.tracked
+    frontiers.track()
+    assert frontiers.tracked
+    assert [frontiers.frontier(place) for place in places] == untracked
+    for location, above in zip(frontiers.locations, least, strict=True):
+        assert Antichain(above) == Antichain(time for port in location.ports for time in frontiers.frontier(port.place))
 
 
-class InFlight(Stamp):
+class InFlight(Claim):
     """A lane without an edge."""
-
-
-@pytest.mark.parametrize("kind", [Untracked, Tracked, Untrackable])
-def test_every_phase_has_every_method(kind):
-    """Each method of `Phase` is abstract, and each kind has it."""
-    methods = {name for name in vars(Phase) if not name.startswith("_")}
-    assert methods == Phase.__abstractmethods__
-    assert not kind.__abstractmethods__
 
 
 async def test_completions_pass_nested_streams_and_their_successors(autojump_clock):

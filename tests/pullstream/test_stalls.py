@@ -2,6 +2,7 @@
 
 import logging
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -63,7 +64,7 @@ async def test_the_classic_is_named(between, autojump_clock):
     assert "awaiting, composed at" in text
     assert "test_stalls.py" in text
     assert "waits until 1 is complete" in text
-    assert "awaiting has not acknowledged a batch at 1, which is the one that waits" in text
+    assert "awaiting has not acknowledged a batch at 1, which is the module that waits" in text
 
 
 async def test_acknowledging_first_helps(autojump_clock):
@@ -361,7 +362,7 @@ async def test_the_last_mover_is_a_task_of_a_module(above, seed, order, autojump
 def test_a_dead_end_behind_iterate():
     """Who reads in a plain loop is told, and not kept waiting."""
     with pytest.raises(
-        ps.StalledError, match=r"asked, and not answering: into in_flight, .* must give one result for each value"
+        ps.StalledError, match=r"asked, but not answering: into in_flight, .* must give one result for each value"
     ):
         list(ps.iterate(ps.pipe(ps.values(range(8)), dead_end())))
 
@@ -481,7 +482,7 @@ async def test_below_a_handle_a_sink_that_waits_for_itself_is_told(autojump_cloc
     """What a handle may do does not help a sink that has the batch in hand."""
     pushed = ps.pushable(3)
     pushed.push_nowait(1)
-    with pytest.raises(ps.StalledError, match="which is the one that waits"):
+    with pytest.raises(ps.StalledError, match="which is the module that waits"):
         await fate(ps.pipe(pushed, ps.sink(awaiting)(running := Box())), running)
 
 
@@ -519,9 +520,38 @@ def test_a_run_that_waits_only_for_a_handle_says_so(name, pipeline, use):
     finally:
         LOG.removeHandler(handler)
     (message,) = told
-    assert message.startswith("run() waits for a handle")
+    assert message.startswith("the run waits for a handle, and the program waits for the run")
     assert f"{name.partition(' ')[0]}, composed at {__file__}" in message
     assert "async with pipeline.open()" in message
+
+
+def test_a_block_that_waits_for_its_run_and_forgot_the_end_is_told(caplog, monkeypatch):
+    """Nothing is said where its wait may be cut short, or where another task may end the stream."""
+
+    async def main(around, beside=False, after=None):
+        pushed = ps.pushable(3)
+
+        async def end():
+            await trio.sleep(0.1)
+            pushed.end()
+
+        async with trio.open_nursery() as nursery, ps.pipe(pushed, ps.collect()).open() as running:
+            await pushed.push(1)
+            if beside:
+                nursery.start_soon(end)
+            if after is not None:
+                LOG.addFilter(lambda record: after(pushed))
+            with around:
+                await running.result()
+            pushed.end()
+
+    trio.run(main, trio.CancelScope(deadline=0))
+    trio.run(main, nullcontext(), True)
+    assert not caplog.records
+    monkeypatch.setattr(LOG, "filters", [])
+    trio.run(main, nullcontext(), False, lambda pushed: pushed.end() or True)
+    (message,) = caplog.messages
+    assert message.startswith("the run waits for a handle, and the program waits for the run: pushable, composed at")
 
 
 def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
@@ -648,7 +678,7 @@ async def test_the_source_is_told_why(counting, probe, autojump_clock):
 
 async def test_where_trio_does_not_tell_nothing_is_seen_and_that_is_said_once(monkeypatch, caplog, autojump_clock):
     """With another trio, whose tasks cannot be looked into, runs work as ever; only a dead end hangs."""
-    monkeypatch.setattr(blocked, "told", lambda *_: False)
+    monkeypatch.setattr(blocked, "supported", lambda *_: False)
     rounds._warn.cache_clear()
     for _ in range(2):
         assert await fate(ps.pipe(ps.values("abc"), ps.prefetch(1), ps.collect()), Box()) == ["a", "b", "c"]
@@ -676,14 +706,14 @@ def test_what_trio_has_to_tell_is_looked_for(lacks):
             del status._parent
         case "its state":
             status.effectively_cancelled = lambda: False
-    assert blocked.told(task, nursery) == (lacks == "nothing")
+    assert blocked.supported(task, nursery) == (lacks == "nothing")
 
 
 async def test_this_trio_tells():
     """What the toolkit looks for in a task and a nursery is there, and means what it is taken for."""
     async with trio.open_nursery() as nursery:
         task = trio.lowlevel.current_task()
-        assert blocked.told(task, nursery)
+        assert blocked.supported(task, nursery)
         assert blocked.joined(task) is None
         assert not blocked.may_be_cancelled(task)
 

@@ -45,48 +45,6 @@ async def test_distinct_holds_nothing(autojump_clock):
         assert trio.current_time() == start
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_keys_and_states_are_given_up(limit):
-    """What is kept of ten thousand times is that of one, or of those of one batch, and nothing in the end."""
-    from pullstream.engine.parts.notified import Notified
-
-    sizes, kernels = [], set()
-    given = Notified.take
-
-    def take(self, event):
-        told = given(self, event)
-        kept = getattr(self, "_seen", None) or getattr(self, "states", ())
-        kernels.add(self)
-        sizes.append(max(len(kept), len(self.requests), len(self.location.held)))
-        return told
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Notified, "take", take)
-        source = ps.values(range(20_000), time=lambda n: n // 2)
-        modules = ps.unique_by_time(lambda _: 0), ps.sort_by_time(), ps.accumulate(ps.agg.count())
-        assert ps.run(ps.pipe(source, *modules, ps.last()), limit=limit) == 10_000
-    assert max(sizes) <= 2 + limit // 2
-    assert len(kernels) == 3
-    for kernel in kernels:
-        kept = getattr(kernel, "_seen", ()), getattr(kernel, "states", ())
-        assert not any((*kept, kernel.requests, kernel._owed))
-
-
-@LIMITS
-def test_what_distinct_found_before_a_failure_is_delivered(limit):
-    """A key that raises: the values before it come (R8)."""
-    seen = []
-
-    def key(n):
-        if n == 3:
-            raise Oops
-        return n % 2
-
-    with pytest.raises(Oops):
-        ps.run(ps.pipe(ps.values(range(5)), ps.unique_by_time(key), ps.drain(seen.append)), limit=limit)
-    assert seen == [0, 1]
-
-
 def test_running_refuses_times_in_no_order():
     """A state is carried to the next time: there must be one."""
 
@@ -133,24 +91,6 @@ async def test_an_effect_that_fails_is_no_completion(limit):
             with pytest.raises(Oops):
                 await running.progress.completed(1)
     assert calls == [0, 1]
-
-
-def test_bad_arguments_are_refused_when_composing():
-    """Each names the module, and what it needs."""
-
-    async def later(value):
-        return value
-
-    for make, told in (
-        (lambda: ps.unique_by_time(3), "unique_by_time"),
-        (lambda: ps.unique_by_time(later), "async"),
-        (lambda: ps.sort_by_time(later), "async"),
-        (lambda: ps.accumulate(sum), "Fold"),
-        (lambda: ps.accumulate(ps.agg.count(), key=3), "accumulate"),
-        (lambda: ps.at_completion(3), "at_completion"),
-    ):
-        with pytest.raises(ps.CompositionError, match=told):
-            make()
 
 
 def test_counts_by_key_go_on():

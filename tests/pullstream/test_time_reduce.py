@@ -1,13 +1,10 @@
 """`reduce_by_time`, `reduce_by_key`, `count_by_key`, `aggregate`: when results come, and what goes wrong."""
 
-import pickle
-
 import pytest
 import trio
 
 import pullstream as ps
 from pullstream.engine.sidecar.location import Location
-from pullstream.modules.folds.reduce import PerTime
 
 
 class Oops(Exception):
@@ -19,30 +16,6 @@ def refuse(value):
     if value == 3:
         raise Oops
     return value % 2
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        ps.reduce_by_key(ps.agg.count(), key=refuse),
-        ps.count_by_key(refuse),
-        ps.aggregate(key=refuse, n=ps.agg.count()),
-        ps.reduce_by_time(ps.agg.sum(refuse)),
-        ps.reduce_by_time(ps.agg.sum(refuse), eager=True),
-    ],
-)
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-def test_what_was_complete_comes_before_a_failure(module, limit):
-    """A callable that raises: results of complete times are delivered first, and none of the failed one (R8)."""
-    results = []
-    source = ps.values([0, 1, 2, 3], time=lambda n: n // 2)
-    with pytest.raises(Oops):
-        ps.run(ps.pipe(source, module, ps.map(results.append), ps.drain()), limit=limit)
-    assert results
-    shown = len(results)
-    fine = ps.run(ps.pipe(ps.values([0, 1]), module, ps.collect()), limit=limit)
-    assert results[: len(fine)] == fine
-    assert shown == len(fine) + ("eager" in repr(module))
 
 
 @pytest.mark.parametrize("eager", [False, True])
@@ -94,64 +67,6 @@ async def test_results_come_when_a_source_only_moves_its_clock(autojump_clock):
         await running.progress.completed(0)
         assert trio.current_time() - start == pytest.approx(1)
     assert seen == [(("a", 1), pytest.approx(1)), (("b", 1), pytest.approx(101))]
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
-    """States and holds of a time are gone once it is complete; there are as many as a batch has times."""
-    sizes, kernels = [], []
-    given = PerTime.take
-
-    def take(self, event):
-        told = given(self, event)
-        kernels.append(self)
-        sizes.append(max(len(self.states), len(self.requests), len(self._owed), len(self.location.held)))
-        return told
-
-    monkeypatch.setattr(PerTime, "take", take)
-    source = ps.values(range(20_000), time=lambda n: n // 2)
-    modules = [ps.count_by_key(), ps.reduce_by_time(ps.agg.count())]
-    assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, m: n + m, 0)), limit=limit) == 20_000
-    # A batch may begin in the middle of a time.
-    assert 1 <= max(sizes) <= limit // 2 + 1
-    for kernel in set(kernels):
-        left = (kernel.states, kernel.requests, kernel._owed, kernel.ready, kernel.location.held)
-        assert not any(left)
-
-
-def test_bad_arguments_are_refused_when_composing():
-    """Each names the module and says what to give."""
-
-    async def later(value):
-        return value
-
-    for make, told in (
-        (lambda: ps.reduce_by_key(ps.agg.count(), key=3), "reduce_by_key"),
-        (lambda: ps.reduce_by_key(ps.agg.count(), key=later), "map_async"),
-        (lambda: ps.reduce_by_key(sum, key=len), "Fold"),
-        (lambda: ps.reduce_by_time(sum), "reduce_by_time"),
-        (lambda: ps.count_by_key(3), "count_by_key"),
-        (lambda: ps.count_by_key(on_error="result"), "count_by_key"),
-        (ps.aggregate, "at least one"),
-        (lambda: ps.aggregate(n=len), r"aggregate\(n=\.\.\.\)"),
-        (lambda: ps.agg.quantile(2), "from 0 to 1"),
-        (lambda: ps.agg.quantile(len, 0.5), r"got <built-in function len>\. Example: quantile\(0.5, of\)"),  # type: ignore[arg-type]
-        (lambda: ps.agg.top(0), "at least 1"),
-        (lambda: ps.agg.sum(later), "async"),
-    ):
-        with pytest.raises(ps.CompositionError, match=told):
-            make()
-
-
-def test_blueprints_travel():
-    """What pickle makes of them does the same."""
-    table = ps.aggregate(
-        key=refuse,
-        n=ps.agg.count(), total=ps.agg.sum(), least=ps.agg.min(), most=ps.agg.max(), mean=ps.agg.mean(),
-        median=ps.agg.quantile(0.5), top=ps.agg.top(2), keys=ps.agg.count_unique(),
-    )  # fmt: skip
-    pipeline = ps.pipe(ps.values(range(3)), table, ps.collect())
-    assert ps.run(pickle.loads(pickle.dumps(pipeline))) == ps.run(pipeline)
 
 
 def test_top_keeps_the_first_of_equals():

@@ -261,29 +261,6 @@ async def test_epochs_of_the_clock_end_without_values(autojump_clock):
         assert await running.result() == [(0, "a"), (1, "b"), (3, "c")]
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_ten_thousand_times_leave_nothing(limit):
-    """One hold for the time that may come next, and clocks only for what is open above."""
-    from pullstream.modules.times.stamp import Stamping
-
-    kernels = []
-    given = Stamping._enter
-
-    def enter(self, outer):
-        given(self, outer)
-        kernels.append(self)
-        assert len(self._clocks) <= 2
-        assert len(self.location.held) <= 3
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stamping, "_enter", enter)
-        source = ps.values(range(10_000), time=lambda n: n // 2)
-        modules = ps.stamp(lambda n: n, nest=True), ps.stamp_epochs(1, nest=True)
-        assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, _: n + 1, 0)), limit=limit) == 10_000
-    assert len(kernels) == 15_000
-    assert not any(kernel.location.held for kernel in set(kernels))
-
-
 def test_restamp_is_monotone_or_fails():
     """A function that goes back where its times go on is refused, and what it raises is raised."""
     source = ps.values([1, 2], time=lambda n: n)
@@ -299,36 +276,6 @@ def test_restamp_fails_for_a_time_without_values():
     """What the sidecar alone asked for is told at the end."""
     with pytest.raises(ZeroDivisionError):
         timed(moving(ps.Batch(1, "a"), ("to", 2), 0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key())
-
-
-def test_bad_arguments_are_refused_when_composing():
-    """Each names the module, and what it needs."""
-
-    async def later(value):
-        return value
-
-    for make, told in (
-        (lambda: ps.stamp(3), "stamp"),
-        (lambda: ps.stamp(later), "async"),
-        (
-            lambda: ps.stamp(len, late="drop"),
-            r"without lateness=\. With lateness=0 \(for dates, timedelta\(0\)\),",
-        ),
-        (lambda: ps.stamp(len, lateness=1, late="skip"), "'skip'"),
-        (lambda: ps.stamp(len, lateness=1, late=ps.map(len)), "a sink"),
-        (ps.stamp_epochs, "needs exactly one of"),
-        (lambda: ps.stamp_epochs(2, seconds=1), "needs exactly one of"),
-        (lambda: ps.stamp_epochs(0), "at least 1"),
-        (lambda: ps.stamp_epochs(begin=3), "begin"),
-        (lambda: ps.stamp_epochs(key=later), "async"),
-        (lambda: ps.stamp_epochs(seconds=0), "seconds"),
-        (lambda: ps.stamp_epochs(seconds=1, nest=True), "nest"),
-        (lambda: ps.map_time(None), "map_time"),
-        (lambda: ps.delay(-1), "backwards"),
-        (lambda: ps.delay("x"), "delay"),
-    ):
-        with pytest.raises(ps.CompositionError, match=told):
-            make()
 
 
 def test_a_lateness_of_another_kind_is_told():

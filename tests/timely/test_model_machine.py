@@ -112,7 +112,6 @@ def test_not_waits_until_no_incoming_edge_can_bring_the_time():
                     assert ((node, t) in possible) == free
                     checked += 1
     assert checked
-    print(f"requests checked: {checked}")
 
 
 def test_not_tells_a_node_without_inputs_at_once():
@@ -147,7 +146,6 @@ def test_inp_and_outp_are_what_their_formulas_say():
                 outputs += 1
     assert inputs
     assert outputs
-    print(f"Inp: {inputs}, Outp: {outputs}")
 
 
 def test_a_subsequence_keeps_order_and_may_skip():
@@ -184,13 +182,10 @@ def test_a_node_may_ask_again_for_ever():
 
 def test_proposition_7_every_state_is_explained_by_local_histories():
     """Recomputing each node's state and requests with g from the events it consumed gives the machine's own."""
-    steps = 0
     for rng, machine in sound_machines(7, 600, inputs="any"):
         start = begin(rng, machine)
         walk = list(random_walk(start, machine.steps, 12, rng))
         assert proposition_7(machine, start, walk) is None
-        steps += len(walk)
-    print(f"steps explained: {steps}")
 
 
 def test_proposition_7_notices_a_wrong_state():
@@ -205,27 +200,21 @@ def test_proposition_7_notices_a_wrong_state():
 
 def test_proposition_8_clock_does_not_grow_unless_inputs_do():
     """Under Conditions 1 and 2, on every transition within the bounds, for both closures and any input behaviour."""
-    transitions = machines = 0
     for closure, inputs in product(("fixpoint", "image"), ("fixed", "any")):
         for rng, machine in sound_machines(8, amount(60, 200), closure=closure, inputs=inputs):
             for step in Explorer([begin(rng, machine)], machine.steps, depth=5, max_states=150):
                 assert proposition_8(machine, step) is None
-                transitions += 1
-            machines += 1
-    print(f"programs: {machines}, transitions: {transitions}")
 
 
 def violations_of_8(machines):
-    """How many machines show a growing Clock with inputs that do not grow, of how many, and on how many steps."""
-    shown = seen = transitions = 0
-    for rng, machine in machines:
-        seen += 1
-        grew = False
-        for step in Explorer([begin(rng, machine)], machine.steps, depth=5, max_states=150):
-            transitions += 1
-            grew = grew or proposition_8(machine, step) is not None
-        shown += grew
-    return shown, seen, transitions
+    """How many machines show a growing Clock with inputs that do not grow."""
+    return sum(
+        any(
+            proposition_8(machine, step) is not None
+            for step in Explorer([begin(rng, machine)], machine.steps, depth=5, max_states=150)
+        )
+        for rng, machine in machines
+    )
 
 
 def wild_machines(seed, count, wild, wanted, **options):
@@ -249,25 +238,19 @@ def lacks_only_condition_2(machine):
 
 def test_proposition_8_needs_condition_1():
     """Where nodes request notifications in the past, Clock grows."""
-    shown, seen, _ = violations_of_8(wild_machines(9, 300, Wild(past_requests=0.6), lacks_condition_1))
-    assert shown > 0
-    print(f"programs without Condition 1: {seen}, Clock grew in {shown}")
+    assert violations_of_8(wild_machines(9, 300, Wild(past_requests=0.6), lacks_condition_1)) > 0
 
 
 def test_proposition_8_with_the_least_fixpoint_does_not_need_condition_2():
     """With Clock closed as the text defines it, it never grows, even where nodes send into the past."""
     wild = Wild(past_sends=0.7)
-    shown, seen, steps = violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2))
-    assert shown == 0
-    print(f"programs without Condition 2: {seen}, transitions: {steps}, Clock never grew")
+    assert violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2)) == 0
 
 
 def test_proposition_8_with_the_one_shot_image_needs_condition_2():
     """With Proposition 3's formula in the place of the closure, the same programs make Clock grow."""
     wild = Wild(past_sends=0.7)
-    shown, seen, _ = violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2, closure="image"))
-    assert shown > 0
-    print(f"programs without Condition 2: {seen}, one-shot Clock grew in {shown}")
+    assert violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2, closure="image")) > 0
 
 
 def test_proposition_8_separates_the_closures_on_the_minimal_counterexample():
@@ -291,12 +274,9 @@ def explore_watched(machine, start, depth=5, max_states=150):
 @pytest.mark.parametrize("inputs", ["fixed", "within clock"])
 def test_proposition_9_what_has_left_clock_never_returns(inputs):
     """On every behaviour within the bounds, with inputs that never grow or never enlarge Clock."""
-    transitions = 0
     for rng, machine in sound_machines(13, 300, inputs=inputs):
         for step in explore_watched(machine, begin(rng, machine)):
             assert proposition_9(machine, step.after) is None
-            transitions += 1
-    print(f"transitions: {transitions}")
 
 
 @pytest.mark.sampled(2)
@@ -304,14 +284,12 @@ def test_proposition_9_what_has_left_clock_never_returns(inputs):
 @pytest.mark.parametrize("inputs", ["fixed", "within clock"])
 def test_theorem_2_after_a_completion_no_message_at_or_before_it(inputs, reordering):
     """Once (e, t) is out of Clock no message on e ever has a time at or before t, also where messages overtake."""
-    transitions = notified = 0
+    notified = 0
     for rng, machine in sound_machines(14, amount(100, 300), inputs=inputs, reordering=reordering):
         for step in explore_watched(machine, begin(rng, machine, 3)):
             assert theorem_2(machine, step.after) is None
-            transitions += 1
             notified += isinstance(step.action, Notify)
     assert notified, "some notifications must have happened"
-    print(f"transitions: {transitions}, of them notifications: {notified}")
 
 
 def test_theorem_2_needs_inputs_that_stay_within_clock():
@@ -344,12 +322,11 @@ def test_theorem_2_on_a_loop_of_ints_to_the_end():
     explorer = explore_watched(machine, machine.initial({"in": [Message(0), Message(1)]})[0], 40, 50_000)
     assert all(theorem_2(machine, step.after) is None for step in explorer)
     assert explorer.complete
-    print(f"states: {explorer.states}, transitions: {explorer.transitions}")
 
 
 def test_reordering_includes_every_behaviour_of_the_fifo_machine():
     """Each action in order is also one of the reordering machine, so every visible trace is too; some are new."""
-    more = compared = 0
+    more = 0
     for rng, machine in sound_machines(15, 150):
         loose = Machine(machine.program, machine.leads, reordering=True)
         start = begin(rng, machine, 2)
@@ -357,14 +334,11 @@ def test_reordering_includes_every_behaviour_of_the_fifo_machine():
         loose_traces = visible_traces([start], loose.steps, loose.visible, 3)
         assert strict_traces <= loose_traces
         more += strict_traces != loose_traces
-        compared += len(strict_traces)
     assert more
-    print(f"traces: {compared}, programs where overtaking shows: {more}")
 
 
 def test_reordering_lets_only_times_not_at_or_after_be_overtaken():
     """The messages that may be taken are the minimal ones of the queue seen as a partially ordered multiset."""
-    taken = 0
     for times in SHAPES.values():
         graph = ModelGraph(("p",), (Edge("i", destination="p"),))
         machine = machine_of(Program(graph, {"p": relation_node()}, times), reordering=True)
@@ -372,13 +346,10 @@ def test_reordering_lets_only_times_not_at_or_after_be_overtaken():
             bodies = [Message(t, k) for k, t in enumerate(queue)]
             free = {a.event.message.body for a, _ in machine.receipts(machine.initial({"i": bodies})[0])}
             assert free == {k for k in range(3) if not any(queue[j] <= queue[k] for j in range(k))}
-            taken += len(free)
-    print(f"messages that may be taken: {taken}")
 
 
 def test_a_declared_relation_that_includes_the_actual_one_is_sound():
     """An implementation may approximate could-result-in from above: Theorem 2 holds, completions only come later."""
-    transitions = 0
     for rng, machine in sound_machines(16, 300):
         extra = [
             Step(e.source, t, e.name, t) for e in machine.program.graph.edges if e.source for t in machine.program.times
@@ -390,8 +361,6 @@ def test_a_declared_relation_that_includes_the_actual_one_is_sound():
             assert theorem_2(declared, step.after) is None
             early = machine.clock(step.after.state)
             assert early & ~declared.clock(step.after.state) == 0
-            transitions += 1
-    print(f"transitions: {transitions}")
 
 
 @pytest.mark.slow
@@ -401,7 +370,6 @@ def test_proposition_8_and_theorem_2_for_every_behaviour_on_the_two_node_loop():
     times = (0, 1)
     emissions = [{t: [u for k, u in enumerate(times) if mask >> (2 * t + k) & 1] for t in times} for mask in range(16)]
     requests = [{0: set(r), 1: set(s)} for r in ((), (0,), (1,), (0, 1)) for s in ((), (1,))]
-    programs = transitions = 0
     for left, right in product(emissions, repeat=2):
         steps = [Step("p", t, "a", u) for t in times for u in left[t]]
         steps += [Step("q", t, "b", u) for t in times for u in right[t]]
@@ -418,9 +386,6 @@ def test_proposition_8_and_theorem_2_for_every_behaviour_on_the_two_node_loop():
                 for step in explore_watched(machine, machine.initial()[0], depth=8, max_states=200):
                     assert machine.clock(step.after.state) & ~machine.clock(step.before.state) == 0
                     assert theorem_2(machine, step.after) is None
-                    transitions += 1
-                programs += 1
-    print(f"programs: {programs}, transitions: {transitions}")
 
 
 def test_a_buffer_node_in_a_program_is_a_relay_between_queues():

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.sampling import amount
 from timely import (
     ENTER,
     FEEDBACK,
@@ -205,14 +206,7 @@ def check_pair(seed):
 
 def test_nested_equals_flattened():
     """At rest every input of every nested operator has the frontier it has in the flattened graph."""
-    assert sum(check_pair(seed) for seed in range(25)) > 10
-
-
-@pytest.mark.slow
-def test_nested_equals_flattened_on_a_thousand_programs():
-    """The same on 1,000 random programs."""
-    for seed in range(1000, 2000):
-        check_pair(seed)
+    assert sum(check_pair(seed) for seed in range(amount(25, 1_000))) > 10
 
 
 def around_a_scope():
@@ -364,14 +358,7 @@ def check_between(seed, random_graph):
 
 def test_summaries_of_paths_agree_with_the_query(random_graph):
     """Between any places of random graphs, loops and all: none is missing, and none is too early."""
-    assert sum(check_between(seed, random_graph) for seed in range(40)) > 100
-
-
-@pytest.mark.slow
-def test_summaries_of_paths_agree_with_the_query_on_many_graphs(random_graph):
-    """The same on 1,000 graphs."""
-    for seed in range(1000, 2000):
-        check_between(seed, random_graph)
+    assert sum(check_between(seed, random_graph) for seed in range(amount(40, 1_000))) > 100
 
 
 def test_summarising_many_edges_through_costs_what_they_are(monkeypatch):

@@ -64,7 +64,6 @@ def test_all_words_have_the_normal_form_that_rewriting_gives():
         normal = letters(LoopSummary.word(word))
         assert normal == rewrite(word)
         assert letters(LoopSummary.word(normal)) == normal
-    print(len(WORDS), "words")
     assert len(WORDS) == 3280
 
 
@@ -103,7 +102,6 @@ def test_different_normal_forms_act_differently():
     forms = {rewrite(word) for word in WORDS if len(word) <= 6}
     vector = tuple(range(10, 17))
     actions = {(act(form, vector), act(form, vector[::-1])) for form in forms}
-    print(len(forms), "normal forms")
     assert len(forms) == len(actions) == 247
 
 
@@ -132,7 +130,6 @@ def test_comparison_is_pointwise_in_both_orders():
         for kind, below in orders.items():
             assert (kind.word(p) <= kind.word(q)) == brute(p, q, below), (kind, p, q)
             number += 1
-    print(number, "comparisons")
     assert number > 1000
 
 
@@ -152,7 +149,6 @@ def test_words_decide_where_the_loop_condition_holds():
         assert (NaiadSummary.word(p) <= NaiadSummary.word(q)) == (sign <= 0)
         assert (NaiadSummary.word(q) <= NaiadSummary.word(p)) == (sign >= 0)
         checked += 1
-    print(checked, "pairs")
     assert checked > 2000
 
 

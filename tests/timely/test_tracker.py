@@ -6,6 +6,7 @@ import random
 import attrs
 import pytest
 
+from tests.sampling import amount
 from timely import (
     BEGINNING,
     ENTER,
@@ -57,10 +58,6 @@ def check_seed(seed, random_graph, history):
     follow(made, history(made, 8), some_places(made, made.rng.choice([0.1, 0.4, 1])))
 
 
-def check_arbitrary(seed, random_graph):
-    follow_arbitrary(random_graph(seed))
-
-
 def follow_arbitrary(made):
     rng, stamps = made.rng, {}
 
@@ -83,14 +80,14 @@ def follow_arbitrary(made):
 
 def test_tracker_agrees_with_the_query_on_random_graphs(random_graph, history):
     """After each round of justified updates every observed frontier is what the plain query computes."""
-    for seed in range(60):
+    for seed in range(amount(60, 2_000)):
         check_seed(seed, random_graph, history)
 
 
 def test_tracker_follows_arbitrary_changes(random_graph):
     """Without the rule that frontiers only advance, any change of counts is followed exactly."""
-    for seed in range(60):
-        check_arbitrary(seed, random_graph)
+    for seed in range(amount(60, 2_000)):
+        follow_arbitrary(random_graph(seed))
 
 
 def check_watched(seed, random_graph, history):
@@ -116,17 +113,7 @@ def check_watched(seed, random_graph, history):
 
 def test_places_are_observed_and_left_while_counts_are_outstanding(random_graph, history):
     """Whoever looks, and wherever: every frontier, observed or not, is what the plain query computes."""
-    for seed in range(30):
-        check_watched(seed, random_graph, history)
-
-
-@pytest.mark.slow
-def test_tracker_agrees_with_the_query_on_thousands_of_graphs(random_graph, history):
-    """The same on 4,000 graphs, and places that come to be observed and are left on 1,000."""
-    for seed in range(1000, 3000):
-        check_seed(seed, random_graph, history)
-        check_arbitrary(seed, random_graph)
-    for seed in range(3000, 4000):
+    for seed in range(amount(30, 1_000)):
         check_watched(seed, random_graph, history)
 
 

@@ -330,11 +330,11 @@ def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
             seen.extend([await self.upstream.ask(limit), await self.upstream.ask(limit)])
             with pytest.raises(ps.errors.CapabilityError, match="went back in time"):
                 await self.upstream.ask(limit)
-            seen.append((self.upstream.live, self.upstream.others, self.upstream.edge.handover.rest))
+            seen.append((self.upstream.live, self.upstream.edge.handover.rest))
             return ps.DONE
 
     ps.run(ps.pipe(Back(), Goes(), ps.collect()))
-    assert seen == [ps.Batch(2, ["a"]), ps.Batch(3, ["b"]), (False, None, None)]
+    assert seen == [ps.Batch(2, ["a"]), ps.Batch(3, ["b"]), (False, None)]
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_at_the_end_of_an_answer_nothing_is_left_in_flight(whole, check):
         while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
             del batch
         upstream.arriving()
-        stamps.extend(upstream._counts.in_flight)
+        stamps.extend(upstream._counts.frontiers.in_flight)
 
     by_hand(asks, Answers(many(TIMES["pairs"]), many(TIMES["pairs"])), check=check)
     assert stamps == []
@@ -489,16 +489,16 @@ def test_a_stage_that_fails_in_the_middle(domain, position, raised):
 
 @pytest.mark.parametrize("taken", [0, 2, 4])
 def test_a_part_that_is_left_takes_the_place_of_the_whole(taken):
-    """`stamp_many` counts what is left of a batch, and nothing beside it; of nothing, nothing."""
+    """`count_batch` counts what is left of a batch, and nothing beside it; of nothing, nothing."""
 
     async def asks(upstream, ctx):
         batch = await upstream.ask_many(9)
-        upstream.stamp_many(batch.part(taken))
+        upstream.count_batch(batch.part(taken))
         assert set(upstream.arriving()) == set(minimal(times[taken:]))
         assert all(upstream.covers(time) for time in times[taken:])
         upstream.ack()
         assert set(upstream.arriving()) == set()
-        return [stamp for stamp in upstream._counts.in_flight if stamp.live]
+        return [stamp for stamp in upstream._counts.frontiers.in_flight if stamp.live]
 
     times = [frozenset("a"), frozenset("b"), frozenset("ac"), frozenset("d")]
     assert by_hand(asks, Answers(many(times))) == []
@@ -527,7 +527,7 @@ def test_what_is_whole_is_let_go_of_at_the_next_ask():
     async def asks(upstream, ctx):
         await upstream.ask_many(9)
         await upstream.ask_many(9)
-        return [stamp.stamped for stamp in upstream._counts.in_flight if stamp.live]
+        return [stamp.stamped for stamp in upstream._counts.frontiers.in_flight if stamp.live]
 
     assert by_hand(asks, Answers(many([frozenset("a"), frozenset("b")]), many([frozenset("c")]))) == [frozenset("c")]
 
@@ -628,14 +628,14 @@ def test_streams_opened_inside_hold_what_went_into_them():
         assert all(log.index(entry) < log.index(f"{time} complete") for entry in values if entry[0] <= time)
 
 
-def test_as_many_stamps_as_there_are_least_times():
-    """However many values an answer has, one that is worked on is a stamp, and what is left another."""
+def test_as_many_times_are_counted_as_there_are_least_ones():
+    """However many values an answer has, that of those worked on is counted, and the least of what is left."""
 
     async def asks(upstream, ctx):
         most = 0
         while await upstream.ask(9) is not ps.DONE:
             upstream.arriving()
-            most = max(most, len(upstream._counts.in_flight))
+            most = max(most, sum(len(claim.counted) for claim in upstream._counts.frontiers.in_flight))
         return most
 
     rng = random.Random(1)

@@ -13,6 +13,7 @@ from pullstream.incremental.program import Dataflow
 from pullstream.incremental.region import Iteration
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS
+from tests.sampling import amount
 from timely import Product, join, less_equal
 
 DOMAINS = {
@@ -86,18 +87,9 @@ def check(name, seed, domain, most=12, nodes=4):
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_program_gives_at_every_time_what_it_would_from_nothing(name, domain):
-    """Records come and go at random, in any order of their times; a few seeds of each."""
-    for seed in range(6):
-        check(name, seed, domain)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_more_of_each(name, domain):
-    """The same, 130 seeds each: ten thousand programs and more."""
-    for seed in range(6, 136):
-        check(name, seed, domain, most=20 if name in GRAPHS else 30, nodes=5)
+    """Records come and go at random, in any order of their times."""
+    for seed in range(amount(6, 136)):
+        check(name, seed, domain, *(() if seed < 6 else (20, 5) if name in GRAPHS else (30, 5)))
 
 
 def test_what_is_forgotten_of_old_times_is_missed_by_nobody(monkeypatch):

@@ -9,6 +9,7 @@ from pullstream.incremental import explain
 from pullstream.incremental.program import Dataflow
 from pullstream.incremental.trace import RoundOrder
 from tests.pullstream.incremental.programs import PROGRAMS
+from tests.sampling import amount
 
 
 def given(program, inputs):
@@ -107,23 +108,13 @@ def composed(rnd):
     return program
 
 
-def check_composed(seeds):
-    explained = 0
+def test_a_program_of_any_verbs_explains_what_it_gives():
+    """Many of them take away what is not there, on parts of their input."""
+    explained, seeds = 0, range(amount(400, 10_000))
     for seed in seeds:
         rnd = random.Random(seed)
         explained += check_some(composed(rnd), rnd, most=9)
     assert explained > len(seeds) / 2
-
-
-def test_a_program_of_any_verbs_explains_what_it_gives():
-    """Many of them take away what is not there, on parts of their input."""
-    check_composed(range(400))
-
-
-@pytest.mark.slow
-def test_more_programs_of_any_verbs():
-    """The same, ten thousand."""
-    check_composed(range(400, 10_400))
 
 
 def test_what_a_program_cannot_do_without_is_needed():

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import amount
+
 pytest.importorskip("pyarrow")
 
 PROGRAM = Path(__file__).with_name("killable.py")
@@ -90,11 +92,5 @@ def kill_over_and_over(tmp_path, kills, seed):
 
 
 def test_a_program_that_is_killed_leaves_what_it_would_have_left(tmp_path):
-    """Two kills change no byte, though what it keeps is of many days and was read again."""
-    kill_over_and_over(tmp_path, 2, 1)
-
-
-@pytest.mark.slow
-def test_a_program_that_is_killed_50_times_leaves_what_it_would_have_left(tmp_path):
-    """Fifty do not, either."""
-    kill_over_and_over(tmp_path, 50, 2)
+    """Kills change no byte, though what it keeps is of many days and was read again."""
+    kill_over_and_over(tmp_path, amount(2, 50), 1)

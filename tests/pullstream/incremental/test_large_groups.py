@@ -11,6 +11,7 @@ from pullstream.incremental.ranked import RankedTrace
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from tests.pullstream.incremental.programs import PROGRAMS
 from tests.pullstream.incremental.test_against_recomputing import DOMAINS, check, given
+from tests.sampling import amount
 from timely import Product
 
 FOREMOST = ["min", "max", "top", "reached", "strongly connected"]
@@ -27,18 +28,8 @@ def all_are_large(monkeypatch):
 @pytest.mark.parametrize("name", FOREMOST)
 def test_with_an_index_all_is_as_it_would_be_from_nothing(name, domain):
     """Whichever the order of times, in loops and out of them, with what comes, goes and comes again."""
-    for seed in range(4):
-        check(name, seed, domain, most=20, nodes=3)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("all_are_large")
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("name", FOREMOST)
-def test_more_with_an_index(name, domain):
-    """The same, 300 seeds each."""
-    for seed in range(4, 304):
-        check(name, seed, domain, most=40, nodes=4)
+    for seed in range(amount(4, 300)):
+        check(name, seed, domain, *((20, 3) if seed < 4 else (40, 4)))
 
 
 def outcome(name, changes, first):

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.parts.outbox import Outbox, Remainder
+from pullstream.engine.edge.backlog import Backlog
 from timely import Antichain, Product
 
 MANY = 20_000
@@ -46,16 +46,13 @@ class Held:
 
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_each_value_is_copied_once(limit, monkeypatch):
-    """However often values are taken from what is owed, or left of an answer, each is copied at most once."""
+    """However often values are taken from what is owed, each is copied at most once."""
     monkeypatch.setattr(Copied, "copied", 0)
-    outbox, rest = Outbox(), Remainder(ps.Batch(0, Copied(range(MANY))))
-    outbox.put(0, Copied(range(MANY)))
-    while outbox:
-        outbox.take(limit)
+    backlog = Backlog()
+    backlog.put(ps.Batch(0, Copied(range(MANY))))
+    while backlog:
+        backlog.take(limit)
     assert Copied.copied <= MANY
-    while rest.left:
-        rest.take(limit)
-    assert Copied.copied <= 2 * MANY
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -63,26 +60,26 @@ def test_what_is_owed_comes_in_order_at_its_time_and_is_held_until_then(seed):
     """Any puts and takes: the same values at their times, as many as are asked for and there, and exactly the holds."""
     rng = random.Random(seed)
     owner = Held()
-    outbox = Outbox(owner)
+    backlog = Backlog(owner)
     put, taken = [], []
     for number in range(200):
         if rng.random() < 0.6:
             time, values = rng.randrange(3), [(number, n) for n in range(rng.randrange(1, 9))]
-            outbox.put(time, values)
+            backlog.put(ps.Batch(time, values))
             put += [(time, value) for value in values]
-        elif outbox:
+        elif backlog:
             limit = rng.randrange(1, 12)
-            batch = outbox.take(limit)
+            batch = backlog.take(limit)
             assert len(batch.values) == min(limit, len(put) - len(taken))
             assert isinstance(batch, ps.authoring.TimedBatch) == (len(set(batch.times)) > 1)
             taken += zip(batch.times, batch.values, strict=True)
         assert taken == put[: len(taken)]
-        assert outbox.values == len(put) - len(taken)
+        assert backlog.left == len(put) - len(taken)
         assert set(owner.held) == {time for time, _ in put[len(taken) :]}
-        if outbox:
-            assert outbox.last == put[-1][0]
-    outbox.withdraw()
-    assert not outbox
+        if backlog:
+            assert backlog.last == put[-1][0]
+    backlog.drop()
+    assert not backlog
     assert not owner.held
 
 
@@ -92,47 +89,47 @@ def test_what_is_owed_at_many_times_is_held_at_the_least_of_them(seed, new):
     """As much as is left of it, and nothing else: what that may complete is what it may, value by value."""
     rng = random.Random(seed)
     owner = Held()
-    outbox = Outbox(owner)
+    backlog = Backlog(owner)
     put, taken = [], []
     for number in range(200):
         if rng.random() < 0.4:
             times = [new(rng) for _ in range(rng.randrange(1, 9))]
             values = [(number, n) for n in range(len(times))]
-            outbox.put_batch(
+            backlog.put(
                 ps.authoring.TimedBatch(times, values) if rng.random() < 0.8 else ps.Batch(times[0], values[:1])
             )
-            put += list(zip(times, values, strict=True))[: outbox.values - len(put) + len(taken)]
-        elif outbox:
+            put += list(zip(times, values, strict=True))[: backlog.left - len(put) + len(taken)]
+        elif backlog:
             limit = rng.randrange(1, 12)
-            batch = outbox.take(limit)
+            batch = backlog.take(limit)
             assert len(batch.values) == min(limit, len(put) - len(taken))
             taken += zip(batch.times, batch.values, strict=True)
         assert taken == put[: len(taken)]
-        assert outbox.values == len(put) - len(taken)
+        assert backlog.left == len(put) - len(taken)
         assert Antichain(owner.held) == Antichain(time for time, _ in put[len(taken) :])
-        if outbox:
-            assert (outbox.first, outbox.last) == (put[len(taken)][0], put[-1][0])
-    outbox.withdraw()
-    assert not outbox
+        if backlog:
+            assert (backlog.first, backlog.last) == (put[len(taken)][0], put[-1][0])
+    backlog.drop()
+    assert not backlog
     assert not owner.held
 
 
 def test_the_first_ending_counts_and_comes_after_the_values():
     """Until there is one, there is no answer; a failure is raised, as often as it is asked for."""
-    outbox = Outbox()
-    assert outbox.answer(9) is None
-    outbox.put(1, "ab")
-    outbox.end(failure := LookupError("gone"))
-    outbox.end()
-    assert outbox.answer(9) == ps.Batch(1, "ab")
+    backlog = Backlog()
+    assert backlog.answer(9) is None
+    backlog.put(ps.Batch(1, "ab"))
+    backlog.end(failure := LookupError("gone"))
+    backlog.end()
+    assert backlog.answer(9) == ps.Batch(1, "ab")
     for _ in range(2):
         with pytest.raises(LookupError) as raised:
-            outbox.answer(9)
+            backlog.answer(9)
         assert raised.value is failure
-    outbox.put(2, "c")
-    outbox.forget()
+    backlog.put(ps.Batch(2, "c"))
+    backlog.drop()
     with pytest.raises(LookupError):
-        outbox.answer(9)
+        backlog.answer(9)
 
 
 # ---- what one more answer costs
@@ -204,10 +201,10 @@ async def test_one_more_value_costs_one_value(name, autojump_clock):
 
 def test_a_part_at_one_time_of_what_is_owed_at_many_is_a_batch_of_one_time():
     """However little is asked for at a time, nothing at one time is taken for values at many."""
-    outbox = Outbox()
-    outbox.put_batch(ps.authoring.TimedBatch([1, 1, 2, 3, 3], "abcde"))
+    backlog = Backlog()
+    backlog.put(ps.authoring.TimedBatch([1, 1, 2, 3, 3], "abcde"))
 
-    assert [outbox.take(limit) for limit in (1, 2, 1, 9)] == [
+    assert [backlog.take(limit) for limit in (1, 2, 1, 9)] == [
         ps.Batch(1, "a"),
         ps.authoring.TimedBatch([1, 2], "bc"),
         ps.Batch(3, "d"),

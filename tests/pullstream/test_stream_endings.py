@@ -1,6 +1,6 @@
-"""Modules with streams inside, ended in every way at every position: all that was opened is released and notified.
+"""Modules of several streams, ended in every way at every position: all that was opened is released and notified.
 
-The conformance grid ends each of them in more ways; here every stream inside has a record of its own.
+The conformance grid ends each of them in more ways; here every stream above and inside has a record of its own.
 """
 
 from itertools import product
@@ -8,6 +8,7 @@ from itertools import product
 import attrs
 import pytest
 import trio
+from trio._core import _run as trio_scheduler
 
 import pullstream as ps
 
@@ -77,8 +78,18 @@ class Case:
         fails = self.way == "inner fails" and number == self.position // 2
         return self.counting(self.opened(), 2, delay=1, failure=self.boom if fails else None)
 
+    def inputs(self, number, *, timed=False):
+        """Several streams of four values each; one of them fails after two."""
+        fails = [self.way == "inner fails" and each == self.position % number for each in range(number)]
+        return [
+            self.counting(
+                self.opened(), 2 if failed else 4, delay=1, failure=self.boom if failed else None, timed=timed
+            )
+            for failed in fails
+        ]
+
     def key(self, value):
-        if self.way == "key fails" and value == self.position:
+        if self.way in {"key fails", "way fails"} and value == self.position:
             raise self.boom
         return value % 2
 
@@ -116,6 +127,33 @@ def flattened(make, *, ordered=True):
     return Stream(lambda case: ps.pipe(case.source(6), make(case)), ways, 6, [0, 1] * 6, each=2, ordered=ordered)
 
 
+def fanned_in(module, whole, *, number=3, timed=False, ordered=True):
+    """Several streams as one."""
+    return Stream(
+        lambda case: module(*case.inputs(number, timed=timed)), (*STOPS, "inner fails"), 6, whole, ordered=ordered
+    )
+
+
+def added(*sources):
+    """A capped `dynamic_merge`."""
+    many = ps.dynamic_merge()
+    many.add(*sources)
+    many.cap()
+    return many
+
+
+def forked(capacity):
+    """Two ways for each of six values, one of which may fail."""
+    return Stream(
+        lambda case: ps.pipe(case.source(6), ps.fork(ps.tap(case.key), ps.take(99), capacity=capacity)),
+        (*STOPS, "outer fails", "way fails"),
+        6,
+        sorted([*range(6)] * 2),
+        each=2,
+        ordered=False,
+    )
+
+
 def grouped(capacity):
     """Two groups of three values each."""
 
@@ -149,6 +187,20 @@ STREAMS = {
     "retry": Stream(lambda case: ps.retry(case.failing(), 9, delay=1), STOPS[:-1], 7, [0, 1] * 10, reopens=True),
     "deferred source": deferred("source"),
     "deferred transformer": deferred("transformer"),
+    "concat": fanned_in(ps.concat, [*range(4)] * 3),
+    "merge": fanned_in(ps.merge, [*range(4)] * 3, ordered=False),
+    "merge_sorted": fanned_in(ps.merge_sorted, sorted([*range(4)] * 3)),
+    "zip": fanned_in(ps.zip, [(n, n, n) for n in range(4)]),
+    "zip, strict": fanned_in(lambda *inputs: ps.zip(*inputs, mode="strict"), [(n, n, n) for n in range(4)]),
+    "zip, padded": fanned_in(lambda *inputs: ps.zip(*inputs, mode="padded"), [(n, n, n) for n in range(4)]),
+    "combine_latest": fanned_in(lambda *inputs: ps.pipe(ps.combine_latest(*inputs), ps.map(len)), [3] * 10),
+    "dynamic_merge": fanned_in(added, [*range(4)] * 3, ordered=False),
+    "join": fanned_in(lambda *both: ps.join(*both, on=int), [(n, n) for n in range(4)], number=2, timed=True),
+    "join, left": fanned_in(
+        lambda *both: ps.join(*both, on=int, how="left"), [(n, n) for n in range(4)], number=2, timed=True
+    ),
+    "fork": forked(0),
+    "fork, with a capacity": forked(3),
 }
 CELLS = [
     (name, way, position, limit)
@@ -186,6 +238,7 @@ def case(request, counting, new_probe):
 async def test_every_ending(name, case, edge, autojump_clock):
     """Every stream is released as often as it was opened, and notified; a failure arrives as itself, after the rest."""
     stream, way, values, outcome = STREAMS[name], case.way, [], None
+    trio_scheduler._r.seed(case.position)
     async with edge(stream.make(case)) as reader:
         try:
             await asked(reader, case, values)
@@ -214,10 +267,12 @@ async def test_every_ending(name, case, edge, autojump_clock):
 
     # The reasons.
     probes = [probe for probe in (case.outer, *case.inners) if probe.acquired and probe.listens]
+    interrupted = [probe for probe in probes if not probe.ended]
     if way == "error":
         assert not stream.reopens or case.outer.reasons[-1:] in ([], [None], [case.reason])
-        interrupted = [probe for probe in probes if not probe.ended]
-        assert all(probe.reasons == [case.reason] for probe in interrupted)
         assert interrupted or stream.each == 1 or not case.position
-    elif way in {"inner fails", "key fails"} and not case.outer.ended:
-        assert case.outer.reasons == [case.boom]
+    elif way in STOPS and not case.position:
+        assert way in {"cancel", "abort under way", "end"} or not probes, "opened to be ended"
+    reason = {"error": case.reason, "inner fails": case.boom, "key fails": case.boom, "way fails": case.boom}.get(way)
+    if way != "outer fails":
+        assert all(probe.reasons == [reason] for probe in interrupted)

@@ -1,0 +1,232 @@
+"""Wrong modules, as people write them who have not met a rule yet; `WRONG` says which rules must be found broken.
+
+More of them are the wrong answers to the tutorials' exercises (`tests/tutorials/answers`): the same kit judges those.
+"""
+
+import os
+import time
+
+import trio
+
+import pullstream as ps
+from pullstream.conformance import Subject
+
+# ---- sources
+
+
+@ps.source
+class OneList(ps.authoring.Kernel):
+    """Fills the same list for each of its batches."""
+
+    def __init__(self):
+        self.values = []
+        self.next = 0
+
+    async def produce(self, limit):
+        self.values.clear()
+        self.values += range(self.next, min(5, self.next + limit))
+        self.next += limit
+        return ps.Batch(0, self.values) if self.values else ps.DONE
+
+
+@ps.source
+async def back_in_time(ctx):
+    """Answers at a time after it has said that nothing before the next would come."""
+    for day in (0, 2, 1, 3):
+        yield ps.Batch(day, [f"row {day}"])
+
+
+@ps.source
+class Forgetful(ps.authoring.Kernel):
+    """Gives nothing at all, and says that this is its end."""
+
+    async def produce(self, limit):
+        return ps.DONE
+
+
+# ---- transformers
+
+
+@ps.transformer
+class OneBatch(ps.authoring.Kernel):
+    """Takes one batch, whatever its size, for all there is."""
+
+    taken = False
+
+    async def produce(self, limit):
+        if self.taken:
+            return ps.DONE
+        self.taken = True
+        return await self.upstream.ask(limit)
+
+
+@ps.transformer
+class CatchesTheCancellation(ps.authoring.Kernel):
+    """Takes a cancellation for something that can be tried again."""
+
+    async def produce(self, limit):
+        try:
+            return await self.upstream.ask(limit)
+        except trio.Cancelled:
+            return await self.upstream.ask(limit)
+
+
+@ps.transformer
+async def tries_again(upstream, ctx):
+    """Asks again when a stream has failed: but its end is for ever."""
+    while True:
+        try:
+            batch = await upstream.ask(ctx.limit)
+        except Exception:
+            continue
+        if batch is ps.DONE:
+            return
+        yield batch
+
+
+@ps.transformer
+async def leaves_the_program(upstream, ctx):
+    """Ends the program when it does not know what to do."""
+    async for batch in ctx.batches(upstream):
+        if len(batch.values) > 1:
+            raise SystemExit(3)
+        yield batch
+
+
+@ps.transformer
+class CrashesHard(ps.authoring.Kernel):
+    """Ends the process without a word."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        if batch is ps.DONE:
+            os._exit(7)
+        return batch
+
+
+@ps.transformer
+async def sorts_in_place(upstream, ctx):
+    """Sorts each batch where it lies."""
+    async for batch in ctx.batches(upstream):
+        batch.values.sort(key=lambda value: -value)
+        yield batch
+
+
+@ps.transformer
+class Sleeps(ps.authoring.Kernel):
+    """Waits for something with a call that blocks everything."""
+
+    async def produce(self, limit):
+        time.sleep(1000)  # noqa: ASYNC251 - the slip it stands for
+        return await self.upstream.ask(limit)
+
+
+# ---- times
+
+
+@ps.transformer
+async def forgets_the_hold(upstream, ctx):
+    """Keeps each batch until the next one has come."""
+    kept = None
+    async for batch in ctx.batches(upstream):
+        if kept is not None:
+            yield kept
+        kept = batch
+    if kept is not None:
+        yield kept
+
+
+@ps.transformer
+async def at_an_earlier_time(upstream, ctx):
+    """Answers at the time before that of its batch."""
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time - 1, batch.values)
+
+
+@ps.transformer
+async def again_at_the_end(upstream, ctx):
+    """The largest of each time and, at the end, all of them once more."""
+    found = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                found[time] = max([found[time], *values] if time in found else values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [found[time]])
+    for time, value in found.items():
+        yield ps.Batch(time, [value])
+
+
+# ---- sinks
+
+
+@ps.sink
+async def stores_in_the_background(upstream, ctx, store):
+    """Starts to store each value, and asks for the next: nothing says when one is stored."""
+    async with trio.open_nursery() as nursery:
+        async for batch in ctx.batches(upstream):
+            for value in batch.values:
+                nursery.start_soon(store, value)
+
+
+@ps.sink
+async def changes_its_batch(upstream, ctx):
+    """Makes room in the batch for what it computes."""
+    total = 0
+    async for batch in ctx.batches(upstream):
+        while batch.values:
+            total += batch.values.pop()
+    return total
+
+
+@ps.sink
+async def opens_without_with(upstream, ctx, file):
+    """Closes its file if all goes well."""
+    file.__enter__()
+    async for _ in ctx.batches(upstream):
+        pass
+    file.__exit__(None, None, None)
+
+
+@ps.sink
+async def never_gives_up(upstream, ctx):
+    """Goes on, whatever is raised."""
+    stored = []
+    while True:
+        try:
+            batch = await upstream.ask(1)
+        except BaseException:
+            continue
+        if batch is ps.DONE:
+            return stored
+        stored += batch.values
+
+
+@ps.sink
+async def one_batch(upstream, ctx):
+    """Stores one batch."""
+    batch = await upstream.ask(ctx.limit)
+    return [] if batch is ps.DONE else list(batch.values)
+
+
+WRONG = (
+    (Subject("one list", OneList), {"sharing"}),
+    (Subject("back in time", back_in_time), {"R12"}),
+    (Subject("forgetful", Forgetful), {"vacuous"}),
+    (Subject("one batch", OneBatch), {"batching"}),
+    (Subject("catches the cancellation", CatchesTheCancellation), {"R9"}),
+    (Subject("tries again", tries_again), {"spin", "R9"}),
+    (Subject("leaves the program", leaves_the_program), {"crash"}),
+    (Subject("crashes hard", CrashesHard), {"crash"}),
+    (Subject("sorts in place", sorts_in_place), {"sharing"}),
+    (Subject("sleeps", Sleeps), {"spin"}),
+    (Subject("forgets the hold", forgets_the_hold), {"R12"}),
+    (Subject("at an earlier time", at_an_earlier_time), {"R12"}),
+    (Subject("again at the end", again_at_the_end, flushes=True, per_time=True), {"R12"}),
+    (Subject("stores in the background", stores_in_the_background, calls=True), {"early"}),
+    (Subject("changes its batch", changes_its_batch), {"sharing"}),
+    (Subject("opens without with", opens_without_with, resource=True), {"R10"}),
+    (Subject("never gives up", never_gives_up), {"spin"}),
+    (Subject("one batch, a sink", one_batch), {"batching"}),
+)

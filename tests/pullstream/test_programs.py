@@ -1,0 +1,309 @@
+"""Random programs, judged by the model of 000, by the checker, by plain Python, and by themselves in other ways.
+
+In the model's judgement, what is in flight is seen beside the sidecar, not taken from it: a batch is on an edge from
+the step in which it is answered until its lane acknowledges it. The model works out by itself, from the definitions and
+from the trace alone, which completions that allows.
+"""
+
+import io
+import random
+from collections import Counter, defaultdict
+from contextlib import nullcontext
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pullstream.engine.edge.lane import Lane
+from pullstream.trace import Trace, judge
+from tests.pullstream.programs import DOMAINS, JOINS, QUIET, ROWS, SINKS, Program, number, programs, run_program
+from tests.sampling import amount
+from timely import less_equal
+
+# ---- by the model and the checker
+
+
+class Looker(trio.abc.Instrument):
+    """Let a traced run say now and then, at rest, what may still come where."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.tracer = None
+
+    def opened(self, running):
+        self.tracer = running._tracer
+
+    def before_io_wait(self, timeout):
+        if self.tracer is not None and not trio.lowlevel.current_statistics().tasks_runnable:
+            self.tracer.rest()
+            if self.rng.random() < 0.2:
+                self.tracer.say_frontiers()
+
+
+def refine(program):
+    """Trace a run, and replay what was written: the model must allow all of it."""
+    looker, file = Looker(program.seed), io.StringIO()
+    run_program(program, opened=looker.opened, instruments=[looker], trace=file, check=True)
+    trace = Trace.of(file.getvalue().splitlines())
+    verdict = judge(trace)
+    if not verdict.ok:
+        first = verdict.objections[0]
+        story = "\n".join(map(str, trace.events[: first.event]))
+        pytest.fail(f"{program}\n{story}\n{first.rule}: {first.because}")
+    assert trace.verdict["verdict"] == "allowed"
+    return trace
+
+
+ENDINGS = ("end", "end", "end", "abort", "finish")
+FAILS = (None, None, None, 0, 1, 2)
+OF_ALL_KINDS = programs(
+    ("generated", "pushed", "bundles"), ROWS, domains=("int", "int", *DOMAINS), endings=ENDINGS, fails=FAILS
+)
+
+
+@settings(max_examples=amount(40, 10_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(OF_ALL_KINDS)
+def test_random_runs_are_runs_of_the_model(program):
+    """Every completion was allowed, none that the model allows is withheld, no batch comes at a complete time."""
+    refine(program)
+
+
+# ---- by plain Python, and in other ways
+
+
+def mapped(rows, f):
+    return [(time, f(value)) for time, value in rows]
+
+
+def as_they_are(rows, f):
+    return rows
+
+
+def by_time(rows):
+    """The values of each time, earliest time first."""
+    table = defaultdict(list)
+    for time, value in sorted(rows, key=lambda row: row[0]):
+        table[time].append(value)
+    return table
+
+
+def folded(results):
+    """What a function of the values of one time returns, for each time."""
+    return lambda rows, f: [
+        (time, result) for time, values in by_time(rows).items() for result in results([f(value) for value in values])
+    ]
+
+
+def first_of_each(rows, f):
+    return list({f(value): (time, value) for time, value in reversed(rows)}.values())[::-1]
+
+
+def running(rows, f):
+    total = 0
+    return [(time, total := total + f(value)) for time, value in rows]
+
+
+def accumulated(rows, f):
+    total = 0
+    return [(time, total := total + sum(map(f, values))) for time, values in by_time(rows).items()]
+
+
+def counted_so_far(rows, f):
+    total = Counter()
+    for time, values in by_time(rows).items():
+        total.update(map(f, values))
+        yield from ((time, (key, total[key])) for key in dict.fromkeys(map(f, values)))
+
+
+def so_far(rows, f):
+    seen = Counter()
+    for time, value in rows:
+        seen[time, f(value)] += 1
+        yield time, (f(value), seen[time, f(value)])
+    yield from ((time, (key, count)) for (time, key), count in seen.items())
+
+
+def stamped(rows, f):
+    latest = None
+    for _, value in rows:
+        stamp = -f(value)
+        if latest is None or stamp >= latest - 15:
+            latest = stamp if latest is None else max(latest, stamp)
+            yield stamp, (stamp, value)
+
+
+def epochs(rows, f):
+    for time, values in by_time(rows).items():
+        yield from ((time, ((time, place // 2), value)) for place, value in enumerate(values))
+
+
+def aggregates(values):
+    top, middle = sorted(values, reverse=True), sorted(values)[(len(values) - 1) // 2 : len(values) // 2 + 1]
+    mean, median = sum(values) / len(values), sum(middle) / len(middle)
+    keys = len({value // 10 % 3 for value in values})
+    best = [value // 10 for value in top[:2]]
+    return [(len(values), sum(values), min(values), max(values), mean, median, best, keys)]
+
+
+IN_ANY_ORDER = {
+    **dict.fromkeys(["map", "map_batches", "map_async 1", "map_async 3", "map_async 3, as ready", "in_flight"], mapped),
+    **dict.fromkeys(["flat_map, sources", "flatten, sources", "flatten, side by side", "timed", "loop"], mapped),
+    **dict.fromkeys(["filter, all pass", "filter_not", "tap", "probe", "prefetch 1", "prefetch 3"], as_they_are),
+    **dict.fromkeys(["timeout", "rate_limit", "pausable", "abortable", "notified", "per time"], as_they_are),
+    "filter, half pass": lambda rows, f: [row for row in rows if row[1] % 2],
+    "filter, none passes": lambda rows, f: [],
+    "flat_map, two each": lambda rows, f: [row for row in mapped(rows, f) for _ in range(2)],
+    "thrice": lambda rows, f: [row for row in rows for _ in range(3)],
+    "delay": lambda rows, f: [(time + 3, value) for time, value in rows],
+    "map_time": lambda rows, f: [(time // 2, value) for time, value in rows],
+    "sort_by_time": lambda rows, f: sorted(rows),
+    "unique_by_time": lambda rows, f: list(dict.fromkeys(rows)),
+    "reduce_by_time": folded(lambda values: [sum(values)]),
+    "several aggregates": folded(aggregates),
+    "reduce_by_key": folded(lambda values: Counter(values).items()),
+    "count_by_key": folded(lambda values: Counter(values).items()),
+    "reduce_by_key, eager": so_far,
+    "accumulate": accumulated,
+    "accumulate, by key": counted_so_far,
+    "group_by": lambda rows, f: [(time, (value % 2, f(value))) for time, value in rows],
+}
+"""What modules emit for rows of times and values, in any order."""
+
+IN_ORDER = {
+    "take 0": lambda rows, f: [],
+    "take 2": lambda rows, f: rows[:2],
+    "take 9": lambda rows, f: rows[:9],
+    "skip 2": lambda rows, f: rows[2:],
+    "scan": running,
+    "unique": first_of_each,
+    "stamp, with lateness": stamped,
+    "stamp_epochs of 2, within times": epochs,
+    **dict.fromkeys(["take by a test", "take by a test, ahead"], as_they_are),
+    "map, failures left out": mapped,
+}
+"""The same, where it matters in what order values come."""
+
+PLAIN = {**IN_ANY_ORDER, **IN_ORDER}
+MERGES = {"merge", "concat", "dynamic_merge", "merge_sorted, as they are"}
+CONCURRENT = ("map_async", "in_flight", "prefetch", "worker_pool", "loop around calls", "map, failures diverted")
+ENDS = ("take", "catch", "several", "fork, with", "worker_pool")
+"""How the names of modules begin that end what is above them."""
+
+
+def plain(program):
+    """What comes of a program, by plain Python; None for a module whose results stand nowhere in plain Python."""
+
+    def through(rows, names):
+        for name in names:
+            rows = [(time, number(value)) for time, value in PLAIN[name](rows, program.function)]
+        return rows
+
+    if not program.names <= PLAIN.keys() or (len(program.inputs) > 1 and program.join not in MERGES):
+        return None
+    inputs = [
+        through([row for bundle in bundles for row in bundle if row[1] is not None], names)
+        for _, bundles, names in program.inputs
+    ]
+    rows = through([row for rows in inputs for row in rows], program.rows)
+    dealt = program.dealt and len(program.sinks) > 1
+    return [
+        through([row for row in rows if not dealt or (row[1] % 2 == 1) is (place == 1)], names)
+        for place, (_, names) in enumerate(program.sinks)
+    ]
+
+
+# The results must not depend on which of several values comes first.
+ALONE = {
+    name for name, row in ROWS.items() if row.ordered and not (row.timing or row.batches or name.startswith(CONCURRENT))
+}
+FREE_JOINS = [name for name, join in JOINS.items() if not (join.timing or name.startswith("zip"))]
+DETERMINED = st.one_of(
+    # A branch that fails cuts the others short.
+    programs(("paced",), ALONE, most=1, fails=FAILS).filter(lambda each: each.fails is None or len(each.sinks) == 1),
+    programs(("paced",), ALONE & PLAIN.keys(), most=1),
+    programs(("paced",), IN_ANY_ORDER, joins=FREE_JOINS),
+    programs(("paced",), IN_ANY_ORDER, joins=MERGES),
+)
+
+
+class Cut:
+    """While it is entered, every module is given values of one time."""
+
+    def __enter__(self):
+        self.ask = ask = Lane.ask
+
+        def cut(lane, limit=1, *, stepping=False, many=False):
+            return ask(lane, limit, stepping=stepping)
+
+        Lane.ask = cut
+
+    def __exit__(self, *exc):
+        Lane.ask = self.ask
+
+
+def of_each_time(log, *, ordered):
+    """The values of each time, in their order if that is promised, and the times that are complete."""
+    values, complete = defaultdict(list), Counter()
+    for first, second in log:
+        if first == "complete":
+            complete[second] += 1
+            continue
+        assert not any(first <= time for time in complete), f"{second!r} at {first!r}, which was complete"
+        values[first].append(second)
+    return {time: found if ordered else Counter(found) for time, found in values.items()}, complete
+
+
+def compare(program):
+    """Run it at two limits, every answer cut or whole; the results are the same, and those of plain Python."""
+    ordered = len(program.inputs) == 1 and all(ROWS[name].ordered for name in program.names)
+    first, expected = None, plain(program)
+    for limit in (1, program.limit if program.limit > 1 else 3):
+        at_rest = []
+        for way in (Cut(), nullcontext()):
+            with way:
+                outcome = run_program(program, limit, check=True)
+            found = outcome.failure, [of_each_time(log, ordered=ordered) for log in outcome.logs]
+            first = first or found
+            assert found == first, f"{program} at limit {limit}, {type(way).__name__}: {found}, and at first {first}"
+            at_rest.append(outcome.frontiers)
+        if program.fails is None and not any(name.startswith(ENDS) for name in program.names):
+            assert at_rest[0] == at_rest[1], f"{program} at limit {limit}: cut {at_rest[0]}, whole {at_rest[1]}"
+        else:
+            for before, after in zip(*at_rest, strict=True):
+                for least, later in zip(before, after, strict=True):
+                    assert all(any(less_equal(one, two) for one in least) for two in later), (program, limit, at_rest)
+    if expected is not None and first[0] is None:
+        results = [of_each_time(rows, ordered=ordered)[0] for rows in expected]
+        assert [values for values, _ in first[1]] == results, f"{program}: {first[1]}, and should be {results}"
+
+
+@settings(max_examples=amount(20, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(DETERMINED)
+def test_random_programs_have_one_outcome(program):
+    """The same values at the same times, completions, failures and frontiers at rest, at every limit, cut or whole."""
+    compare(program)
+
+
+# ---- the judges find what is wrong
+
+
+def sure(*rows, kind="generated", sink="is notified", seed=0):
+    """A program of one source with these rows."""
+    bundles = (((0, 4), (1, 2), (2, 5)), ((2, 1), (3, 7), (5, 8)))
+    return Program(((kind, bundles, ()),), rows=rows, sinks=((sink, ()),), limit=1 + seed % 3, seed=seed)
+
+
+SURE = [
+    *(sure("map_async 3", row, seed=seed) for seed in range(5) for row in ("per time", "loop around calls")),
+    *(sure("map", kind="bundles", sink=sink, seed=seed) for seed in range(5) for sink in ("takes whole", "calls")),
+    *(sure("flatten, side by side", "loop notified", kind="pushed", seed=seed) for seed in range(3)),
+    *(sure("flatten, lists", kind=kind, sink=sink) for sink in SINKS for kind in ("generated", "bundles")),
+]
+"""Programs in which times are held, counted, fed back and waited for: most ways to forget one show in one of them."""
+
+
+@pytest.mark.parametrize("program", SURE, ids=lambda program: f"{program.inputs[0][0]}-{'-'.join(program.rows)}")
+def test_programs_that_hold_what_can_be_held(program):
+    """What `python -m tests.breaks` breaks of holds and counts is found here at once."""
+    refine(program)
