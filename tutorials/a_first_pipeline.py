@@ -101,7 +101,7 @@ def errors() -> None:
     except KeyError as error:
         say(f"KeyError: {error}")
         say("\n".join(error.__notes__))
-    # | CompositionError: run() at a_first_pipeline.py:96 needs a complete pipeline, and got pipe(values(['tea and
+    # | CompositionError: run() at a_first_pipeline.py:96 needs a complete pipeline, but got pipe(values(['tea and
     # |   rice', 'salt', 'tea']), map(price)), which has no sink: add one, for example collect(), which returns all
     # |   values as a list
     # | KeyError: 'salt'

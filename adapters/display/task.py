@@ -74,7 +74,7 @@ def display(
     screens: Any = import_module(".screens", __package__)
     if console is not None and not isinstance(console, rich.Console):
         raise ps.CompositionError(
-            f"display() at {Site.here()} needs a rich Console as its console, and got {console!r}: "
+            f"display() at {Site.here()} needs a rich Console as its console, but got {console!r}: "
             f"use rich.console.Console(file=...) for a file"
         )
     return Display(screens.screen_for, console, times, shown, every)

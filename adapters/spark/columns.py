@@ -37,7 +37,7 @@ def column(df: "DataFrame", option: str, given: Any, refusal: Refusal) -> "Colum
         return functions(df).col(f"`{given.replace('`', '``')}`" if given in df.columns else given)
     if isinstance(given, Column):
         return given
-    raise refusal(f"needs {option}= to be the name of a column or a column expression, and got {given!r}")
+    raise refusal(f"needs {option}= to be the name of a column or a column expression, but got {given!r}")
 
 
 def looked_up(look: Callable[[], T], df: "DataFrame", said: str, refusal: Refusal) -> T:

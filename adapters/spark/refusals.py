@@ -32,9 +32,9 @@ def no_frame(wanted: str, value: object) -> str:
     kind = type(value)
     home = kind.__module__.partition(".")[0]
     if home == "builtins":
-        return f"needs {wanted}, and got {reprlib.repr(value)} ({kind.__name__})"
+        return f"needs {wanted}, but got {reprlib.repr(value)} ({kind.__name__})"
     hint = "; session.createDataFrame(frame) converts it" if home in {"pandas", "pyarrow"} else ""
-    return f"needs {wanted}, and got a {home}.{kind.__name__}{hint}"
+    return f"needs {wanted}, but got a {home}.{kind.__name__}{hint}"
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     if not isinstance(struct, StructType) or not (struct.fields or may_be_empty):
         raise refused(
             module,
-            f"needs its columns as a schema ('id BIGINT, name STRING', a StructType or a pyarrow.Schema), and got "
+            f"needs its columns as a schema ('id BIGINT, name STRING', a StructType or a pyarrow.Schema), but got "
             f"{schema!r}",
             site,
         )

@@ -179,7 +179,7 @@ def active_session(
             site,
         )
     if not is_connect(chosen) and not hasattr(chosen, "sparkContext"):
-        raise refused(module, f"needs a Spark session, for example spark.session(), and got {chosen!r}", site)
+        raise refused(module, f"needs a Spark session, for example spark.session(), but got {chosen!r}", site)
     if not stands(chosen):
         raise refused(module, "got a session that was stopped: use another, for example spark.session()", site)
     return chosen

@@ -58,7 +58,7 @@ class Address:
                 raise cls._refusal(module, repr(text))
         if path in {"", ":memory:"}:
             raise CompositionError(
-                f"{module}() at {Site.here()} needs a database that lasts, and got {text!r}: give the path of a file"
+                f"{module}() at {Site.here()} needs a database that lasts, but got {text!r}: give the path of a file"
             )
         return cls(kind, path, path)
 
@@ -112,7 +112,7 @@ class Name:
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
             raise CompositionError(
-                f"{module}() at {Site.here()} needs the name of a table, or a pair (schema, table), and got {given!r}"
+                f"{module}() at {Site.here()} needs the name of a table, or a pair (schema, table), but got {given!r}"
             )
         if len(parts) == 2 and kind == "sqlite":
             raise CompositionError(f"{module}() at {Site.here()} got {given!r}: SQLite has no schemas, give one name")

@@ -31,14 +31,14 @@ class Count:
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the number, or refuse another value."""
         if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
-            raise call.refuse(f"needs a whole number of at least {self.least} as its {call.name}, and got {value!r}")
+            raise call.refuse(f"needs a whole number of at least {self.least} as its {call.name}, but got {value!r}")
         return value
 
 
 def seconds(call: Call, value: Any) -> Any:
     """Check that an argument is a positive number of seconds."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise call.refuse(f"needs a positive number of seconds as its {call.name}, and got {value!r}")
+        raise call.refuse(f"needs a positive number of seconds as its {call.name}, but got {value!r}")
     return value
 
 
@@ -49,7 +49,7 @@ def function(call: Call, value: Any) -> Any:
         hint = ": pass the function itself, and not the result of calling it"
         if isinstance(value, str):
             hint = f": for a column, operator.attrgetter({value!r}); for dicts, itemgetter"
-        raise call.refuse(f"needs a callable as its {call.name}, and got {got}{hint}")
+        raise call.refuse(f"needs a callable as its {call.name}, but got {got}{hint}")
     return value
 
 
@@ -127,7 +127,7 @@ class Instance:
             hint = advice(call.module, value, source=self.kind is Source)
             if self.kind is Source and isinstance(value, Blueprint) and value.kind == "pipeline":
                 hint = ", a complete pipeline: leave out its sink"
-            raise call.refuse(f"{self.needs}, and got {value!r}{hint}")
+            raise call.refuse(f"{self.needs}, but got {value!r}{hint}")
         return OneShot(value) if self.once else value
 
 
@@ -139,7 +139,7 @@ def sources(call: Call, value: Any) -> Any:
             hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is a source, too"
             if isinstance(source, (list, tuple)):
                 hint = f"pass the sources one by one, {call.module}(*sources); {hint}"
-            raise call.refuse(f"needs sources, and got {source!r}: {hint}")
+            raise call.refuse(f"needs sources, but got {source!r}: {hint}")
     return cast("object", value)
 
 

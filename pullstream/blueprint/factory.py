@@ -171,7 +171,7 @@ class Form:
             hint = self._values_above(args[len(names) :])
             got, takes = len(args) - names.count("self"), len(names) - names.count("self")
             number = f"{takes} argument{'s' * (takes != 1)}" if takes else "no argument"
-            return f"takes {number} by position, and got {got}. Write {self.written()}{hint}"
+            return f"takes {number} by position, but got {got}. Write {self.written()}{hint}"
         if twice := next((name for name in names[: len(args)] if name in kwargs and name in self._keywords), None):
             return f"got {twice!r} twice, by position and by name; give it once"
         missing = next(name for name in self._parameters if self._lacks(name, args, kwargs))

@@ -187,7 +187,7 @@ def _way_out(failure: BaseException, subject: Subject) -> str:
 
 def _placed(made: Blueprint, site: Site | None) -> Blueprint:
     if not isinstance(made, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
-        raise CompositionError(f"the kit tests a source, a transformer or a sink, and got {made!r}")
+        raise CompositionError(f"the kit tests a source, a transformer or a sink, but got {made!r}")
     if site is None:
         return made
     return attrs.evolve(made, modules=tuple(attrs.evolve(module, site=site) for module in made.modules))

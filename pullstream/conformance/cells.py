@@ -119,7 +119,7 @@ class Cell:
             name, equals, value = word.partition("=")
             if not equals or name not in _READ:
                 raise ValueError(
-                    f"a cell consists of name=value pairs with the names {', '.join(_READ)}, and got {word!r}"
+                    f"a cell consists of name=value pairs with the names {', '.join(_READ)}, but got {word!r}"
                 )
             given[name] = _READ[name](value)
         return cls(**given)

@@ -138,7 +138,7 @@ class _KillTrial:
             raise PullstreamError("the sink is no Committer: kills() has no steps at which to kill it")
         self._expected = self._seen(whole)
         if len(self._expected) != TIMES:
-            raise PullstreamError(f"read() must return the values of {TIMES} times, and got {dict(self._expected)!r}")
+            raise PullstreamError(f"read() must return the values of {TIMES} times, but got {dict(self._expected)!r}")
         places = range(steps) if number is None else sorted(dice.sample(range(steps), min(number, steps)))
         findings: list[str] = []
         count = 0

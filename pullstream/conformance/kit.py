@@ -228,4 +228,4 @@ def _subject(module: Any, site: Site, expectations: dict[str, Any]) -> Subject:
     if callable(module):
         module = cast("Callable[..., Blueprint]", module)
         return Subject(getattr(module, "__name__", repr(module)), module, site=_site(module, site), **expectations)
-    raise CompositionError(f"conformance() needs a blueprint, or a function that makes one, and got {module!r}")
+    raise CompositionError(f"conformance() needs a blueprint, or a function that makes one, but got {module!r}")

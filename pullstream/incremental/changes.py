@@ -123,7 +123,7 @@ class _Integrate(_InMemory):
                 record, diff = cast("tuple[Any, int]", change)
             except (TypeError, ValueError):
                 raise TypeError(
-                    f"integrate() takes changes, (record, diff), and got {change!r}: for a program with several "
+                    f"integrate() takes changes, (record, diff), but got {change!r}: for a program with several "
                     f"outputs, filter(...) one by its name and map(...) it to record and diff"
                 ) from None
             total[record] = total.get(record, 0) + diff

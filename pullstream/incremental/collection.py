@@ -157,7 +157,7 @@ class Collection(Generic[A_co]):
     def top(self: "Collection[tuple[K, V]]", n: int) -> "Collection[tuple[K, V]]":
         """The `n` greatest of each key's values; a value that is present several times counts several times."""
         if n < 1:
-            raise CompositionError(f"top() at {Site.here()} needs a number of at least 1, and got {n!r}")
+            raise CompositionError(f"top() at {Site.here()} needs a number of at least 1, but got {n!r}")
 
         return self._foremost("top", n, falling=True)
 
@@ -290,7 +290,7 @@ def iterate(
     """
     site = Site.here()
     if not isinstance(rounds, int) or rounds < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
-        raise CompositionError(f"iterate() at {site} needs a number of rounds of at least 1, and got {rounds!r}")
+        raise CompositionError(f"iterate() at {site} needs a number of rounds of at least 1, but got {rounds!r}")
     region = _deepest(initial, "iterate")
     loop = Iteration(region, site, rounds)
     variables: list[Collection[Any]] = []
@@ -325,5 +325,5 @@ def _deepest(collections: "Sequence[Collection[Any]]", verb: str) -> Region:
     """The innermost region of some collections, which all of them can enter."""
     for each in collections:
         if not isinstance(each, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
-            raise CompositionError(f"{verb}() at {Site.here()} needs collections, and got {each!r}")
+            raise CompositionError(f"{verb}() at {Site.here()} needs collections, but got {each!r}")
     return max((each.region for each in collections), key=lambda region: region.depth)

@@ -128,7 +128,7 @@ class _Maintaining(Notified, Resumable):
 
 def _program(call: Call, program: Any) -> Any:
     if not callable(program):
-        raise call.refuse(f"needs a program, a function from collections to collections, and got {program!r}")
+        raise call.refuse(f"needs a program, a function from collections to collections, but got {program!r}")
     Dataflow(program, RoundOrder())
     return program
 

@@ -75,7 +75,7 @@ def called_with(verb: str, function: Callable[..., Any], *arguments: str) -> Non
     except ValueError:
         return  # a function that is not written in Python and has no signature
     except TypeError:
-        raise CompositionError(f"{verb}() at {Site.here()} needs a function, and got {function!r}") from None
+        raise CompositionError(f"{verb}() at {Site.here()} needs a function, but got {function!r}") from None
     try:
         signature.bind(*arguments)
     except TypeError:

@@ -47,9 +47,9 @@ class Journal:
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.path, (str, PathLike)) or isinstance(fspath(self.path), bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"journal= must be the path of a file or a Journal, and got {self.path!r}")
+            raise CompositionError(f"journal= must be the path of a file or a Journal, but got {self.path!r}")
         if not (self.version is None or isinstance(self.version, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"Journal(version=...) must be text, such as '2', and got {self.version!r}")
+            raise CompositionError(f"Journal(version=...) must be text, such as '2', but got {self.version!r}")
         if self.secret is not None and (not isinstance(self.secret, (str, bytes)) or not self.secret):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise CompositionError("Journal(secret=...) must be text or bytes, and not empty")
 

@@ -87,5 +87,5 @@ def connect(a: Duplex[A, B, R], b: Duplex[B, A, S]) -> Pipeline[tuple[S, R]]:
     """
     for side in (a, b):
         if not isinstance(side, Duplex):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-            raise CompositionError(f"connect() at {Site.here()} needs two duplexes, and got {side!r}")
+            raise CompositionError(f"connect() at {Site.here()} needs two duplexes, but got {side!r}")
     return Pipeline((Module("connect", Connection, (a.source, b.sink, b.source, a.sink)),))

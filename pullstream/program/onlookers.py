@@ -40,5 +40,5 @@ def look_on(beside: Callable[[Any], Awaitable[object]], running: object) -> Awai
 def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
     shown = shown_callable(beside) if callable(beside) else repr(beside)
     return CompositionError(
-        f"beside={where} needs an async function that takes the Running, or a display() result, and got {shown}{why}"
+        f"beside={where} needs an async function that takes the Running, or a display() result, but got {shown}{why}"
     )

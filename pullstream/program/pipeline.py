@@ -101,12 +101,12 @@ def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()
     parts: list[object] = [*given] if isinstance(given, (list, tuple)) else [given, *others]
     if len(parts) > 1 and all(isinstance(part, Pipeline) for part in parts):
         raise CompositionError(
-            f"{name}() at {Site.here()} needs one pipeline, and got {len(parts)}: run them one after another, or, if "
+            f"{name}() at {Site.here()} needs one pipeline, but got {len(parts)}: run them one after another, or, if "
             f"they read the same source, make one pipeline of them with tee(sink, sink)"
         )
     if len(parts) > 1:
         raise CompositionError(
-            f"{name}() at {Site.here()} needs one pipeline, and got {len(parts)} parts: compose them with pipe(...), "
+            f"{name}() at {Site.here()} needs one pipeline, but got {len(parts)} parts: compose them with pipe(...), "
             f"for example {name}(pipe({', '.join(map(repr, parts))}))"
         )
     if not isinstance(pipeline, Pipeline):
@@ -115,4 +115,4 @@ def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()
             "sink": ", which has no source: add one in front",
         }
         hint = lacks.get(getattr(pipeline, "kind", ""), advice(name, pipeline))
-        raise CompositionError(f"{name}() at {Site.here()} needs a complete pipeline, and got {pipeline!r}{hint}")
+        raise CompositionError(f"{name}() at {Site.here()} needs a complete pipeline, but got {pipeline!r}{hint}")

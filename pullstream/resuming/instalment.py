@@ -157,7 +157,7 @@ class InstalmentRun(Keeping):
                 )
         if self._assembly.beside or len(self.sidecar.sinks) != 1:
             raise self._refusal(
-                "has one way out, and got a module with a sink beside it: give what is to go there a column that says "
+                "has one way out, but got a module with a sink beside it: give what is to go there a column that says "
                 "so, and part the rows in Spark"
             )
         refuse_lost(self.sidecar.locations, "a stream that is kept from time to time")

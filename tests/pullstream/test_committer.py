@@ -221,5 +221,5 @@ def test_what_cannot_be_tested_is_refused():
         kills(lambda folder: ps.collect(), lambda folder: {})
     with pytest.raises(PullstreamError, match="fails without being killed: ValueError: open"):
         kills(lambda folder: recording([], fails="open"), lambda folder: {})
-    with pytest.raises(PullstreamError, match=r"must return the values of 5 times, and got \{\}"):
+    with pytest.raises(PullstreamError, match=r"must return the values of 5 times, but got \{\}"):
         kills(lambda folder: recording([]), lambda folder: {})

@@ -486,7 +486,7 @@ def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
         ("pullstream:nothing", "has no 'nothing'"),
         ("pullstream:__all__", "neither a blueprint"),
         ("pullstream:map", "around=True"),
-        ("builtins:int", "and got 0"),
+        ("builtins:int", "but got 0"),
     ],
 )
 def test_the_command_explains_a_wrong_name(capsys, name, told):

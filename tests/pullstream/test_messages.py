@@ -650,7 +650,7 @@ async def ignores_the_end(upstream, ctx):
         (lambda: ps.run(ps.pipe(ps.values([{}]), ps.unique(), ps.drain())), "a key must be hashable"),
         (
             lambda: ps.run(ps.pipe(ps.once(1), ps.flat_map(lambda n: n), ps.drain())),
-            "needs a source or an iterable for each value, and got 1: put a single value into a list, or use map",
+            "needs a source or an iterable for each value, but got 1: put a single value into a list, or use map",
         ),
     ],
 )
@@ -879,22 +879,22 @@ def test_an_argument_that_is_nearly_right_is_answered_with_the_right_one():
         (
             lambda: ps.aggregate(ps.agg.count()),
             (
-                "takes no argument by position, and got 1. "
+                "takes no argument by position, but got 1. "
                 "Write aggregate(n=agg.count(), key=..., eager=..., on_error=...)"
             ),
         ),
         (
             lambda: ps.reduce_by_key(len, ps.agg.count()),
-            "takes 1 argument by position, and got 2. Write reduce_by_key(fold, key=..., eager=..., on_error=...)",
+            "takes 1 argument by position, but got 2. Write reduce_by_key(fold, key=..., eager=..., on_error=...)",
         ),
         (
             lambda: ps.map(str, [1]),
             (
-                "takes 1 argument by position, and got 2. Write map(function, on_error=...). "
+                "takes 1 argument by position, but got 2. Write map(function, on_error=...). "
                 "Its values come from the module above it: pipe(values(...), map(...))"
             ),
         ),
-        (lambda: ps.map(str, "skip"), "takes 1 argument by position, and got 2. Write map(function, on_error=...)"),
+        (lambda: ps.map(str, "skip"), "takes 1 argument by position, but got 2. Write map(function, on_error=...)"),
         (
             lambda: ps.windowed(size=3),
             "has no argument 'size'. Write windowed(count=..., step=..., seconds=..., every=..., capacity=...)",
@@ -918,7 +918,7 @@ def test_an_argument_that_is_nearly_right_is_answered_with_the_right_one():
         (
             lambda: ps.pipe(ps.once(1), ps.drain()).open(True),
             (
-                "takes no argument by position, and got 1. Write open(limit=..., release_timeout=..., "
+                "takes no argument by position, but got 1. Write open(limit=..., release_timeout=..., "
                 "check=..., beside=..., journal=..., trace=...)"
             ),
         ),

@@ -231,12 +231,12 @@ def made(*, every=10.0):
 @pytest.mark.parametrize(
     ("beside", "told"),
     [
-        (made, r"and got made; call it: beside=made\(\)$"),
-        ("display", r"and got 'display' \(str\)$"),
+        (made, r"but got made; call it: beside=made\(\)$"),
+        ("display", r"but got 'display' \(str\)$"),
         ([forever], r"\(list\)$"),
         (
             without_it,
-            r"and got without_it, which cannot be called with the Running alone: too many positional arguments$",
+            r"but got without_it, which cannot be called with the Running alone: too many positional arguments$",
         ),
         (lambda running, console: None, r"<lambda>, which cannot be .* missing a required argument: 'console'$"),
     ],

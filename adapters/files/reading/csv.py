@@ -212,7 +212,7 @@ def _options(module: str, name: str, kind: str, given: Any) -> Any:
         return expected()
     if not isinstance(given, expected):
         raise CompositionError(
-            f"{module}() at {Site.here()} needs a pyarrow.csv.{kind} as its {name}, and got {given!r}"
+            f"{module}() at {Site.here()} needs a pyarrow.csv.{kind} as its {name}, but got {given!r}"
         )
     return given
 

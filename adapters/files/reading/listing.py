@@ -225,7 +225,7 @@ def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
     """The paths given to a source, as text; invalid paths and unsupported URLs are refused."""
     items: Iterable[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(items, Iterable) or isinstance(items, (bytes, Iterator)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"{module}() at {Site.here()} needs a path or a list of paths, and got {paths!r}")
+        raise CompositionError(f"{module}() at {Site.here()} needs a path or a list of paths, but got {paths!r}")
     texts: list[str] = []
     for path in items:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):

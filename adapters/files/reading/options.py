@@ -172,7 +172,7 @@ def columns_argument(module: str, columns: Any, time: Any) -> tuple[str, ...] | 
     names = () if isinstance(columns, str) else tuple(columns)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise CompositionError(
-            f"{module}() at {Site.here()} needs columns= to be a list of distinct column names, and got {columns!r}"
+            f"{module}() at {Site.here()} needs columns= to be a list of distinct column names, but got {columns!r}"
         )
     if isinstance(time, str) and time not in names:
         raise CompositionError(f"{module}() at {Site.here()} got time={time!r}, which is not among the columns {names}")

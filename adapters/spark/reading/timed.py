@@ -96,7 +96,7 @@ def _check_frame(df: Any) -> None:
     if not stands(df.sparkSession):
         raise refusal(f"got a DataFrame, and {STOPPED}")
     if df.isStreaming:
-        raise refusal("reads a DataFrame that is not a stream, and got a streaming one: use from_streaming")
+        raise refusal("reads a DataFrame that is not a stream, but got a streaming one: use from_streaming")
     distinct("from_dataframe", df.columns)
     months = [field.name for field in df.schema if "interval year" in field.dataType.simpleString()]
     months += [field.name for field in df.schema if "interval month" in field.dataType.simpleString()]

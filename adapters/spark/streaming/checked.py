@@ -86,7 +86,7 @@ def streaming(
     _check_frame(df)
     if not isinstance(checkpoint, (str, os.PathLike)) or not os.fspath(cast("str", checkpoint)):
         raise _refusal(
-            f"needs a checkpoint, the path of its own folder, and got {checkpoint!r}: Spark records there which "
+            f"needs a checkpoint, the path of its own folder, but got {checkpoint!r}: Spark records there which "
             f"micro-batches are done, so that a killed run can be resumed"
         )
     if output_mode not in _OUTPUT_MODES:

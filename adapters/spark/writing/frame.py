@@ -85,7 +85,7 @@ def to_dataframe(
     """
     READS(Call("to_dataframe"), source)
     if replay is not None and (type(replay) is not int or replay < 1):
-        raise refused("to_dataframe", f"needs replay= to be a number of bytes, at least 1, and got {replay!r}")
+        raise refused("to_dataframe", f"needs replay= to be a number of bytes, at least 1, but got {replay!r}")
     if replay is not None and prune is not None:
         raise refused("to_dataframe", "got replay=, for all actions, and prune=, for one: use only one")
     session = active_session("to_dataframe", session, connect=True)
@@ -149,7 +149,7 @@ def register_source(
     """
     READS(Call("register_source"), source)
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, and got {name!r}")
+        raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, but got {name!r}")
     if offsets not in ("values", "times"):
         raise CompositionError(f"register_source() at {Site.here()} got offsets={offsets!r}: use 'values' or 'times'")
     if journal is not None and offsets != "times":

@@ -83,21 +83,21 @@ def write_table(
         raise CompositionError(f"write_table() at {site} needs the package delta-spark for format='delta'")
     text = os.fspath(target) if isinstance(target, (str, os.PathLike)) else ""  # pyright: ignore[reportUnnecessaryIsInstance]
     if not text:
-        raise CompositionError(f"write_table() at {site} needs a folder, and got {target!r}")
+        raise CompositionError(f"write_table() at {site} needs a folder, but got {target!r}")
     if "{" in text:
         raise CompositionError(
             f"write_table() at {site} makes the partitions itself, one folder per time such as {time}=2013-01-01, so "
-            f"its target must be the folder of the table, without braces, and got {text!r}"
+            f"its target must be the folder of the table, without braces, but got {text!r}"
         )
     if catalog and _TABLE.fullmatch(text) is None:
         raise CompositionError(
-            f"write_table() at {site} needs, with catalog=True, the name of a table, such as 'flights.delays', and got "
+            f"write_table() at {site} needs, with catalog=True, the name of a table, such as 'flights.delays', but got "
             f"{text!r}"
         )
     if format == "delta" and catalog:
         raise CompositionError(f"write_table() at {site} writes Delta only to a folder, not to a catalog table")
     if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"write_table() at {site} needs time= to be a column name, and got {time!r}")
+        raise CompositionError(f"write_table() at {site} needs time= to be a column name, but got {time!r}")
     if not isinstance(schema, str):
         check_time(time, getattr(schema, "names", ()), site)
     if session is not None:

@@ -196,7 +196,7 @@ class Expand(Kernel[Any], Stepwise):
                     if hasattr(kind, "__iter__"):
                         raise
                     raise TypeError(
-                        f"{self.location}, needs a source or an iterable for each value, and got {shown(stream)}: put "
+                        f"{self.location}, needs a source or an iterable for each value, but got {shown(stream)}: put "
                         f"a single value into a list, or use map"
                     ) from None
                 if innermost:

@@ -161,7 +161,7 @@ def _failures(call: Call, on: Any) -> Any:
 
 def _handler(call: Call, handler: Any) -> Any:
     if isinstance(handler, type) and issubclass(handler, BaseException):
-        raise call.refuse(f"needs a function as its handler, and got a type of exception: write on={handler.__name__}")
+        raise call.refuse(f"needs a function as its handler, but got a type of exception: write on={handler.__name__}")
     return cast("object", handler)
 
 

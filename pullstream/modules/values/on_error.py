@@ -145,7 +145,7 @@ def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], 
             return caught(value, exc)
         if not hasattr(awaitable, "__await__"):
             # A mistake of the program, and not of one value.
-            raise TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")
+            raise TypeError(f"map_async awaits what its function returns, but got {awaitable!r}: use map")
         try:
             return await awaitable
         except Exception as exc:  # noqa: BLE001 - the policy's business

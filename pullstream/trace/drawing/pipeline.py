@@ -77,7 +77,7 @@ def draw(blueprint: Blueprint) -> Picture:
     """
     if not isinstance(blueprint, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
         raise CompositionError(
-            f"draw() at {Site.here()} needs a pipeline or a part of one, and got {blueprint!r}, which is not a "
+            f"draw() at {Site.here()} needs a pipeline or a part of one, but got {blueprint!r}, which is not a "
             f"module{advice('pipe', blueprint, source=True)}"
         )
     plan = planned(blueprint)

@@ -147,7 +147,7 @@ def test_hostile_names(base, name):
         ({"target": "mysql://host/x"}, "got the scheme 'mysql': give the path of a file that ends with .sqlite"),
         ({"target": "sales.txt"}, "got 'sales.txt': give the path"),
         ({"target": 5}, "got 5: give the path"),
-        ({"target": "sqlite://"}, "needs a database that lasts, and got 'sqlite://'"),
+        ({"target": "sqlite://"}, "needs a database that lasts, but got 'sqlite://'"),
         ({"target": "postgresql://host/x", "table": "a" * 64}, "PostgreSQL cuts names off after 63 bytes"),
         ({"table": ("a", "b")}, "SQLite has no schemas"),
         ({"mode": "insert"}, "got mode='insert': use 'append', 'upsert' or 'replace_time'"),

@@ -238,7 +238,7 @@ def test_a_function_that_raises_is_told_with_its_verb_and_line():
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        (7, "maintain() at * needs a program, a function from collections to collections, and got 7"),
+        (7, "maintain() at * needs a program, a function from collections to collections, but got 7"),
         (
             lambda: None,
             "at *test_module.py:*: a program is a function with a named parameter for each input collection",
@@ -247,15 +247,15 @@ def test_a_function_that_raises_is_told_with_its_verb_and_line():
         (lambda edges: None, "at *test_module.py:*: a program must return a collection*, not None"),
         (lambda edges: 7, "a program must return a collection, or a dict of collections by name, not 7"),
         (lambda edges: {}, "a program must return a collection, or a dict of collections by name, not {}"),
-        (lambda edges: edges.concat(7), "concat() at * needs collections, and got 7"),
+        (lambda edges: edges.concat(7), "concat() at * needs collections, but got 7"),
         (
             lambda edges: edges.join(edges, lambda key, value: key),
             "join() at *test_module.py:* the key and the value and the value of other, but <lambda> takes (key, value)",
         ),
-        (lambda edges: edges.join(edges, 7), "join() at * needs a function, and got 7"),
+        (lambda edges: edges.join(edges, 7), "join() at * needs a function, but got 7"),
         (lambda edges: edges.reduce(lambda values: []), "reduce() at * calls its function with the key and the counts"),
         (lambda edges: edges.threshold(abs), "threshold() at * calls its function with the record and its count"),
-        (lambda edges: edges.top(0), "top() at * needs a number of at least 1, and got 0"),
+        (lambda edges: edges.top(0), "top() at * needs a number of at least 1, but got 0"),
         (
             lambda edges: edges.iterate(lambda n: 7),
             "the body of iterate() at * must return collections, and returned 7",

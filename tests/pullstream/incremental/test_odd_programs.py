@@ -162,7 +162,7 @@ def test_an_iteration_in_another_one_begins_with_what_is_inside_of_it():
 
 @pytest.mark.parametrize("rounds", [0, -1, 1.5, None])
 def test_the_rounds_of_an_iteration_are_at_least_one(rounds):
-    with pytest.raises(CompositionError, match=r"iterate\(\) at .* needs a number of rounds of at least 1, and got"):
+    with pytest.raises(CompositionError, match=r"iterate\(\) at .* needs a number of rounds of at least 1, but got"):
         maintain(lambda numbers: iterate(lambda n: (n,), numbers, rounds=rounds)[0])
 
 

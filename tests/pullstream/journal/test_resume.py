@@ -478,7 +478,7 @@ def test_what_is_no_journal_is_refused(path, make, message):
 @pytest.mark.parametrize("given", [5, b"journal", True])
 def test_what_is_no_path_is_refused(given):
     """It is said before anything is opened."""
-    with pytest.raises(ps.CompositionError, match="journal= must be the path of a file or a Journal, and got"):
+    with pytest.raises(ps.CompositionError, match="journal= must be the path of a file or a Journal, but got"):
         ps.run(ps.pipe(numbers(), ps.drain()), journal=given)
 
 

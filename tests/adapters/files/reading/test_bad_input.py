@@ -392,7 +392,7 @@ def test_urls(read):
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: files.read_text(3), "needs a path or a list of paths, and got 3"),
+        (lambda: files.read_text(3), "needs a path or a list of paths, but got 3"),
         (lambda: files.read_text([]), "got an empty list of paths"),
         (lambda: files.read_text([b"x"]), "got b'x', which is not a path"),
         (lambda: files.read_text(""), "got '', which is not a path"),
