@@ -221,5 +221,5 @@ async def bridge_to(loop: asyncio.AbstractEventLoop | None) -> Bridge:
         return await thread.bridge()
     if not loop.is_running() or loop is asyncio._get_running_loop():  # noqa: SLF001 - get_running_loop, without raising
         where = "runs in this thread, which waits for the run" if loop.is_running() else "is not running"
-        raise PullstreamError(f"`loop=` needs an asyncio loop that is running in another thread, and {loop!r} {where}")
+        raise PullstreamError(f"`loop=` needs an asyncio loop that is running in another thread, but {loop!r} {where}")
     return Bridge(loop)

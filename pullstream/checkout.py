@@ -17,6 +17,6 @@ def beside(name: str) -> None:
     if found is None or not Path(found).is_relative_to(ROOT / name):
         raise ImportError(
             f"`import {name}` finds {found or 'nothing'}, but in a checkout pullstream needs {ROOT / name}: rename "
-            f"that file or folder, or install pullstream, which then occupies only its own name",
+            f"that file or folder, or install pullstream, which then takes no other top-level name",
             name=name,
         )

@@ -97,8 +97,8 @@ def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, A
     """Make a transformer from an async generator `(upstream, ctx, ...)`, a `Kernel` class, or a function opening one.
 
     A generator yields `Batch(time, values)`. A batch larger than what was asked for is passed on in parts; small ones
-    are collected, as for `source`. `Context` says which times it may use when. For functions that open a kernel, see
-    `pullstream.authoring`.
+    are collected, as for `source`. `Context` says which times it may use, and when. For functions that open a
+    kernel, see `pullstream.authoring`.
 
     >>> import pullstream as ps
     >>> @ps.transformer

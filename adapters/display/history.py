@@ -153,7 +153,7 @@ class History:
 
     @property
     def rate(self) -> float:
-        """The recent rate of values from sources per second; after the end, the average."""
+        """The recent number of values per second from all sources; after the end, the average over the run."""
         return self._per_second(self.now.read, None if self.finished else self._before.read)
 
     @property

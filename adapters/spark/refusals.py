@@ -39,7 +39,7 @@ def no_frame(wanted: str, value: object) -> str:
 
 @contextmanager
 def in_the_name_of(module: str) -> Generator[None]:
-    """Let the parts of `module` refuse in its name."""
+    """Let the parts of `module` raise their errors in its name."""
     token = _SPEAKER.set(module)
     try:
         yield

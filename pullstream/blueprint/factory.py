@@ -69,7 +69,7 @@ class Example:
 
 @attrs.frozen
 class Made:
-    """A maker of a run's work: it finds the decorated function through its factory."""
+    """Makes what a run works with; it finds the decorated function through its factory."""
 
     factory: Any
 

@@ -189,7 +189,7 @@ class _OfEmptied(Protocol):
 
 
 class Emptied(Sink[A, None]):
-    """A sink that collects nothing."""
+    """A sink that discards its values."""
 
     _takes: Takes[_Anything]
     _results: _OfEmptied

@@ -72,7 +72,7 @@ def _call(target: str, expression: str, home: Any) -> tuple[str, Arguments | Non
     try:
         call = ast.parse(expression, mode="eval").body
     except SyntaxError as exc:
-        raise LookupError(f"{target!r} is neither a name nor a call of one: {exc.msg}") from None
+        raise LookupError(f"{target!r} is neither a name nor a call: {exc.msg}") from None
     if not isinstance(call, ast.Call):
         return expression, None
     wanted = ast.Lambda(

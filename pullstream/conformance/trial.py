@@ -61,7 +61,7 @@ class Trouble:
 
 
 class Trial:
-    """A subject and the running of its cells."""
+    """A subject, and its run through its cells."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

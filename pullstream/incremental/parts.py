@@ -55,7 +55,7 @@ def whole(key: Any, value: Any) -> int:
 
 
 def noted(verb: str, site: Site, take: Callable[[Time, P], None]) -> Callable[[Time, P], None]:
-    """Add a note to failures that names the verb of the program in which they occurred."""
+    """Add a note to a failure that names the verb of the program in which it occurred."""
 
     def noting(time: Time, changes: P) -> None:
         try:

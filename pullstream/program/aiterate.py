@@ -115,7 +115,7 @@ async def reading(
 def aiterate(
     source: Source[T], *, limit: int = 4096, release_timeout: float = 5.0
 ) -> AbstractAsyncContextManager[AsyncIterator[T]]:
-    """Read a source in your own `async for`, which may stop at any value.
+    """Read a source in your own `async for`, which you may leave at any value.
 
     >>> import trio, pullstream as ps
     >>> async def main():

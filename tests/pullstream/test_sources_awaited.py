@@ -186,7 +186,7 @@ def test_from_awaitable_refuses_what_it_cannot_await():
     with pytest.raises(ps.CompositionError, match="from_asyncio"):
         ps.from_awaitable(loop.create_future())
     loop.close()
-    with pytest.raises(TypeError, match="its function returned 3"):
+    with pytest.raises(TypeError, match="but it returned 3"):
         ps.run(ps.pipe(ps.from_awaitable(lambda: 3), ps.collect()))
 
 

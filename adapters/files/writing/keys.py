@@ -22,7 +22,10 @@ def key_argument(module: str, key: object, *, wanted: bool, rows: bool) -> None:
     if wanted and key is None:
         raise CompositionError(f"{where} has {{key}} in its target: add key=, a function or a column's name")
     if key is not None and not wanted:
-        raise CompositionError(f"{where} got key=, but its target has no {{key}}, so all keys would share a file")
+        raise CompositionError(
+            f"{where} got key=, but its target has no {{key}}, so all keys would share a file: add "
+            f"{{key}} to the target, or leave key= out"
+        )
     if isinstance(key, str):
         if not rows:
             raise CompositionError(f"{where} got key={key!r}, but its values have no columns: pass a function")

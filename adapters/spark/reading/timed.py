@@ -101,7 +101,9 @@ def _check_frame(df: Any) -> None:
     months = [field.name for field in df.schema if "interval year" in field.dataType.simpleString()]
     months += [field.name for field in df.schema if "interval month" in field.dataType.simpleString()]
     if months:
-        raise refusal(f"cannot read {', '.join(months)}: Python's Arrow has no month intervals; cast to STRING or INT")
+        raise refusal(
+            f"cannot read {', '.join(months)}: PyArrow has no intervals of months: cast them to STRING or INT"
+        )
 
 
 def refusal(what: str) -> "CompositionError":

@@ -86,8 +86,8 @@ def streaming(
     _check_frame(df)
     if not isinstance(checkpoint, (str, os.PathLike)) or not os.fspath(cast("str", checkpoint)):
         raise _refusal(
-            f"needs a checkpoint, the path of its own folder, but got {checkpoint!r}: Spark records there which "
-            f"micro-batches are done, so that a killed run can be resumed"
+            f"needs a checkpoint, the path of a folder used for nothing else, but got {checkpoint!r}: Spark "
+            f"records there which micro-batches are done, so that a killed run can be resumed"
         )
     if output_mode not in _OUTPUT_MODES:
         raise _refusal(f"got output_mode={output_mode!r}: use {', '.join(map(repr, _OUTPUT_MODES))}")
@@ -109,7 +109,7 @@ def _check_frame(df: Any) -> None:
     if not stands(df.sparkSession):
         raise _refusal(f"got a DataFrame, and {STOPPED}")
     if not df.isStreaming:
-        raise _refusal("got a DataFrame that is not a stream: use from_dataframe")
+        raise _refusal("needs a streaming DataFrame, but got one that is not a stream: use from_dataframe")
     distinct("from_streaming", df.columns)
     if is_connect(df) and (why := trouble(df.sparkSession)) is not None:
         raise _refusal(

@@ -181,9 +181,9 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         for below in self.edge.carrying():
             if below.traits.later:
                 raise CompositionError(
-                    f"{below}, below {self.location}, emits results of a micro-batch only after later ones, but "
-                    f"Spark begins these when the first one is complete: keep results within a micro-batch, or put the "
-                    f"windows into the query itself"
+                    f"{below}, below {self.location}, emits results of a micro-batch only after a later one has "
+                    f"begun, but Spark begins that only when the first one is complete: keep results within a "
+                    f"micro-batch, or put the windows into the query itself"
                 )
             if not self.scope.saves:
                 raise CompositionError(

@@ -48,7 +48,7 @@ class Kept:
         return first
 
     def at(self, time: Hashable) -> Groups | None:
-        """Give the kept values of a time, or None."""
+        """Return the values kept for a time; None if there are none."""
         return self._times.get(time)
 
     def match(self, time: Hashable, keys: Iterable[Hashable]) -> None:

@@ -38,7 +38,10 @@ class _FromAwaitable(Kernel[Any]):
         self._begun = True
         awaitable: Any = self._given() if callable(self._given) else self._given
         if not hasattr(awaitable, "__await__"):
-            raise TypeError(f"from_awaitable needs an async function, but its function returned {awaitable!r}")
+            raise TypeError(
+                f"from_awaitable needs a function that returns an awaitable, such as an async function, "
+                f"but it returned {awaitable!r}"
+            )
         value = await awaitable
         return Batch(stamped(value, self._time), [value])
 

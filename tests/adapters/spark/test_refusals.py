@@ -81,10 +81,10 @@ MISTAKES = {
         r"got a pandas\.DataFrame; session\.createDataFrame\(": {"df": pd.DataFrame({"day": [1]})},
         "got a streaming one": lambda given: spark.from_dataframe(given.stream),
         "several columns named day": lambda given: spark.from_dataframe(given.twice, time="id"),
-        "cannot read span: .* cast to STRING or INT": lambda given: spark.from_dataframe(given.spans),
+        "cannot read span: .* cast them to STRING or INT": lambda given: spark.from_dataframe(given.spans),
     },
     "from_streaming": {
-        "needs a checkpoint, the path of its own folder, but got None: Spark": {"checkpoint": None},
+        "needs a checkpoint, the path of a folder used for nothing else, but got None: Spark": {"checkpoint": None},
         "needs a checkpoint": {"checkpoint": ""},
         "got trigger='sometimes': use None .* 'availableNow'": {"trigger": "sometimes"},
         "got trigger=5": {"trigger": 5},
