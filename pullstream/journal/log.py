@@ -17,7 +17,7 @@ import stat
 import struct
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -107,9 +107,9 @@ class Log:
     def _begin(self) -> None:
         size = os.fstat(self._file).st_size
         if size == 0:
-            self._write_header()
-            self._end = HEADER
-            sync_folder(self.path.parent)
+            self._make_header()
+            # In a new file, which then takes the name: a kill or a power failure leaves no part of a header.
+            self.replace(())
         else:
             self._check_header(_pread(self._file, HEADER, 0), size)
             # The end is known only after reading all records.
@@ -117,13 +117,10 @@ class Log:
         self._digest = self._first
         self._number = 0
 
-    def _write_header(self) -> None:
-        if os.name == "posix":
-            os.fchmod(self._file, 0o600)
+    def _make_header(self) -> None:
         head = _HEAD.pack(MAGIC, FORMAT, self._secret is not None, secrets.token_bytes(16))
         self._head = head + _CHECK.pack(zlib.crc32(head))
         self._first = self._digested(self._head)
-        _write(self._file, self._head + self._first, 0)
 
     def _check_header(self, header: bytes, size: int) -> None:
         path = self.path
@@ -276,15 +273,17 @@ class Log:
         sync_folder(self.path.parent)
 
     def tidy(self) -> None:
-        """Remove partial files from runs that were killed in `replace`, but only if they belong to this journal."""
+        """Remove partial files from runs that were killed in `replace`: those of this journal, or new ones."""
         for left in self.path.parent.glob(f".{_literal(self.path.name)}.*.part"):
             with suppress(OSError):
                 file = os.open(left, os.O_RDONLY | _flag("O_NOFOLLOW") | _flag("O_NONBLOCK"))
                 try:
-                    ours = _pread(file, len(self._head), 0) == self._head
+                    head = _pread(file, HEADER + 1, 0)
                 finally:
                     os.close(file)
-                if ours:
+                # A new file has no records yet, and after a power failure perhaps no data.
+                new = len(head) <= HEADER and (not any(head) or head.startswith(MAGIC[: len(head)]))
+                if new or head.startswith(self._head):
                     left.unlink()
 
     def _record(self, payload: bytes, number: int, before: bytes) -> tuple[bytes, bytes]:
@@ -374,7 +373,8 @@ def _write(file: int, data: Buffer, at: int) -> None:
         view = view[os.write(file, view) :]
 
 
-_sync: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
+def _sync(file: int) -> None:
+    getattr(os, "fdatasync", os.fsync)(file)
 
 
 def _forked() -> None:

@@ -13,6 +13,10 @@ SHARES: Final = (0.0, 0.0, 0.03, 0.2, 0.7)
 """The shares of a kind of choices that deviate; each seed takes one of them for each kind."""
 
 
+LIFE: Final = 1 << 32
+"""The difference between the numbers of choices in two lives of a program."""
+
+
 class Choices:
     """Decides, at each choice, whether the run deviates from the normal one, and notes where it did.
 
@@ -25,9 +29,16 @@ class Choices:
         self._script = script or {}
         self._shares: dict[str, float] = {}
         self._counts: dict[str, int] = {}
+        self._first = 0
         self.deviations: dict[Choice, int] = {}
         self.told: dict[Choice, str] = {}
         """The deviations in words."""
+
+    def begin(self, life: int) -> bool:
+        """Begin a life of the program, whose choices are counted by themselves; False if a script has none for it."""
+        self._first = life * LIFE
+        self._counts.clear()
+        return self._chance is not None or any(count // LIFE == life for _, count in self._script)
 
     def may(self, kind: str) -> bool:
         """Whether choices of a kind may deviate."""
@@ -50,7 +61,7 @@ class Choices:
         `tell` describes another one. A `share` replaces the seed's share of the kind.
         """
         where = f"{kind} {place}" if place else kind
-        count = self._counts.get(where, 0)
+        count = self._counts.get(where, self._first)
         self._counts[where] = count + 1
         option = 0
         if self._chance is None:

@@ -34,6 +34,11 @@ def add_shake(commands: Any) -> None:
     parser.add_argument("--seeds", type=int, default=1000, help="the number of schedules (1000)")
     parser.add_argument("--seed", type=int, help="run this seed alone, as printed in a report")
     parser.add_argument(
+        "--journal",
+        action="store_true",
+        help="kill runs, cut the power and resume with a journal; the function receives a folder for the files",
+    )
+    parser.add_argument(
         "--compare",
         choices=["auto", "order", "times", "nothing"],
         default="auto",
@@ -52,7 +57,7 @@ def shake_pipeline(given: argparse.Namespace) -> int:
     sys.path.insert(0, "")
     try:
         make = subject_of(given.target).make
-        report = shake(make, given.seeds, seed=given.seed, compare=given.compare)
+        report = shake(make, given.seeds, seed=given.seed, journal=given.journal, compare=given.compare)
         told = str(report)
         if report.differences and given.trace is not None:
             told += f"\n\n{_played(report.differences[0], given.trace)}"
@@ -68,9 +73,9 @@ def _again(report: Shaken, given: argparse.Namespace) -> str:
     if report.ok or given.seed is not None:
         return ""
     seeds = ", ".join(str(each.seed) for each in report.differences)
-    compare = "" if given.compare == "auto" else f" --compare {given.compare}"
+    options = " --journal" * given.journal + ("" if given.compare == "auto" else f" --compare {given.compare}")
     return (
-        f"\n\nAgain, with a page (seeds: {seeds}):\n  python -m pullstream shake {given.target!r}{compare} "
+        f"\n\nAgain, with a page (seeds: {seeds}):\n  python -m pullstream shake {given.target!r}{options} "
         f"--seed {report.differences[0].seed} --trace shaken.trace"
     )
 

@@ -44,7 +44,7 @@ class Judgement:
 
     def wrong(self, run: Simulated) -> Wrong | None:
         """Return the first fault of a run, the clearest kind first."""
-        for look in (self._rules, self._ending, self._progress, self._values, self._left, self._own):
+        for look in (self._rules, self._ending, self._progress, self._values, self._stored, self._left, self._own):
             if (found := look(run)) is not None:
                 return found
         return None
@@ -57,6 +57,8 @@ class Judgement:
 
     def _ending(self, run: Simulated) -> Wrong | None:
         like, failure = self.like, run.failure
+        if run.ending == "killed":
+            return None
         if run.ending == "hanging":
             return Wrong("hang", f"the run did not end{'' if failure is None else f': {failure!r}'}")
         if run.ending == "abandoned" and run.way not in ("abort", "cancel"):
@@ -82,18 +84,21 @@ class Judgement:
         if self._handles and run.injected is not None:
             return None
         whole = run.ending == self.like.ending and (run.injected is None or run.ending == "complete")
+        complete, whole = whole and run.ending == "complete", whole and not run.resumed
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
             want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
-            if (what := self._unlike(want, got, whole=whole)) is not None:
+            if (what := self._unlike(want, got, whole=whole, anywhere=run.resumed)) is not None:
                 return Wrong("values", f"{sink} {what}")
-        if whole and run.ending == "complete" and not self._same_result(run.result):
+        if complete and not self._same_result(run.result):
             result, expected = _shortened(shown(run.result)), _shortened(shown(self.like.result))
             return Wrong("result", f"the result was {result}, and is {expected} otherwise")
         return None
 
-    def _unlike(self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool) -> str | None:
+    def _unlike(
+        self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool, anywhere: bool
+    ) -> str | None:
         """Say how values differ from the expected ones, of which an interrupted run has the first."""
-        if self.compare == "order":
+        if self.compare == "order" and not anywhere:
             for number, (one, other) in enumerate(zip(want, got, strict=False)):
                 if not _same(one, other):
                     return f"received {_told(other)} as its value number {number + 1}, and not {_told(one)}"
@@ -116,6 +121,20 @@ class Judgement:
                 return True
             return Counter(map(shown, cast("list[Any]", want))) == Counter(map(shown, cast("list[Any]", result)))
         return _equal(want, result) or shown(want) == shown(result)
+
+    def _stored(self, run: Simulated) -> Wrong | None:
+        """Say how the files differ when a run with a journal is complete."""
+        if run.ending != "complete" or run.way or self.compare == "nothing":
+            return None
+        want, got = self.like.files, run.files
+        for name in sorted({*want, *got}):
+            if name not in want:
+                return Wrong("files", f"there is a file {name}, which the undisturbed run does not leave")
+            if name not in got:
+                return Wrong("files", f"there is no file {name}")
+            if got[name] != want[name]:
+                return Wrong("files", f"{name} has {_shortened(repr(got[name]))}, and not {_shortened(repr(want[name]))}")
+        return None
 
     def _left(self, run: Simulated) -> Wrong | None:
         return Wrong("left behind", f"the run left behind {run.left[0]}") if run.left else None

@@ -8,8 +8,9 @@ from typing import Final
 from pullstream.errors import PullstreamError
 from pullstream.shake.choices import Choice, Choices
 from pullstream.shake.judging import Check, Compare, Judgement, Wrong
+from pullstream.shake.lives import Lives, folder_for
 from pullstream.shake.report import Difference, Shaken
-from pullstream.shake.simulation import Made, Simulated, Simulation
+from pullstream.shake.simulation import Made, Simulated
 from pullstream.trace.file import Trace
 
 SHOWN: Final = 3
@@ -29,10 +30,11 @@ COMPARED: Final = {
 
 
 def shake(
-    make: Callable[[], Made],
+    make: Callable[..., Made],
     seeds: int = 1000,
     *,
     seed: int | None = None,
+    journal: bool = False,
     compare: Compare = "auto",
     checks: Sequence[Check] = (),
     progress: Callable[[int], object] | None = None,
@@ -49,6 +51,11 @@ def shake(
     or "nothing". By default the modules' properties decide, and the report says how. `checks` are functions of the
     `Simulated` run that return a text if something is wrong.
 
+    With `journal=True`, `make` receives an empty folder for the files that the pipeline writes. Runs have a journal.
+    Most are killed at one of their writes, or aborted and so on, and the next run resumes. In half of the kills the
+    power fails: unsynced data is lost, cut short or torn. At the end, files and results must be as if nothing had
+    happened.
+
     Time is virtual: nothing really waits. Functions given to `trio.to_thread.run_sync` are called in the program's own
     thread, at a moment that the seed decides. Threads and processes that a program starts itself are not simulated.
 
@@ -61,55 +68,47 @@ def shake(
         PullstreamError: this version of trio cannot be simulated, or the undisturbed run is wrong.
     """
     gc.collect()
-    like = _undisturbed(make)
-    judging = Judgement(like, compare, checks)
-    if (wrong := judging.wrong(like)) is not None:
-        raise PullstreamError(
-            f"the undisturbed run is wrong, so nothing can be compared with it: {wrong.kind}: {wrong.what}"
-        )
     kinds: Counter[str] = Counter()
     differences: list[Difference] = []
     collecting = gc.isenabled()
-    gc.disable()
-    try:
-        for number in range(seeds) if seed is None else (seed,):
-            run = Simulation(make, Choices(number), like=like).run(number)
-            wrong = judging.wrong(run)
-            if wrong is not None:
-                kinds[wrong.kind] += 1
-                if kinds[wrong.kind] == 1 and len(differences) < SHOWN:
-                    differences.append(_shrunk(make, judging, number, run, wrong))
-            if number % COLLECTED == COLLECTED - 1:
-                gc.collect(1)
-            if progress is not None:
-                progress(number)
-    finally:
-        if collecting:
-            gc.enable()
+    with folder_for(journal=journal) as folder:
+        lives = Lives(make, folder)
+        judging = lives.judging = Judgement(lives.undisturbed(), compare, checks)
+        if (wrong := judging.wrong(judging.like)) is not None:
+            raise PullstreamError(
+                f"the undisturbed run is wrong, so nothing can be compared with it: {wrong.kind}: {wrong.what}"
+            )
+        gc.disable()
+        try:
+            for number in range(seeds) if seed is None else (seed,):
+                run, wrong = lives.run(Choices(number), number)
+                if wrong is not None:
+                    kinds[wrong.kind] += 1
+                    if kinds[wrong.kind] == 1 and len(differences) < SHOWN:
+                        differences.append(_shrunk(lives, number, run, wrong))
+                if number % COLLECTED == COLLECTED - 1:
+                    gc.collect(1)
+                if progress is not None:
+                    progress(number)
+        finally:
+            if collecting:
+                gc.enable()
     compared = f"{COMPARED[judging.compare]}: {judging.why}."
     return Shaken(seeds if seed is None else 1, compared, differences, kinds)
 
 
-def _undisturbed(make: Callable[[], Made]) -> Simulated:
-    """Return the run in the normal order, after one that fills the caches of the process."""
-    Simulation(make, Choices()).run()
-    return Simulation(make, Choices()).run()
-
-
-def _shrunk(make: Callable[[], Made], judging: Judgement, seed: int, run: Simulated, wrong: Wrong) -> Difference:
+def _shrunk(lives: Lives, seed: int, run: Simulated, wrong: Wrong) -> Difference:
     """Find the fewest deviations that show the same kind of fault: leave out ever smaller parts of them."""
-    out_of = len(run.deviations)
+    deviations = dict(run.deviations)
     tries = 0
 
     def shows(choices: Iterable[Choice]) -> tuple[Simulated, Wrong] | None:
         nonlocal tries
         tries += 1
-        script = {choice: run.deviations[choice] for choice in choices}
-        other = Simulation(make, Choices(script=script), like=judging.like).run(seed)
-        found = judging.wrong(other)
+        other, found = lives.run(Choices(script={choice: deviations[choice] for choice in choices}), seed)
         return None if found is None or found.kind != wrong.kind else (other, found)
 
-    kept = list(run.deviations)
+    kept = list(deviations)
     best = shows(kept)
     if best is not None:
         size = max(1, len(kept) // 2)
@@ -125,7 +124,7 @@ def _shrunk(make: Callable[[], Made], judging: Judgement, seed: int, run: Simula
                     break
                 size = max(1, size // 2)
         run, wrong = best
-    return Difference(seed, wrong.kind, wrong.what, run.story(), out_of, run.trace, _step(run))
+    return Difference(seed, wrong.kind, wrong.what, run.story(), len(deviations), run.trace, _step(run))
 
 
 def _step(run: Simulated) -> int | None:

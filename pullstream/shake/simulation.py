@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, Final, TypeAlias, cast
 
 import attrs
@@ -19,7 +19,8 @@ from pullstream.errors import Abandoned, CompositionError, failure_in
 from pullstream.logger import LOG
 from pullstream.program.pipeline import Pipeline
 from pullstream.program.running import Running
-from pullstream.shake.choices import Choices, Deviations
+from pullstream.shake.choices import Choice, Choices, Deviations
+from pullstream.shake.disk import Disk
 from pullstream.shake.door import decided_by, enter
 from pullstream.shake.edges import EdgeWatcher, ShakeFailure, inserted_pause
 from pullstream.timely import less_equal
@@ -66,13 +67,11 @@ class Simulated:
     delivered: dict[str, list[Delivery]] = attrs.field(factory=dict[str, list[Delivery]])
     """The values at each sink, in order of arrival."""
     ending: str = "complete"
-    """The ending: complete, failed, abandoned or hanging."""
+    """The ending: complete, failed, abandoned, hanging or killed."""
     failure: BaseException | None = None
     result: Any = None
     way: str = ""
     """The disturbance, if there was one: abort, finish, cancel, or fail."""
-    when: str = ""
-    """The disturbance in words."""
     rounds: int = 0
     watcher: EdgeWatcher | None = None
     late: str = ""
@@ -82,6 +81,14 @@ class Simulated:
     trace: str = ""
     moment: float = 0.0
     """The time of the last deviation, by the virtual clock."""
+    resumed: bool = False
+    """Whether it resumed an earlier run with its journal."""
+    changes: int = 0
+    """The number of writes to the disk, if it has a journal."""
+    died: str = ""
+    """The write at which it was killed."""
+    files: Mapping[str, bytes] = attrs.field(factory=dict[str, bytes])
+    """The files in its folder after the run, without the journal."""
 
     @property
     def asks(self) -> Mapping[str, int]:
@@ -100,7 +107,7 @@ class Simulated:
 
     def story(self) -> list[str]:
         """Return the deviations in words."""
-        return [self.when if kind == "ending" else told for (kind, _), told in self.choices.told.items()]
+        return [told for told in self.choices.told.values() if told]
 
     def verdict(self) -> Sequence[str]:
         """Return the model's objections to the run's progress."""
@@ -117,21 +124,21 @@ class Simulation(trio.abc.Instrument):
         choices: Choices,
         *,
         like: Simulated | None = None,
-        traced: bool = True,
-        open_with: dict[str, Any] | None = None,
+        disk: Disk | None = None,
+        last: bool = True,
     ) -> None:
         self._make = make
         self._choices = choices
         self._like = like
-        self._traced = traced
-        self._open_with = open_with or {}
+        self._disk = disk
+        # A run without a journal may end in any way; one with a journal only if another run resumes it.
+        self._ends = like is not None and not (disk and last)
         self._clock = MockClock(autojump_threshold=0)
         self._completed: list[Hashable] = []
         self._most = ROUNDS if like is None else max(ROUNDS, 20 * like.rounds)
         self._strike_at = 0
         self._strike = trio.Event()
         self._outside: trio.CancelScope
-        self._names: dict[trio.lowlevel.Task, str] = {}
         self.out = Simulated(choices)
 
     def run(self, seed: int = 0) -> Simulated:
@@ -142,9 +149,9 @@ class Simulation(trio.abc.Instrument):
         quiet, LOG.disabled = LOG.disabled, True
         unraised: list[Any] = []
         hook, sys.unraisablehook = sys.unraisablehook, unraised.append
-        crash = ""
+        crash, disk = "", self._disk
         try:
-            with decided_by(self, seed):
+            with decided_by(self, seed), disk.used() if disk else nullcontext():
                 trio.run(self._main, clock=self._clock, instruments=[self])
         except trio.TrioInternalError as exc:
             crash = str(exc.__cause__ or exc)
@@ -163,6 +170,11 @@ class Simulation(trio.abc.Instrument):
         if crash:
             out.ending, out.failure = "hanging", RuntimeError(crash)
         out.left += [f"the thread {name}" for name in sorted(_threads() - threads)]
+        if disk is not None:
+            out.changes = disk.changes
+            if disk.dead:
+                out.ending, out.died, out.failure, out.left = "killed", disk.dead, None, []
+                return out
         out.left += [f"an open file, {name}" for name in sorted(_files() - files)]
         return out
 
@@ -252,9 +264,10 @@ class Simulation(trio.abc.Instrument):
         pipeline, *companions = self._made()
         limit = LIMITS[choices.choose("limit", len(LIMITS), _told_limit, share=0.5)]
         watcher = out.watcher = EdgeWatcher(choices, self._arrived)
-        trace = io.StringIO() if self._traced else None
+        trace = io.StringIO()
         self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
-        running: Running[Any] = pipeline.open(limit=limit, check=watcher, trace=trace, **self._open_with)
+        journal = None if self._disk is None else self._disk.journal
+        running: Running[Any] = pipeline.open(limit=limit, check=watcher, trace=trace, journal=journal)
         try:
             with self._outside:
                 async with running, trio.open_nursery() as nursery:
@@ -266,6 +279,8 @@ class Simulation(trio.abc.Instrument):
                     nursery.cancel_scope.cancel()
                 out.result = await running.result()
         except BaseException as exc:
+            if self._disk is not None and self._disk.dead:
+                return
             failure = failure_in(exc)
             if failure is None:
                 raise
@@ -273,8 +288,7 @@ class Simulation(trio.abc.Instrument):
             out.ending = "abandoned" if isinstance(failure, Abandoned) else "failed"
         if self._outside.cancelled_caught and out.ending != "hanging":
             out.ending = "abandoned" if out.way == "cancel" else "hanging"
-        if trace is not None:
-            out.trace = trace.getvalue()
+        out.trace = trace.getvalue()
         out.left += [f"a task, {name}" for name in sorted(_task_name(task) for task in _tasks() - before)]
         if out.ending == "complete":
             out.left += [f"a pointstamp: {stamp}" for stamp in running.progress.pointstamps()]
@@ -287,6 +301,9 @@ class Simulation(trio.abc.Instrument):
                 f"shake() needs a function that returns a complete pipeline, and it returned {parts[0]!r}"
             )
         given = cast("Pipeline[Any]", parts[0])
+        if self._disk is not None:
+            # A journal belongs to one pipeline.
+            return parts
         modules = given.modules[:1]
         for number, module in enumerate(given.modules[1:], 1):
             if not module.follows and self._choices.choose(
@@ -322,31 +339,31 @@ class Simulation(trio.abc.Instrument):
     def _choose_ending(self, running: Running[Any], nursery: trio.Nursery, watcher: EdgeWatcher) -> None:
         """Choose whether and when the run is aborted, finished or cancelled, or a module fails."""
         like = self._like
-        if like is None or self._open_with.get("journal"):
+        if like is None or not self._ends:
             return
         asks = {name: number + 1 for name, number in like.asks.items() if name in watcher.traits}
         rounds = like.rounds + 8
-        chosen = self._choices.choose("ending", (len(WAYS) + 1) * rounds, lambda _: "", share=0.5)
+        choices = self._choices
+        chosen = choices.choose("ending", (len(WAYS) + 1) * rounds, lambda _: "", share=0.5)
         if not chosen:
             return
+        choice = next(reversed(choices.deviations))
         way, at = divmod(chosen, rounds)
         if way < len(WAYS):
             self._strike_at = max(1, at)
-            nursery.start_soon(self._strikes, WAYS[way], running)
+            nursery.start_soon(self._strikes, WAYS[way], choice, running)
             return
         # The rest are failures, spread over all asks of all modules.
         at = (chosen - len(WAYS) * rounds) * sum(asks.values()) // rounds
         for name, number in asks.items():
             if at < number:
                 watcher.raises = name, at + 1
-                self.out.way, self.out.when = (
-                    "fail",
-                    f"{name} raised an exception when it was asked for answer {at + 1}",
-                )
+                self.out.way = "fail"
+                choices.told[choice] = f"{name} raised an exception when it was asked for answer {at + 1}"
                 return
             at -= number
 
-    async def _strikes(self, way: str, running: Running[Any]) -> None:
+    async def _strikes(self, way: str, choice: Choice, running: Running[Any]) -> None:
         await self._strike.wait()
         out = self.out
         assert out.watcher is not None
@@ -354,7 +371,7 @@ class Simulation(trio.abc.Instrument):
         busy = " and ".join(f"{name} was asked for answer {number}" for name, number in out.watcher.busy.items())
         done = {"abort": "aborted", "finish": "finished", "cancel": "cancelled"}[way]
         out.way = way
-        out.when = f"the run was {done} after {out.moment:g} s" + (f", while {busy}" if busy else "")
+        self._choices.told[choice] = f"the run was {done} after {out.moment:g} s" + (f", while {busy}" if busy else "")
         if way == "abort":
             running.abort_nowait()
         elif way == "cancel":

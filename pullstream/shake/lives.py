@@ -1,0 +1,94 @@
+"""The lives of a simulated program: one without a journal; with a journal, runs that are killed, and one that ends."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from pullstream.shake.choices import Choices
+from pullstream.shake.disk import JOURNAL, Disk, contents
+from pullstream.shake.judging import Judgement, Wrong
+from pullstream.shake.simulation import Made, Simulated, Simulation
+
+MOST: Final = 4
+"""The most lives of a program with a journal; the last one is not disturbed."""
+
+SEVERAL: Final = 0.8
+"""The share of seeds that kill a run with a journal, and of runs that are killed."""
+
+
+class Lives:
+    """Runs a program as choices decide; with a folder, each of its runs resumes the one before with a journal."""
+
+    def __init__(self, make: Callable[..., Made], folder: Path | None = None) -> None:
+        self._folder = folder
+        self._make: Callable[[], Made] = make if folder is None else partial(make, folder)
+        self.judging: Judgement | None = None
+
+    def undisturbed(self) -> Simulated:
+        """Return the run in the normal order, after one that fills the caches of the process."""
+        for _ in range(2):
+            self._clear()
+            run = self._life(Choices(), 0, None)
+        return run
+
+    def run(self, choices: Choices, seed: int) -> tuple[Simulated, Wrong | None]:
+        """Return the last run, or the first one that is wrong, and what is wrong with it."""
+        judging = self.judging
+        assert judging is not None, "nothing to compare with"
+        like = judging.like
+        self._clear()
+        for life in range(MOST):
+            dies_at, killed, last = None, None, self._folder is None or life == MOST - 1
+            if not (choices.begin(life) or last):
+                continue
+            if not last:
+                dies_at = choices.choose("kill", like.changes + 1, lambda _: "", share=SEVERAL)
+                killed = next(reversed(choices.deviations)) if dies_at else None
+            run = self._life(choices, seed, like, dies_at, last=last, resumed=life > 0)
+            if killed and run.died:
+                choices.told[killed] = f"the process was killed at its write number {dies_at}, {run.died}"
+            wrong = judging.wrong(run)
+            if wrong is not None or last or (run.ending == like.ending and not run.way):
+                break
+        return run, wrong
+
+    def _life(
+        self,
+        choices: Choices,
+        seed: int,
+        like: Simulated | None,
+        dies_at: int | None = None,
+        *,
+        last: bool = True,
+        resumed: bool = False,
+    ) -> Simulated:
+        if self._folder is None:
+            return Simulation(self._make, choices, like=like).run(seed)
+        disk = Disk(self._folder, choices, dies_at)
+        run = Simulation(self._make, choices, like=like, disk=disk, last=last).run(seed)
+        run.resumed = resumed
+        # After a power failure, the next run may not even begin, and removes no hidden leftovers.
+        ignored = (JOURNAL, "." if any(where == "power" for where, _ in choices.deviations) else JOURNAL)
+        files = {str(path.relative_to(self._folder)): data for path, data in contents(self._folder).items()}
+        run.files = {name: data for name, data in files.items() if not name.startswith(ignored) and f"/{ignored[1]}" not in name}
+        run.trace = run.trace.replace(str(self._folder), ".")
+        return run
+
+    def _clear(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.mkdir()
+
+
+@contextmanager
+def folder_for(*, journal: bool) -> Generator[Path | None]:
+    """Make a folder for a program with a journal."""
+    if not journal:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="pullstream-shake-") as folder:
+        yield Path(folder).resolve() / "files"
