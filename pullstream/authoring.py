@@ -83,7 +83,8 @@ Parts of kernels
     cut an iterator into batches, each value at its time. `Accumulator`: folds values into tables. `Pace` and
     `WaitingPace`: how many values to ask for. `Grip`: state that a handle and its kernel share. `Interrupts`: delays
     Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
-    and sequences known to be. `minimal`: the minimal times, which are held for the whole answer.
+    and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `start_in_thread`:
+    calls a function in a thread of its own, which a simulation controls.
 """
 
 from pullstream.blueprint import (
@@ -127,6 +128,7 @@ from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.interrupts import Interrupts
+from pullstream.engine.runtime.threads import start_in_thread
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.errors import blame, of_extra, without_cancelled
@@ -243,6 +245,7 @@ __all__ = [
     "seconds",
     "sources",
     "stamped",
+    "start_in_thread",
     "together",
     "users_frames",
     "with_policy",

@@ -1,10 +1,12 @@
 """The door to chance: what decides the course of a program besides its input, put under the control of a simulation.
 
 Trio has public hooks for its clock and for observing its rounds. It has none for the order of its tasks and for the
-answers of threads, so this file replaces two names of trio while a simulation runs, after checking that they are there.
+answers of threads, so this file replaces names of trio while a simulation runs, after checking that they are there.
+The engine reads its clocks and starts its threads through `pullstream.engine.runtime`, which is replaced as well.
 """
 
 import random
+import secrets
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from typing import Any, Final, Protocol, cast
 
 import trio
 
-from pullstream.engine.runtime import clocks
+from pullstream.engine.runtime import clocks, threads
 from pullstream.errors import PullstreamError
 
 TICK: Final = 20e-6
@@ -114,11 +116,9 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
     Raises:
         PullstreamError: this version of trio does not allow it.
     """
-    scheduler, threads = _scheduler(), cast("Any", trio.to_thread)
-    real_call = threads.run_sync
-    before = scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING, random.getstate()  # noqa: SLF001 - checked above
-    times = clocks.monotonic, clocks.thread_time, clocks.perf_counter
-    shown = _Clocks(deciding)
+    scheduler, to_thread, ours = _scheduler(), cast("Any", trio.to_thread), get_ident()
+    real_call, real_start, real_hex = to_thread.run_sync, threads.start, secrets.token_hex
+    shown, tokens = _Clocks(deciding), random.Random(seed)  # noqa: S311 - a simulation repeats its tokens
 
     async def run_sync(
         function: Callable[..., Any],
@@ -132,17 +132,33 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
             return await real_call(
                 function, *args, thread_name=thread_name, abandon_on_cancel=abandon_on_cancel, limiter=limiter
             )
-        async with limiter or threads.current_default_thread_limiter():
+        async with limiter or to_thread.current_default_thread_limiter():
             return await simulation.call(function, args, abandon=abandon_on_cancel)
 
-    scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING = _Dice(deciding, before[0]), True  # noqa: SLF001
-    clocks.monotonic, clocks.thread_time, clocks.perf_counter = shown.monotonic, shown.thread_time, shown.monotonic
-    threads.run_sync = run_sync
+    def start(function: Callable[..., object], args: tuple[Any, ...]) -> object:
+        return function(*args) if get_ident() == ours else real_start(function, args)
+
+    def token_hex(size: int | None = None) -> str:
+        return tokens.randbytes(size or 32).hex() if get_ident() == ours else real_hex(size)
+
+    replaced: list[tuple[Any, str, Any]] = [
+        (scheduler, "_r", _Dice(deciding, scheduler._r)),  # noqa: SLF001 - checked above
+        (scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING", True),
+        (clocks, "monotonic", shown.monotonic),
+        (clocks, "thread_time", shown.thread_time),
+        (clocks, "perf_counter", shown.monotonic),
+        (threads, "start", start),
+        (secrets, "token_hex", token_hex),
+        (to_thread, "run_sync", run_sync),
+    ]
+    before = [getattr(owner, name) for owner, name, _ in replaced]
+    state = random.getstate()
+    for owner, name, value in replaced:
+        setattr(owner, name, value)
     random.seed(seed)
     try:
         yield
     finally:
-        scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING = before[:2]  # noqa: SLF001
-        clocks.monotonic, clocks.thread_time, clocks.perf_counter = times
-        threads.run_sync = real_call
-        random.setstate(before[2])
+        for (owner, name, _), value in zip(replaced, before, strict=True):
+            setattr(owner, name, value)
+        random.setstate(state)

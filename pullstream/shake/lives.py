@@ -48,7 +48,7 @@ class Lives:
             if not last:
                 dies_at = choices.choose("kill", like.changes + 1, lambda _: "", share=SEVERAL)
                 killed = next(reversed(choices.deviations)) if dies_at else None
-            run = self._life(choices, seed, like, dies_at, last=last, resumed=life > 0)
+            run = self._life(choices, MOST * seed + life, like, dies_at, last=last, resumed=life > 0)
             if killed and run.died:
                 choices.told[killed] = f"the process was killed at its write number {dies_at}, {run.died}"
             wrong = judging.wrong(run)

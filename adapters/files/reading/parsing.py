@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import attrs
 
+from pullstream.authoring import start_in_thread
+
 from ...arrow import RecordBatch, pyarrow
-from ..threads import start_in_thread
 from .blocks import Block, Overlong, count_lines, records
 from .errors import FileReadError
 from .formats import Agreed, Bad, Piece, Start, Table, problem_of

@@ -4,7 +4,8 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, wait
 from typing import Final, Self, cast
 
-from ..threads import start_in_thread
+from pullstream.authoring import start_in_thread
+
 from .formats import Piece
 
 _END: Final = object()

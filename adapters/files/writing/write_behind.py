@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import ParamSpec
 
-from ..threads import start_in_thread
+from pullstream.authoring import start_in_thread
 
 P = ParamSpec("P")
 

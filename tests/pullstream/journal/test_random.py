@@ -35,7 +35,9 @@ RESULTS = (
     lambda: ps.reduce(lambda seen, n: [*seen, n], []),
     lambda: ps.reduce(ps.Fold(list, appended, tuple)),
 )
-KEPT = ALONE - {*JOURNAL_REFUSES, *(row.name for row in OWN), *(row.name for row in ROWS.values() if row.resource)}
+UNUSED = {name for name, row in ROWS.items() if row.resource or row.ascending}
+"""Modules with a resource, and modules that fail if their input is in no order."""
+KEPT = ALONE - {*JOURNAL_REFUSES, *(row.name for row in OWN)} - UNUSED
 OUT_OF_ORDER = ("sliding", "sessions", "tumbling", "stamp", "fork", "loop", "catch, a later", "reduce_by_key, eager")
 """How the names of modules begin whose times are in no order: what keeps a state below them needs one."""
 

@@ -57,7 +57,7 @@ def test_every_length_and_limit(kind, large, opened, folder):
             got = ps.run(ps.pipe(source, ps.take(count), ps.collect()), limit=limit, check=True)
             assert got == whole[:count]
             assert opened(folder) == []
-    assert "pullstream files" not in {thread.name for thread in threading.enumerate()}, "a thread still reads"
+    assert "pullstream work" not in {thread.name for thread in threading.enumerate()}, "a thread still reads"
 
 
 @pytest.mark.usefixtures("_no_collector")

@@ -1,4 +1,4 @@
-"""Function calls in their own threads."""
+"""Function calls in threads of their own, besides those of trio."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,10 +10,21 @@ T = TypeVar("T")
 
 
 def start_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-    """Call a function in its own daemon thread, which cannot block the program's exit even if it hangs."""
+    """Call a function in its own daemon thread, which cannot block the program's exit even if it hangs.
+
+    The function must not wait for what the caller does later: a simulation calls it at once.
+    """
     future: Future[T] = Future()
-    Thread(target=_call, args=(future, function, args, kwargs), name="pullstream files", daemon=True).start()
+    start(_call, (future, function, args, kwargs))
     return future
+
+
+def _start(function: Callable[..., object], args: tuple[Any, ...]) -> None:
+    Thread(target=function, args=args, name="pullstream work", daemon=True).start()
+
+
+start: Callable[[Callable[..., object], tuple[Any, ...]], object] = _start
+"""Starts a thread; a simulation replaces it."""
 
 
 def _call(future: "Future[Any]", function: Callable[..., Any], args: Any, kwargs: Any) -> None:
