@@ -58,7 +58,7 @@ class _Renaming:
 class Disk:
     """A folder during one run; the run is killed at change number `dies_at`."""
 
-    def __init__(self, root: Path, choices: Choices, dies_at: int | None = None) -> None:
+    def __init__(self, root: Path, choices: Choices, dies_at: int = 0) -> None:
         self._root = root
         self.journal = root / JOURNAL
         self._choices = choices
@@ -122,7 +122,8 @@ class Disk:
             self._before(name, place, target)
             return real(what, *args, **options)
 
-        return {"open": opened, "close": closed}.get(name, changed)
+        replaced: dict[str, Callable[..., Any]] = {"open": opened, "close": closed}
+        return replaced.get(name, changed)
 
     def _place(self, what: Any, folder: int | None) -> Path | None:
         """Return the path that a call concerns, if it is below the folder."""
@@ -203,10 +204,10 @@ class Disk:
             return written
         kept = len(synced) if written.startswith(synced) else 0
         sector = max(kept, len(written) - 1 - (len(written) - 1) % SECTOR)
-        options = (written, synced, written[: (kept + len(written)) // 2], written[:sector].ljust(len(written), b"\0"))
+        options = [written, synced, written[: (kept + len(written)) // 2], written[:sector].ljust(len(written), b"\0")]
         told = ("", "none", "half", "only whole sectors, then zeros,")
         if not kept and synced:
-            options = options[:2]
+            del options[2:]
         return options[
             self._choices.choose(
                 "data", len(options), lambda each: f"{told[each]} of the unsynced data of {name} survived", share=0.7

@@ -94,9 +94,7 @@ class Judgement:
             return Wrong("result", f"the result was {result}, and is {expected} otherwise")
         return None
 
-    def _unlike(
-        self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool, anywhere: bool
-    ) -> str | None:
+    def _unlike(self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool, anywhere: bool) -> str | None:
         """Say how values differ from the expected ones, of which an interrupted run has the first."""
         if self.compare == "order" and not anywhere:
             for number, (one, other) in enumerate(zip(want, got, strict=False)):
@@ -133,7 +131,9 @@ class Judgement:
             if name not in got:
                 return Wrong("files", f"there is no file {name}")
             if got[name] != want[name]:
-                return Wrong("files", f"{name} has {_shortened(repr(got[name]))}, and not {_shortened(repr(want[name]))}")
+                return Wrong(
+                    "files", f"{name} has {_shortened(repr(got[name]))}, and not {_shortened(repr(want[name]))}"
+                )
         return None
 
     def _left(self, run: Simulated) -> Wrong | None:

@@ -26,55 +26,51 @@ class Lives:
     def __init__(self, make: Callable[..., Made], folder: Path | None = None) -> None:
         self._folder = folder
         self._make: Callable[[], Made] = make if folder is None else partial(make, folder)
+        self._like: Simulated
         self.judging: Judgement | None = None
 
     def undisturbed(self) -> Simulated:
         """Return the run in the normal order, after one that fills the caches of the process."""
         for _ in range(2):
             self._clear()
-            run = self._life(Choices(), 0, None)
-        return run
+            self._like = self._life(Choices(), 0)
+        return self._like
 
     def run(self, choices: Choices, seed: int) -> tuple[Simulated, Wrong | None]:
         """Return the last run, or the first one that is wrong, and what is wrong with it."""
-        judging = self.judging
-        assert judging is not None, "nothing to compare with"
-        like = judging.like
         self._clear()
-        for life in range(MOST):
-            dies_at, killed, last = None, None, self._folder is None or life == MOST - 1
-            if not (choices.begin(life) or last):
-                continue
-            if not last:
-                dies_at = choices.choose("kill", like.changes + 1, lambda _: "", share=SEVERAL)
-                killed = next(reversed(choices.deviations)) if dies_at else None
-            run = self._life(choices, MOST * seed + life, like, dies_at, last=last, resumed=life > 0)
-            if killed and run.died:
-                choices.told[killed] = f"the process was killed at its write number {dies_at}, {run.died}"
-            wrong = judging.wrong(run)
-            if wrong is not None or last or (run.ending == like.ending and not run.way):
-                break
-        return run, wrong
+        lives = 1 if self._folder is None else MOST
+        for life in range(lives - 1):
+            if choices.begin(life):
+                run, wrong = self._judged(choices, MOST * seed + life, resumed=life > 0, last=False)
+                if wrong is not None or (run.ending == self._like.ending and not run.way):
+                    return run, wrong
+        choices.begin(lives - 1)
+        return self._judged(choices, MOST * seed + lives - 1, resumed=lives > 1, last=True)
+
+    def _judged(self, choices: Choices, seed: int, *, resumed: bool, last: bool) -> tuple[Simulated, Wrong | None]:
+        dies_at = 0 if last else choices.choose("kill", self._like.changes + 1, lambda _: "", share=SEVERAL)
+        choice = next(reversed(choices.deviations)) if dies_at else None
+        run = self._life(choices, seed, self._like, dies_at, last=last)
+        run.resumed = resumed
+        if choice is not None and run.died:
+            choices.told[choice] = f"the process was killed at its write number {dies_at}, {run.died}"
+        assert self.judging is not None, "nothing to compare with"
+        return run, self.judging.wrong(run)
 
     def _life(
-        self,
-        choices: Choices,
-        seed: int,
-        like: Simulated | None,
-        dies_at: int | None = None,
-        *,
-        last: bool = True,
-        resumed: bool = False,
+        self, choices: Choices, seed: int, like: Simulated | None = None, dies_at: int = 0, *, last: bool = True
     ) -> Simulated:
         if self._folder is None:
             return Simulation(self._make, choices, like=like).run(seed)
         disk = Disk(self._folder, choices, dies_at)
         run = Simulation(self._make, choices, like=like, disk=disk, last=last).run(seed)
-        run.resumed = resumed
         # After a power failure, the next run may not even begin, and removes no hidden leftovers.
         ignored = (JOURNAL, "." if any(where == "power" for where, _ in choices.deviations) else JOURNAL)
         files = {str(path.relative_to(self._folder)): data for path, data in contents(self._folder).items()}
-        run.files = {name: data for name, data in files.items() if not name.startswith(ignored) and f"/{ignored[1]}" not in name}
+        run.files = {
+            name: data for name, data in files.items() if not name.startswith(ignored) and f"/{ignored[1]}" not in name
+        }
         run.trace = run.trace.replace(str(self._folder), ".")
         return run
 

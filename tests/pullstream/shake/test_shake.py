@@ -16,6 +16,7 @@ from pullstream.__main__ import main
 from pullstream.engine.sidecar.location import Location
 from pullstream.shake import ShakeError, door, shake
 from pullstream.trace import Trace, judge
+from tests.pullstream.test_new import outcome
 from tests.sampling import amount
 
 ROOT = Path(__file__).parents[3]
@@ -220,14 +221,18 @@ def test_the_trace_of_a_difference_is_a_trace():
 PROGRAM = """
 import hashlib
 from pullstream.shake.choices import Choices
-from pullstream.shake.simulation import Simulation
+from pullstream.shake.judging import Judgement
+from pullstream.shake.lives import Lives, folder_for
+from tests.pullstream.shake.test_killed import rows
 from tests.pullstream.shake.test_shake import five_modules, of_branches, of_threads, with_a_handle
 
-for make in (five_modules, of_branches, of_threads, with_a_handle):
-    like = Simulation(make, Choices()).run()
-    for seed in range(10):
-        run = Simulation(make, Choices(seed), like=like).run(seed)
-        print(hashlib.sha256(f"{run.trace}{run.story()}".encode()).hexdigest())
+for make in (five_modules, of_branches, of_threads, with_a_handle, rows):
+    with folder_for(journal=make is rows) as folder:
+        lives = Lives(make, folder)
+        lives.judging = Judgement(lives.undisturbed(), "auto", ())
+        for seed in range(10):
+            run, _ = lives.run(Choices(seed), seed)
+            print(hashlib.sha256(f"{run.trace}{run.story()}{run.files}".encode()).hexdigest())
 """
 
 
@@ -241,7 +246,7 @@ def test_a_seed_gives_the_same_bytes():
         ).stdout
 
     first = told("1")
-    assert len(set(first.split())) > 30
+    assert len(set(first.split())) > 40
     assert told("2") == first
 
 
@@ -284,6 +289,31 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert "<html" in (tmp_path / "it.trace.html").read_text()
     assert main(["shake", "tests.pullstream.shake.test_shake:five_modules", "--seeds", "2"]) == 0
     assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
+    assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "9"]) == 1
+    assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
+
+
+def test_the_fixture(tmp_path):
+    """It raises the first difference; settings of a marker hold for a test, and those of a call before them."""
+    (tmp_path / "test_mine.py").write_text("""
+import pytest
+from tests.pullstream.shake.test_killed import counts
+from tests.pullstream.shake.test_shake import five_modules, races
+
+@pytest.mark.shake(seeds=3)
+def test_right(shake):
+    assert shake(five_modules).seeds == 3
+    assert shake(counts, seeds=2, journal=True).seeds == 2
+
+def test_wrong(shake):
+    shake(races, seeds=30)
+""")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers -W error\n")
+
+    out = outcome(tmp_path).stdout
+
+    assert "1 failed, 1 passed" in out, out
+    assert "ShakeError: 30 seeds" in out
 
 
 def test_another_trio_program_in_a_thread_is_not_simulated():

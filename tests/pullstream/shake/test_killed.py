@@ -1,0 +1,188 @@
+"""`shake` kills runs with a journal at any write, and lets the power fail; what does not survive that is found."""
+
+import os
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream import files
+from pullstream.journal.log import Log
+from pullstream.shake import shake
+from pullstream.shake.choices import Choices
+from pullstream.shake.disk import Disk, Killed
+from tests.sampling import amount
+
+DAYS = range(12)
+
+
+async def slowly(value):
+    await trio.sleep(value % 3)
+    return value
+
+
+def days(*modules):
+    return ps.pipe(ps.values(DAYS, time=lambda n: n // 4), ps.map_async(slowly, 2), *modules)
+
+
+def counts(folder):
+    del folder
+    return days(ps.accumulate(ps.agg.sum(), key=lambda n: n % 2), ps.collect())
+
+
+def rows(folder):
+    return days(ps.map(lambda n: {"n": n}), ps.tee(files.write_jsonl(folder / "out" / "{time}.jsonl"), ps.collect()))
+
+
+@pytest.mark.parametrize("make", [counts, rows])
+def test_what_is_resumed_is_as_if_nothing_had_happened(make):
+    """Whichever write a run is killed at, and whatever of it survives."""
+    shake(make, amount(15, 1000), journal=True).check()
+
+
+def stored(folder, name, flags, put):
+    """A sink that writes the values of each time with a function of its own."""
+
+    def write(time, values):
+        file = os.open(folder / name(time), os.O_WRONLY | os.O_CREAT | flags, 0o666)
+        try:
+            put(file, f"{values}\n".encode())
+        finally:
+            os.close(file)
+
+    return days(ps.reduce_by_time(ps.agg.sum()), ps.at_completion(write))
+
+
+def unsynced(folder):
+    def put(file, line):
+        os.write(file, line)
+
+    return stored(folder, str, os.O_TRUNC, put)
+
+
+def appended(folder):
+    def put(file, line):
+        os.write(file, line)
+        os.fsync(file)
+
+    return stored(folder, lambda _: "all", os.O_APPEND, put)
+
+
+@pytest.mark.parametrize(("make", "step"), [(unsynced, "the power failed"), (appended, "killed at its write")])
+def test_what_does_not_survive_a_kill_is_found(make, step):
+    """A file that is not synced may be lost with the power; a line that is appended comes twice."""
+    report = shake(make, 20, journal=True)
+    found = next(each for each in report.differences if each.kind == "files")
+    (alone,) = shake(make, seed=found.seed, journal=True).differences
+
+    assert step in "".join(found.steps)
+    assert len(found.steps) <= 4
+    assert (alone.what, alone.steps) == (found.what, found.steps)
+
+
+@pytest.mark.parametrize("write", range(1, 8))
+@pytest.mark.parametrize("survives", range(4))
+def test_a_journal_that_was_just_begun_can_be_opened_again(tmp_path, write, survives):
+    """A run that is killed while it makes its journal, or a power failure then, leaves nothing that is refused."""
+    path = tmp_path / "shake.journal"
+    script = {("power", 0): 1, ("names", 0): survives // 2, ("data", 0): survives, ("data", 1): survives}
+    disk = Disk(tmp_path, Choices(script=script), write)
+    try:
+        with disk.used():
+            Log(path).close()
+    except Killed:
+        assert disk.dead
+    log = Log(path)
+    assert list(log.records()) == []
+    log.tidy()
+    log.close()
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+# ---- the disk
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """Make disks of the folder `tmp_path`, with a script for the state after a kill."""
+    return lambda dies_at=0, **script: Disk(
+        tmp_path, Choices(script={(where, 0): option for where, option in script.items()}), dies_at
+    )
+
+
+def put(path, data, *, sync=False):
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        os.write(file, data)
+        if sync:
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def sync_names(folder):
+    file = os.open(folder, os.O_RDONLY)
+    os.fsync(file)
+    os.close(file)
+
+
+def left(disk, steps):
+    """The files after steps, of which the last is killed."""
+    with pytest.raises(Killed), disk.used():
+        steps()
+    return {path.name: path.read_bytes() for path in disk.journal.parent.iterdir()}
+
+
+def test_the_disk_of_a_killed_process_has_what_was_written(tmp_path, disk):
+    """A kill loses no write before it, and keeps none after it, not even of what runs while the process ends."""
+
+    def steps():
+        put(tmp_path / "a", b"whole")
+        try:
+            put(tmp_path / "b", b"12345678")
+        finally:
+            with pytest.raises(Killed):
+                (tmp_path / "a").unlink()
+            (tmp_path / "c").write_text("by code that is not in Python")
+
+    assert left(disk(4), steps) == {"a": b"whole", "b": b""}
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert left(disk(4, torn=1), steps) == {"a": b"whole", "b": b"1234"}
+
+
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        ({}, {"a": b"old", "b": b"b" * 1000}),
+        ({"names": 1}, {"a": b"old"}),
+        ({"data": 1}, {"a": b"old", "b": b""}),
+        ({"data": 2}, {"a": b"old", "b": b"b" * 500}),
+        ({"data": 3}, {"a": b"old", "b": b"b" * 512 + bytes(488)}),
+    ],
+)
+def test_a_power_failure_loses_what_is_not_synced(tmp_path, disk, script, files):
+    """Synced data stays; unsynced names and data may go, be cut short, or end in zeros."""
+
+    def steps():
+        put(tmp_path / "a", b"old", sync=True)
+        sync_names(tmp_path)
+        put(tmp_path / "b", b"b" * 1000)
+        (tmp_path / "a").unlink()
+
+    assert left(disk(7, power=1, **script), steps) == files
+
+
+def test_a_renamed_file_has_its_old_name_until_the_folder_is_synced(tmp_path, disk):
+    """Its data, which was synced, is under one of the names."""
+
+    def steps():
+        put(tmp_path / "new", b"new", sync=True)
+        sync_names(tmp_path)
+        (tmp_path / "new").replace(tmp_path / "a")
+        put(tmp_path / "b", b"")
+
+    assert left(disk(6, power=1, names=1), steps) == {"new": b"new"}
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert left(disk(6, power=1), steps) == {"a": b"new"}
