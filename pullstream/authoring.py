@@ -47,7 +47,7 @@ Failures, value by value
     `of_extra` imports a package of an extra, or says how to install it.
 
 Kernels
-    `Kernel` is the base class and enforces the rules. A kernel answers with a `ps.Batch`, a `TimedBatch` or, at the
+    `Kernel` is the base class and enforces the rules. A kernel answers with a `ps.Batch` or, at the
     end, `ps.DONE`, whose type is `Done`. A `Traits` value describes a kernel to the run; `PROMPT` is for kernels that
     answer at once. `Carries` tells a journal what to save. Inherit more for more abilities: `Resumable` restores what
     an earlier run saved, `Outside` checks whether the external data is unchanged, `Finishing` works at the end,
@@ -73,7 +73,8 @@ Kernels
     replay, and the saved state, its `Carryover`. An `Ahead` says, on a `TimeScale`, how far time must advance for more
     results.
 
-    Any kernel may answer a multi-time batch, a `TimedBatch`. To receive one whole, call `upstream.ask_many` or override
+    Any kernel may answer a multi-time batch, `ps.Batch.of(times, values)`. To receive one whole, call
+    `upstream.ask_many` or override
     `PassOn.answer_many` or `Notified.receive_many`; by default these two process it run by run. All other kernels
     receive the values of one time after another. A kernel that fails in the middle of a multi-time batch says how far
     it got, with `upstream.ack_but` or `Notified.taken`.
@@ -86,6 +87,9 @@ Parts of kernels
     and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `start_in_thread`:
     calls a function in a thread of its own, which a simulation controls.
 """
+
+from inspect import currentframe
+from typing import Never
 
 from pullstream.blueprint import (
     READS,
@@ -134,6 +138,7 @@ from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.errors import blame, of_extra, without_cancelled
 from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
+from pullstream.late import missing
 from pullstream.logger import LOG
 from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import a_fold
@@ -144,7 +149,7 @@ from pullstream.modules.sinks.committer import Committer
 from pullstream.modules.sources.batcher import Batcher, stamped
 from pullstream.modules.values.on_error import Handled, OnError, Skips, catches, with_policy
 from pullstream.modules.values.side_branch import SideBranch
-from pullstream.protocol import Done, State, TimedBatch
+from pullstream.protocol import Done, State
 from pullstream.resuming.ahead import Ahead, TimeScale
 from pullstream.resuming.carryover import Carryover
 from pullstream.resuming.instalment import Instalment, InstalmentPlan
@@ -221,7 +226,6 @@ __all__ = [
     "TaskKernel",
     "TimeOf",
     "TimeScale",
-    "TimedBatch",
     "Traits",
     "WaitingPace",
     "Wiring",
@@ -251,6 +255,10 @@ __all__ = [
     "with_policy",
     "without_cancelled",
 ]
+
+
+def __getattr__(name: str) -> Never:
+    raise missing(__name__, name, "pullstream.hints", currentframe())
 
 
 def __dir__() -> list[str]:

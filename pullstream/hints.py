@@ -10,6 +10,7 @@ RENAMED: Final[Mapping[str, str]] = {
     "Beside": "types.Companion",
     "Lending": "types.WorkerPool",
     "Many": "types.DynamicMerge",
+    "TimedBatch": "Batch.of",
     "count": "integers",
     "distinct": "unique_by_time",
     "epochs": "stamp_epochs",

@@ -3,7 +3,7 @@
 A request goes up, its answer comes down:
 
     ask(limit)      -> Batch(time, values) with 1 <= len(values) <= limit, or DONE; a failure is raised
-    ask_many(limit) -> the same, or TimedBatch(times, values), with a time for each value
+    ask_many(limit) -> the same, or Batch.of(times, values), with a time for each value
     abort()         -> DONE, once everything upstream has released its resources
     error(reason)   -> DONE, the same, with a reason that travels to the source
 
@@ -16,145 +16,159 @@ not list cannot happen. The diagram in the documentation is drawn from it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import compress, islice
-from operator import ne
+from operator import length_hint, ne
 from types import MappingProxyType
-from typing import Any, Final, Generic, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, cast
 
-import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.timely.order import minimal
+from pullstream.timely.order import Ascending, minimal
 
 T_co = TypeVar("T_co", covariant=True)
 Time_co = TypeVar("Time_co", covariant=True, default=Any)
+V = TypeVar("V")
+N = TypeVar("N")
 
 
-@attrs.frozen
 class Batch(Generic[T_co, Time_co]):
-    """Values at one logical time: the answer to an ask.
+    """Values at one logical time, or each at its own time: the answer to an ask.
 
     `time` is any hashable with a partial order (`<=`): an int, a date, a tuple, a `pullstream.timely.Product`. `values`
     holds at least one value and never more than was asked for (R2). The batch is in flight, and keeps its time from
-    completing, until its receiver asks again or acknowledges it (R11). With `many=True` or `ask_many`, a `TimedBatch`
-    may arrive in place of several batches; both have `times`, `runs()` and `part()`.
+    completing, until its receiver asks again or acknowledges it (R11). A batch cannot be changed.
     >>> match Batch(3, ["a", "b"]):
     ...     case Batch(time, values):
     ...         print(time, values)
     3 ['a', 'b']
-    """
 
-    time: Time_co
-    values: Sequence[T_co]
-
-    @property
-    def times(self) -> Sequence[Time_co]:
-        """The time of each value."""
-        return [self.time] * len(self.values)
-
-    def runs(self) -> "Iterator[Batch[T_co, Time_co]]":
-        """Yield the values in batches of one time each, in order of arrival: here, the batch itself."""
-        yield self
-
-    def part(self, start: int, stop: int | None = None) -> "Batch[T_co, Time_co]":
-        """Return the values from `start` on, up to `stop` if it is given."""
-        return Batch(self.time, self.values[start:stop])
-
-
-class TimedBatch(Batch[T_co]):
-    """Values with a logical time each, in order of arrival: several batches in a row, handed over at once.
-
-    `times` and `values` are sequences of the same length; there is no `time`. It answers one ask, counts as many values
-    as it has, and an ending comes after all of it. A module that uses `ask` never receives one: it gets the values of
-    one time after another. To receive one whole, use `ask_many` or read `ctx.events(upstream, many=True)`, and treat
-    each value as if it had arrived alone at its time. While it is in flight, it holds its minimal times, and so all its
-    times.
-
-    >>> batch = TimedBatch([3, 3, 4], ["a", "b", "c"])
+    With `many=True` or `ask_many`, a multi-time batch may arrive in place of several batches in a row: values in order
+    of arrival, each with its own time. It has no `time`. `times`, `runs()` and `part()` work for every batch. While a
+    multi-time batch is in flight, it holds its minimal times, and so all its times. `Batch.of` makes one.
+    >>> batch = Batch.of([3, 3, 4], ["a", "b", "c"])
     >>> list(batch.runs())
     [Batch(time=3, values=['a', 'b']), Batch(time=4, values=['c'])]
     >>> batch.part(1)
-    TimedBatch(times=[3, 4], values=['b', 'c'])
+    Batch.of(times=[3, 4], values=['b', 'c'])
     """
 
-    __slots__ = ("_changes", "_least", "times")  # pyright: ignore[reportIncompatibleMethodOverride]  # a slot for the base's property
-    __match_args__ = ("times", "values")  # type: ignore[assignment]  # a pattern has these two
+    # The slots of `time` and `times` are empty where they do not apply, and `least` and `changes` until they are
+    # needed: then `__getattr__` is called. So the common attributes cost no call.
+    __slots__ = ("__weakref__", "changes", "least", "time", "times", "uniform", "values")
+    __match_args__ = ("time", "values")
 
-    times: Sequence[Hashable]
+    time: Time_co
+    """The time of all values. In a multi-time batch, reading it raises a TypeError."""
+    values: Sequence[T_co]
+    """The values, in order of arrival."""
+    times: Sequence[Time_co]
     """The time of each value."""
-    _least: list[Hashable] | None
-    _changes: Sequence[int] | None
+    uniform: bool
+    """Whether all values are at one time."""
+    least: Sequence[Time_co]
+    """The minimal times, computed once."""
+    changes: Sequence[int]
+    """The positions of values whose time differs from the previous value's, computed once."""
 
-    def __init__(self, times: Sequence[Hashable], values: Sequence[T_co], changes: Sequence[int] | None = None) -> None:
-        # The base is frozen, and attrs cannot make a subclass with one field less.
-        object.__setattr__(self, "times", times)
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "_least", None)
-        object.__setattr__(self, "_changes", changes)
+    def __init__(self, time: Time_co, values: Sequence[T_co]) -> None:
+        _SET_TIME(self, time)
+        _SET_VALUES(self, values)
+        _SET_UNIFORM(self, True)  # noqa: FBT003
 
-    @property
-    def least(self) -> Sequence[Hashable]:
-        """The minimal times, computed once."""
-        least = self._least
-        if least is None:
-            least = minimal(self.times)
-            object.__setattr__(self, "_least", least)
-        return least
+    @staticmethod
+    def of(times: Sequence[N], values: Sequence[V], changes: Sequence[int] | None = None) -> "Batch[V, N]":
+        """Make a batch of values, each at its own time; if all times are equal, it is a batch at one time.
 
-    @property
-    def changes(self) -> Sequence[int]:
-        """The positions of values whose time differs from the previous value's, computed once."""
-        changes = self._changes
-        if changes is None:
-            times = self.times
-            changes = list(compress(range(1, len(times)), map(ne, times, islice(times, 1, None))))
-            object.__setattr__(self, "_changes", changes)
-        return changes
+        `times` and `values` are sequences of the same length. If it is known where the time changes, `changes` says so.
 
-    @property
-    def time(self) -> NoReturn:
-        """No time, because each value has its own.
-
-        Raises:
-            TypeError: always.
+        >>> Batch.of([1, 1], "ab"), Batch.of([1, 2], "ab")
+        (Batch(time=1, values='ab'), Batch.of(times=[1, 2], values='ab'))
         """
-        raise TypeError(
-            f"a TimedBatch has a time for each of its {len(self.values)} values, and no `time`: use its runs(), or "
-            f"zip its times and values; to receive batches of one time, use ask(limit) in place of ask_many(limit), or "
-            f"ctx.events(upstream) and ctx.batches(upstream) without many=True"
-        )
+        if changes is None and isinstance(times, Sequence) and times:  # pyright: ignore[reportUnnecessaryIsInstance] - or it is refused as an answer
+            first, count = times[0], len(times)
+            # In most cases, comparing the last time settles it. A batch with too few times must be refused as such.
+            one = times[-1] == first and (isinstance(times, Ascending) or times.count(first) == count)
+            if one and length_hint(values) == count:
+                return Batch(first, values)
+        batch = cast("Batch[V, N]", object.__new__(Batch))
+        _SET_TIMES(batch, times)
+        _SET_VALUES(batch, values)
+        _SET_UNIFORM(batch, False)  # noqa: FBT003
+        if changes is not None:
+            _SET_CHANGES(batch, changes)
+        return batch
 
-    @override
-    def runs(self) -> "Iterator[Batch[T_co]]":
-        """Yield the values in batches of one time each, in order of arrival."""
+    if not TYPE_CHECKING:  # otherwise a type checker would accept any attribute
+
+        def __getattr__(self, name: str) -> object:
+            if name == "least":
+                found = (self.time,) if self.uniform else minimal(self.times)
+            elif name == "times":
+                found = [self.time] * len(self.values)
+            elif name == "changes":
+                times = self.times
+                found = list(compress(range(1, len(times)), map(ne, times, islice(times, 1, None))))
+            elif name == "time" and not self.uniform:
+                raise TypeError(
+                    f"a multi-time batch has a time for each of its {len(self.values)} values, and no `time`: use its "
+                    f"runs(), or zip its times and values; to receive batches of one time, use ask(limit) in place of "
+                    f"ask_many(limit), or ctx.events(upstream) and ctx.batches(upstream) without many=True"
+                )
+            else:
+                raise AttributeError(f"a Batch has no attribute {name!r}")
+            object.__setattr__(self, name, found)
+            return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Batch cannot be changed, so {name!r} cannot be set: make a new Batch")
+
+    __delattr__ = cast("Any", __setattr__)
+
+    def runs(self) -> "Iterator[Batch[T_co, Time_co]]":
+        """The values in batches of one time each, in order of arrival."""
+        return iter((self,)) if self.uniform else self._runs()
+
+    def _runs(self) -> "Iterator[Batch[T_co, Time_co]]":
         begin = 0
         for end in (*self.changes, len(self.times)):
             yield Batch(self.times[begin], self.values[begin:end])
             begin = end
 
-    @override
-    def part(self, start: int, stop: int | None = None) -> "TimedBatch[T_co]":
+    def part(self, start: int, stop: int | None = None) -> "Batch[T_co, Time_co]":
         """Return the values from `start` on, up to `stop` if it is given, each at its time."""
-        return TimedBatch(self.times[start:stop], self.values[start:stop])
+        values = self.values[start:stop]
+        return Batch(self.time, values) if self.uniform else Batch.of(self.times[start:stop], values)
 
     @override
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TimedBatch):
+        if not isinstance(other, Batch):
             return NotImplemented
-        batch = cast("TimedBatch[Any]", other)
+        batch = cast("Batch[Any]", other)
+        if self.uniform and batch.uniform:
+            return bool(self.time == batch.time) and self.values == batch.values
         return list(self.times) == list(batch.times) and self.values == batch.values
 
-    __hash__ = None  # type: ignore[assignment]  # its sequences may be unhashable
+    @override
+    def __hash__(self) -> int:
+        return hash((tuple(self.times), self.values))
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
-        return TimedBatch, (self.times, self.values)
+        return (Batch, (self.time, self.values)) if self.uniform else (Batch.of, (self.times, self.values))
 
     @override
     def __repr__(self) -> str:
-        return f"TimedBatch(times={self.times!r}, values={self.values!r})"
+        if self.uniform:
+            return f"Batch(time={self.time!r}, values={self.values!r})"
+        return f"Batch.of(times={self.times!r}, values={self.values!r})"
+
+
+# The quickest way to set a slot of an object that refuses to be changed.
+_SET_TIME, _SET_TIMES, _SET_VALUES, _SET_UNIFORM, _SET_CHANGES = (
+    vars(Batch)[slot].__set__ for slot in ("time", "times", "values", "uniform", "changes")
+)
 
 
 class Done(Enum):
@@ -189,7 +203,7 @@ class Reader(ABC, Generic[T_co]):
         """
 
     def ask_many(self, limit: int = 1) -> Coroutine[Any, Any, Batch[T_co] | Done]:
-        """Ask for at most `limit` values, at one time or several: the answer may be a `TimedBatch`.
+        """Ask for at most `limit` values, at one time or several: the answer may be a multi-time batch.
 
         Otherwise like `ask`, which gives the values of such an answer one time after another.
         """
@@ -233,7 +247,7 @@ class Reader(ABC, Generic[T_co]):
     def ack_but(self, left: Batch[Any]) -> None:
         """Acknowledge the last batch except `left`, its unprocessed part.
 
-        A module that receives a `TimedBatch` whole calls this before it waits in the middle of it, or fails there:
+        A module that receives a multi-time batch whole calls this before it waits in the middle of it, or fails there:
         `upstream.ack_but(batch.part(3))`. Only the rest stays in flight.
         """
         if not left.values:

@@ -113,6 +113,14 @@ def test_a_name_that_is_elsewhere_leads_on(name, hint, monkeypatch):
             exec(f"from pullstream import {name}")
 
 
+def test_a_renamed_name_for_authors_leads_on():
+    """Whoever imports it, or reads it from the module, is told the new name."""
+    with pytest.raises(AttributeError, match=r"'pullstream.authoring' .*'TimedBatch': it is now called Batch.of"):
+        _ = ps.authoring.TimedBatch
+    with pytest.raises(ImportError, match=r"'TimedBatch' from 'pullstream.authoring': it is now called Batch.of"):
+        exec("from pullstream.authoring import TimedBatch")
+
+
 def test_every_old_name_has_one_that_exists():
     """A hint that leads nowhere is worse than none."""
     for old, new in hints.RENAMED.items():

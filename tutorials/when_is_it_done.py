@@ -312,10 +312,10 @@ def many_times() -> None:
     """8. A time for every row.
 
     If every row has its own timestamp, a batch with one time is a batch of one row, and handing over single rows costs
-    far more than processing them. So values of several times travel together in a `TimedBatch`, which has `times`
-    beside its `values`. It is equivalent to a sequence of single-time batches: each value is at its own time, an ask
-    for ten values is answered with at most ten, the end comes after all of it, and while it is in flight its earliest
-    time holds the frontier back. Most ready modules process it whole. Your own modules receive one time after another,
+    far more than processing them. So values of several times travel together in one multi-time batch,
+    `Batch.of(times, values)`. It is equivalent to a sequence of single-time batches: each value is at its own time, an
+    ask for ten values is answered with at most ten, the end comes after all of it, and while it is in flight its
+    earliest time holds the frontier back. Most ready modules process it whole. Your own modules receive one time after another,
     as in the piece before, unless they pass `many=True`, as `best_seller_at_once`, just above, does. It then receives
     the completions that a batch causes after the whole batch. Its answers are the same.
     """
@@ -336,7 +336,7 @@ def many_times() -> None:
     # | Batch(time=33, values=['tea'])
     # | Batch(time=34, values=['tea'])
     # | Batch(time=57, values=['rice'])
-    # | TimedBatch(times=[9, 15, 33, 34, 57], values=['tea', 'rice', 'tea', 'tea', 'rice'])
+    # | Batch.of(times=[9, 15, 33, 34, 57], values=['tea', 'rice', 'tea', 'tea', 'rice'])
     # | [(0, 'tea'), (1, 'tea'), (2, 'rice')]
     # | [(0, 'tea'), (1, 'tea'), (2, 'rice')]
 

@@ -9,7 +9,7 @@ from keyword import iskeyword
 from typing import Any, Literal, TypeAlias, cast
 
 from pullstream import Batch, CompositionError, PullstreamError
-from pullstream.authoring import Ascending, Site, TimedBatch
+from pullstream.authoring import Ascending, Site
 
 from .collector import between_its_rounds
 from .columns import ColumnTimes, converted, goes_on, run_starts, values
@@ -52,7 +52,7 @@ class Shape:
     >>> Shape("dicts").of(batch)[2]
     {'day': 2, 'carrier': None}
     >>> list(Shape("tuples").timed(batch, batch.column("day")))
-    [TimedBatch(times=[1, 1, 2], values=[(1, 'AA'), (1, 'UA'), (2, None)])]
+    [Batch.of(times=[1, 1, 2], values=[(1, 'AA'), (1, 'UA'), (2, None)])]
     """
 
     def __init__(self, as_: As = "rows", names: Sequence[str] | None = None) -> None:
@@ -107,7 +107,7 @@ class Shape:
         starts = run_starts(time)
         in_order = goes_on(time)
         if in_order and len(starts) > 1 and self._as != "batches":
-            yield TimedBatch(Ascending(ColumnTimes(time)), self.of(batch))
+            yield Batch.of(Ascending(ColumnTimes(time)), self.of(batch))
             return
         times = values(time.take(starts))
         spans = pairwise([*starts.to_pylist(), len(time)])
@@ -118,7 +118,7 @@ class Shape:
             rows = self.of(batch)
             parts = [rows[start:end] for start, end in spans] if len(times) > 1 else [rows]
         if in_order and len(times) > 1:
-            yield TimedBatch(Ascending(times), [part for (part,) in parts])
+            yield Batch.of(Ascending(times), [part for (part,) in parts])
             return
         yield from map(Batch, times, parts)
 

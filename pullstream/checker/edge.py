@@ -12,7 +12,7 @@ from pullstream.checker.rules import SHARING, Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
 from pullstream.history.events import SAMPLE, Act, EventLog, Seen, shown_time
-from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State, TimedBatch
+from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
 
 class _Unknown:
@@ -185,7 +185,7 @@ class WatchedEdge:
     # ---- answers to asks
 
     def answered(self, number: int, answer: Any, *, many: bool = False) -> None:
-        """Verify the answer to an ask; with `many`, it may be a `TimedBatch`."""
+        """Verify the answer to an ask; with `many`, it may be a multi-time batch."""
         lane, limit = self._asks.pop(number)
         if lane in self._shared and self._shared.pop(lane).givers_changed():
             self.record.note((self.clock(), VALUE, number, lane, answer))
@@ -207,7 +207,7 @@ class WatchedEdge:
             return batch
         given = cast("list[Any]", values).copy()
         self._shared[lane] = _Shared(cast("list[Any]", values), given, tuple(given))
-        return TimedBatch(batch.times, given) if isinstance(batch, TimedBatch) else Batch(batch.time, given)
+        return Batch(batch.time, given) if batch.uniform else Batch.of(batch.times, given)
 
     def unanswered(self, number: int) -> None:
         """Forget an ask that advanced one step and has no answer yet; the lane will ask again."""
@@ -221,7 +221,7 @@ class WatchedEdge:
         if not 1 <= count <= limit:
             wanted = "one value" if limit == 1 else f"1 to {limit} values"
             self._blame_above("R2", f"ask {number} was for {wanted}, and was answered with {count}")
-        if isinstance(batch, TimedBatch):
+        if not batch.uniform:
             self._times(number, batch, many=many)
         elif batch.time is None:
             self._blame_above("R2", "its time is None, which is no time")
@@ -232,9 +232,9 @@ class WatchedEdge:
             rule = "R5" if self.state is State.CLOSING and self.terminated else "R3"
             self._blame_above(rule, "a value came after the termination")
 
-    def _times(self, number: int, batch: "TimedBatch[Any]", *, many: bool) -> None:
+    def _times(self, number: int, batch: "Batch[Any]", *, many: bool) -> None:
         if not many:
-            self._blame_above("R2", f"ask {number} was for values of one time, and was answered with a TimedBatch")
+            self._blame_above("R2", f"ask {number} was for values of one time, but the answer has several")
         if len(batch.times) != len(batch.values):
             what = f"it has {len(batch.times)} times for {len(batch.values)} values: it needs one time per value"
             self._blame_above("R2", what)

@@ -19,7 +19,7 @@ from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import module_diagram
-from pullstream.protocol import DONE, Batch, Done, Event, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Event
 from pullstream.timely import Antichain
 
 T_co = TypeVar("T_co", covariant=True)
@@ -74,7 +74,7 @@ class WatchedLane(Lane[T_co]):
             edge.unanswered(number)
             return None
         edge.answered(number, answer, many=many)
-        if isinstance(answer, TimedBatch):
+        if isinstance(answer, Batch) and not answer.uniform:
             counted = self.live and all(map(self.covers, answer.times))
         else:
             counted = answer is DONE or (self.live and (self.stamped is answer.time or self.stamped == answer.time))
@@ -97,7 +97,7 @@ class WatchedLane(Lane[T_co]):
         super().stamp(time)
 
     @override
-    def brought(self, batch: TimedBatch[Any], limit: int) -> None:
+    def brought(self, batch: Batch[Any], limit: int) -> None:
         if problem := mistake(batch, limit):
             self.record.violated("R2", self.record.above, f"it answered {problem}")
         self._verify_open(batch.times)

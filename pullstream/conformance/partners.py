@@ -18,7 +18,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Traits
 from pullstream.program.pipe import pipe
-from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Reader
 
 
 class SourceFailed(Exception):
@@ -120,7 +120,7 @@ class ReferenceSource(Kernel[Any]):
                     self.location.drop(cell.time(place))
                 self._let_go = self._given - 1
             values = list(map(self._value, places))
-            return TimedBatch(times, values) if len(set(times)) > 1 else Batch(times[0], values)
+            return Batch.of(times, values) if len(set(times)) > 1 else Batch(times[0], values)
         if cell.quiet:
             await trio.sleep(LONG)
             self._look(self.scope.sidecar)

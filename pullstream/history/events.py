@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 FIRST: Final = 20
 LAST: Final = 200
@@ -104,7 +104,7 @@ class EventLog:
 
 def shown_time(batch: Batch[Any]) -> Hashable:
     """Return the time of a batch for display; for a multi-time batch, the times of the values that are kept."""
-    return Times(batch.times[:SAMPLE]) if isinstance(batch, TimedBatch) else batch.time
+    return batch.time if batch.uniform else Times(batch.times[:SAMPLE])
 
 
 Noted = tuple[int, Act, int, int, Any]

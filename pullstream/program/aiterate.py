@@ -16,7 +16,7 @@ from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.program.pipe import pipe
 from pullstream.program.running import Running, trio_needed
-from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Reader
 
 T = TypeVar("T")
 
@@ -55,10 +55,10 @@ class Reading(AsyncIterator[T], Generic[T]):
         batch = await self.batch()
         if batch is DONE:
             raise StopAsyncIteration
-        self._rest = self._run_by_run(batch) if isinstance(batch, TimedBatch) else iter(batch.values)
+        self._rest = iter(batch.values) if batch.uniform else self._run_by_run(batch)
         return next(self._rest)
 
-    def _run_by_run(self, batch: TimedBatch[T]) -> Iterator[T]:
+    def _run_by_run(self, batch: Batch[T]) -> Iterator[T]:
         """Yield the values of a multi-time batch; a step to the next run acknowledges the runs before.
 
         Without this, a block that waits for a time to complete would wait for values it has already read.

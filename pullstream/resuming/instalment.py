@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module, Sink, Site
 from pullstream.engine.assembly import Assembly
-from pullstream.engine.edge.backlog import Backlog, timed
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run, Scope
@@ -32,7 +32,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
-from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.resuming.ahead import Ahead, TimeScale, Wish, passed
 from pullstream.resuming.carryover import FRESH, Carryover, changed
 from pullstream.resuming.resuming import drop_done, refuse_lost
@@ -128,7 +128,7 @@ class InstalmentRun(Keeping):
         self.sidecar = self._scope.sidecar
         self.sidecar.keeper = self
         self._assembly = Assembly(self._scope)
-        batch = timed(work.times, work.values) if work.times else None
+        batch = Batch.of(work.times, work.values) if work.times else None
         self.source = _ComeSoFar(batch, plan.ticks.time(work.tick))
         first = Module(plan.name, lambda: self.source, site=plan.site)
         last = Module(plan.name, lambda: self._collect, site=plan.site)
@@ -322,15 +322,15 @@ class InstalmentRun(Keeping):
 
 
 def _times(batch: Batch[Any]) -> Sequence[Hashable]:
-    return batch.times if isinstance(batch, TimedBatch) else (batch.time,)
+    return (batch.time,) if batch.uniform else batch.times
 
 
 def _those(batch: Batch[Any], wanted: Callable[[Hashable], bool]) -> Iterator[Batch[Any]]:
     """The part of a batch at times that are wanted."""
-    if not isinstance(batch, TimedBatch):
+    if batch.uniform:
         if wanted(batch.time):
             yield batch
         return
     chosen = [wanted(time) for time in batch.times]
     if any(chosen):
-        yield timed(list(compress(batch.times, chosen)), list(compress(batch.values, chosen)))
+        yield Batch.of(list(compress(batch.times, chosen)), list(compress(batch.values, chosen)))

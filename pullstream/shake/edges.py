@@ -13,7 +13,7 @@ from pullstream.checker import Checker
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.sidecar.location import Location, Port
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.shake.choices import Choices
 
 PAUSES: Final = (0.0, 0.0, 0.001, 0.1, 1.0, 30.0)
@@ -120,7 +120,7 @@ class EdgeWatcher(Checker):
         wrapped.ask = asked
 
     def _note(self, sink: str, answer: Batch[Any]) -> None:
-        times = answer.times if isinstance(answer, TimedBatch) else [answer.time] * len(answer.values)
+        times = answer.times if not answer.uniform else [answer.time] * len(answer.values)
         self._arrived(sink, times, answer.values)
 
     async def _pause(self, name: str, number: int) -> None:

@@ -19,7 +19,7 @@ from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Claim, Counts, Port
 from pullstream.errors import without_cancelled
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.trace.observer import Observer
 
 T_co = TypeVar("T_co", covariant=True)
@@ -76,7 +76,7 @@ class SeenRest(Rest):
 
     __slots__ = ("_edge", "_left")
 
-    def __init__(self, counts: Counts, port: Port, batch: TimedBatch[Any], edge: SeenEdge) -> None:
+    def __init__(self, counts: Counts, port: Port, batch: Batch[Any], edge: SeenEdge) -> None:
         super().__init__(counts, port, batch)
         self._edge = edge
         self._left = list(batch.times)
@@ -150,7 +150,7 @@ class SeenLane(Lane[T_co]):
         super().stamp(time)
 
     @override
-    def count_batch(self, batch: TimedBatch[Any]) -> None:
+    def count_batch(self, batch: Batch[Any]) -> None:
         gone = Counter(self.at_hand) - Counter(batch.times)
         if self.at_hand and not Counter(batch.times) - Counter(self.at_hand):
             # Only a part of them is left.
@@ -165,7 +165,7 @@ class SeenLane(Lane[T_co]):
             self._whole = False
 
     @override
-    def rest_of(self, batch: TimedBatch[Any]) -> Rest:
+    def rest_of(self, batch: Batch[Any]) -> Rest:
         return SeenRest(self._counts, self.port, batch, self.seen)
 
     # ---- what passes

@@ -23,7 +23,7 @@ from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
 from pullstream.history.events import Act, Batched, Times
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 from pullstream.trace.graph import graph_of, sends_of
 from pullstream.trace.lanes import SeenEdge, SeenLane, seen_lane
 from pullstream.trace.sidecar import SeenSidecar
@@ -145,15 +145,12 @@ class Tracer(trio.abc.Instrument):
         if kind == "ask":
             self._note(kind, edge.number, lane, number, about)
         elif isinstance(about, Batch):
-            values: Sequence[Any] = cast("Batch[Any]", about).values
+            batch = cast("Batch[Any]", about)
+            values: Sequence[Any] = batch.values
             count = len(values)
             sample = values if count <= SAMPLE else values[:SAMPLE]
             time: Json
-            if isinstance(about, TimedBatch):
-                times: Sequence[Any] = about.times
-                time = {"times": [encode(each) for each in times[:SAMPLE]]}
-            else:
-                time = encode(cast("Batch[Any]", about).time)
+            time = encode(batch.time) if batch.uniform else {"times": [encode(each) for each in batch.times[:SAMPLE]]}
             self._note(kind, edge.number, lane, number, count, time, [shown(value) for value in sample])
         elif about is None or kind == "done":
             self._note(kind, edge.number, lane, number)

@@ -107,7 +107,7 @@ class Bundles(ps.authoring.Kernel):
         part, self.left[0] = self.left[0][:limit], self.left[0][limit:]
         for time, _ in part:
             self.location.drop(time)
-        return ps.authoring.TimedBatch(*map(list, zip(*part, strict=True)))
+        return ps.Batch.of(*map(list, zip(*part, strict=True)))
 
 
 async def push(handle, bundles, seed, at):

@@ -71,7 +71,7 @@ def test_what_is_owed_comes_in_order_at_its_time_and_is_held_until_then(seed):
             limit = rng.randrange(1, 12)
             batch = backlog.take(limit)
             assert len(batch.values) == min(limit, len(put) - len(taken))
-            assert isinstance(batch, ps.authoring.TimedBatch) == (len(set(batch.times)) > 1)
+            assert (not batch.uniform) == (len(set(batch.times)) > 1)
             taken += zip(batch.times, batch.values, strict=True)
         assert taken == put[: len(taken)]
         assert backlog.left == len(put) - len(taken)
@@ -95,9 +95,7 @@ def test_what_is_owed_at_many_times_is_held_at_the_least_of_them(seed, new):
         if rng.random() < 0.4:
             times = [new(rng) for _ in range(rng.randrange(1, 9))]
             values = [(number, n) for n in range(len(times))]
-            backlog.put(
-                ps.authoring.TimedBatch(times, values) if rng.random() < 0.8 else ps.Batch(times[0], values[:1])
-            )
+            backlog.put(ps.Batch.of(times, values) if rng.random() < 0.8 else ps.Batch(times[0], values[:1]))
             put += list(zip(times, values, strict=True))[: backlog.left - len(put) + len(taken)]
         elif backlog:
             limit = rng.randrange(1, 12)
@@ -202,11 +200,11 @@ async def test_one_more_value_costs_one_value(name, autojump_clock):
 def test_a_part_at_one_time_of_what_is_owed_at_many_is_a_batch_of_one_time():
     """However little is asked for at a time, nothing at one time is taken for values at many."""
     backlog = Backlog()
-    backlog.put(ps.authoring.TimedBatch([1, 1, 2, 3, 3], "abcde"))
+    backlog.put(ps.Batch.of([1, 1, 2, 3, 3], "abcde"))
 
     assert [backlog.take(limit) for limit in (1, 2, 1, 9)] == [
         ps.Batch(1, "a"),
-        ps.authoring.TimedBatch([1, 2], "bc"),
+        ps.Batch.of([1, 2], "bc"),
         ps.Batch(3, "d"),
         ps.Batch(3, "e"),
     ]

@@ -107,7 +107,7 @@ class SortsRuns(Passing):
         if batch is ps.DONE:
             return batch
         pairs = sorted(zip(batch.times, batch.values, strict=True), key=lambda pair: pair[0])
-        return ps.authoring.TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
+        return ps.Batch.of([time for time, _ in pairs], [value for _, value in pairs])
 
 
 @ps.transformer

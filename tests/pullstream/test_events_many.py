@@ -68,10 +68,10 @@ async def test_completions_come_before_the_batch_that_follows_them():
                         ctx.notify_at(time)
 
     answers = (
-        ps.authoring.TimedBatch([1, 2, 3], list("abc")),
+        ps.Batch.of([1, 2, 3], list("abc")),
         ps.Batch(3, ["d"]),
         4,
-        ps.authoring.TimedBatch([5, 6], list("ef")),
+        ps.Batch.of([5, 6], list("ef")),
     )
     async with ps.pipe(gives(*answers), notes()).open() as running:
         await running.result()
@@ -118,7 +118,7 @@ async def test_any_of_its_times_may_be_held():
                 yield ps.Batch(3, ["late"])
             assert list(batch.times) == [1, 2, 3]
 
-    pipeline = ps.pipe(gives(ps.authoring.TimedBatch([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
+    pipeline = ps.pipe(gives(ps.Batch.of([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
     async with pipeline.open() as running:
         assert await running.result() == [(3, "late")]
 
@@ -134,7 +134,7 @@ async def test_who_waits_in_the_middle_says_how_far_it_has_come():
             await go_on.wait()
             yield event.part(2)
 
-    pipeline = ps.pipe(gives(ps.authoring.TimedBatch([1, 2, 3, 4], list("abcd"))), waits(), ps.collect(timed=True))
+    pipeline = ps.pipe(gives(ps.Batch.of([1, 2, 3, 4], list("abcd"))), waits(), ps.collect(timed=True))
     async with pipeline.open() as running:
         await running.progress.completed(2)
         assert list(running.progress.frontier()) == [3]
@@ -149,9 +149,7 @@ def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
     @ps.transformer
     async def doubles(upstream, ctx):
         async for batch in ctx.batches(upstream, many=True):
-            yield ps.authoring.TimedBatch(
-                [time for time in batch.times for _ in "ab"], [v for v in batch.values for _ in "ab"]
-            )
+            yield ps.Batch.of([time for time in batch.times for _ in "ab"], [v for v in batch.values for _ in "ab"])
 
     @ps.sink
     async def parts(upstream, ctx):

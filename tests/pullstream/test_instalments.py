@@ -71,7 +71,7 @@ class Stored:
 
 
 def pairs(batch):
-    if isinstance(batch, ps.authoring.TimedBatch):
+    if not batch.uniform:
         return list(zip(batch.times, batch.values, strict=True))
     return [(batch.time, value) for value in batch.values]
 

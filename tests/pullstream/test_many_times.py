@@ -50,7 +50,7 @@ def fails_at(bad, function=lambda *args: args[-1]):
 def test_a_source_answers_many_times_at_once():
     """As many values as are asked for, each at its time; of one time alone it is a plain batch."""
     assert ps.run(ps.pipe(at_once([1, 1, 2, 3, 3]), answers(3))) == [
-        ps.authoring.TimedBatch([1, 1, 2], [1, 1, 2]),
+        ps.Batch.of([1, 1, 2], [1, 1, 2]),
         ps.Batch(3, [3, 3]),
     ]
 
@@ -112,7 +112,7 @@ async def test_what_waits_in_a_channel_comes_at_once():
         send.send_nowait(n)
     send.close()
     async with ps.pipe(ps.from_channel(receive, time=lambda n: n), answers(3)).open() as running:
-        assert await running.result() == [ps.authoring.TimedBatch([1, 2, 2], [1, 2, 2]), ps.Batch(3, [3])]
+        assert await running.result() == [ps.Batch.of([1, 2, 2], [1, 2, 2]), ps.Batch(3, [3])]
 
 
 # ---- transformers
@@ -370,7 +370,7 @@ async def test_ack_but_of_incomparable_times():
         async def produce(self, limit):
             self.location.drop(one)
             self.location.drop(two)
-            return ps.authoring.TimedBatch([one, two, both], [1, 2, 3])
+            return ps.Batch.of([one, two, both], [1, 2, 3])
 
     @ps.sink
     async def waits(upstream, ctx):
@@ -390,7 +390,7 @@ def test_ack_but_of_what_never_came():
     @ps.sink
     async def confused(upstream, ctx):
         await upstream.ask(1)
-        upstream.ack_but(ps.authoring.TimedBatch([1, 2], [1, 2]))
+        upstream.ack_but(ps.Batch.of([1, 2], [1, 2]))
 
     with pytest.raises(ValueError, match="ask_many"):
         ps.run(ps.pipe(at_once([1, 2]), confused()))
@@ -399,7 +399,7 @@ def test_ack_but_of_what_never_came():
 @LIMITS
 def test_what_comes_between_old_and_new_may_be_of_many_times(limit):
     """The `sync` of `catch_up` is held at its times until it has been answered."""
-    source = ps.catch_up(at_once([1, 1]), at_once([4, 5]), sync=ps.authoring.TimedBatch([2, 2, 3], ["a", "b", "c"]))
+    source = ps.catch_up(at_once([1, 1]), at_once([4, 5]), sync=ps.Batch.of([2, 2, 3], ["a", "b", "c"]))
     given = ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True)
     assert given == [(1, 1), (1, 1), (2, "a"), (2, "b"), (3, "c"), (4, 4), (5, 5)]
 

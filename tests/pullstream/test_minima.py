@@ -83,7 +83,7 @@ class Beside(ps.authoring.Kernel):
             return ps.DONE
         self._left = False
         assert limit >= MANY
-        return ps.authoring.TimedBatch([Product(place, MANY - place) for place in range(MANY)], range(MANY))
+        return ps.Batch.of([Product(place, MANY - place) for place in range(MANY)], range(MANY))
 
 
 def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeypatch):
@@ -127,7 +127,7 @@ def test_prefetch_takes_times_in_no_order_a_few_at_a_time():
             limits.append(limit)
             start, self.given = self.given, min(count, self.given + limit)
             times = [Product(Counted(place), Counted(count - place)) for place in range(start, self.given)]
-            return ps.authoring.TimedBatch(times, range(start, self.given)) if times else ps.DONE
+            return ps.Batch.of(times, range(start, self.given)) if times else ps.DONE
 
     Counted.looks = 0
     assert ps.run(ps.pipe(Answering(), ps.prefetch(10 * count), ps.collect())) == list(range(count))

@@ -145,7 +145,7 @@ def test_slow_work_with_a_time_a_value_is_given_in_small_batches(rest):
             asked.append(limit)
             start = sum(asked[:-1])
             numbers = range(start, start + limit)
-            return ps.authoring.TimedBatch(numbers, numbers) if start < 200 else ps.DONE
+            return ps.Batch.of(numbers, numbers) if start < 200 else ps.DONE
 
     ps.run(ps.pipe(Numbers(), ps.map(lambda _: doze()), rest))
     assert max(asked) <= 32

@@ -27,7 +27,7 @@ def test_every_request_and_answer_is_shown():
         "D: ask2(Ans2 9)",
         "U: Ans2=done",
     ]
-    assert events[1].about == ps.authoring.TimedBatch([1, 1, 1, 1, 1, 2], [10, 11, 12, 13, 14, 20])
+    assert events[1].about == ps.Batch.of([1, 1, 1, 1, 1, 2], [10, 11, 12, 13, 14, 20])
 
 
 async def test_terminations_are_shown_in_the_order_in_which_they_pass(edge, counting, probe, autojump_clock):

@@ -75,7 +75,7 @@ class Rows(ps.authoring.Kernel):
             self._rows, self._fails = self._lots.pop(0)
             self.location.hold(BEGINNING)
         if self._rows:
-            self._left.put(ps.authoring.TimedBatch([row[0] for row in self._rows], list(self._rows)))
+            self._left.put(ps.Batch.of([row[0] for row in self._rows], list(self._rows)))
         self._left.end(Strike("above") if self._fails else ps.DONE)
         self.location.drop_capability()
 
@@ -104,7 +104,7 @@ class Known(PassOn):
             self.left[time] -= 1
             if not self.left[time]:
                 self.location.drop(time)
-        return ps.authoring.TimedBatch(times, batch.values)
+        return ps.Batch.of(times, batch.values)
 
 
 @ps.transformer

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from pullstream import Batch
-from pullstream.authoring import TimedBatch, caught
+from pullstream.authoring import caught
 from pullstream.errors import CapabilityError
 from pullstream.timely import less_equal
 
@@ -288,7 +288,7 @@ class FilesReader:
                 batch = self._marked(part, turn.time) if isinstance(part, Bad) else part
                 if batch is None:
                     continue
-                times: Sequence[Hashable] = batch.times if isinstance(batch, TimedBatch) else (batch.time,)
+                times: Sequence[Hashable] = (batch.time,) if batch.uniform else batch.times
                 self._advance(turn.file, times, at)
                 if place is not None:
                     facts.append(Reached(times, place))

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pullstream import Batch, CompositionError
-from pullstream.authoring import Ascending, Call, Site, Sync, TimedBatch, ascending, stamped
+from pullstream.authoring import Ascending, Call, Site, Sync, ascending, stamped
 
 from ...arrow import Shape, pyarrow
 from .errors import FileReadError, NoColumnError
@@ -148,10 +148,10 @@ class Timing:
         elif same:
             yield Batch(times[0], values)
         elif _in_order(times):
-            yield TimedBatch(Ascending(times), values)
+            yield Batch.of(Ascending(times), values)
         else:
             # The engine compares the times of runs, and reports the place of an error.
-            yield from TimedBatch(times, values).runs()
+            yield from Batch.of(times, values).runs()
 
     def _one_by_one(
         self, file: File, values: list[Any], line: int | None, function: Callable[[Any], Hashable]

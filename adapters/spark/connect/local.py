@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import trio
 
 from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run, sink
-from pullstream.authoring import Site, TimedBatch
+from pullstream.authoring import Site
 
 from ...arrow import Packing, RecordBatch, pyarrow
 from ..refusals import refused
@@ -71,7 +71,7 @@ async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, site: Sit
     batches: list[RecordBatch] = []
     size = 0
     while (answer := await upstream.ask(ctx.limit)) is not DONE:
-        assert isinstance(answer, (Batch, TimedBatch))
+        assert isinstance(answer, Batch)
         for batch in packing.batches([(answer.values, {})]):
             batches.append(batch)
             size += batch.nbytes

@@ -5,8 +5,7 @@ from typing import Any
 
 import attrs
 
-from pullstream import PullstreamError
-from pullstream.authoring import TimedBatch
+from pullstream import Batch, PullstreamError
 
 from ... import arrow
 
@@ -39,7 +38,7 @@ class Answer:
         elif 0 not in given.values():
             yield self._filled(self.values, None, given)
         else:
-            for run in TimedBatch(self.time, self.values).runs():
+            for run in Batch.of(self.time, self.values).runs():
                 yield self._filled(run.values, run.time, given)
 
     def _filled(self, values: Sequence[Any], time: Any, given: Mapping[str, int]) -> arrow.Portion:

@@ -17,7 +17,7 @@ import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch, Source
-from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, TimedBatch, Traits, minimal
+from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, Traits
 
 from ...arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from ...arrow import values as python_values
@@ -78,7 +78,7 @@ class Splitting:
                 stretches.append(self._stretch(parts[0][0], values[begin:end]))
                 continue
             times = list(chain.from_iterable(repeat(mark[-1], stop - start) for mark, start, stop in parts))
-            stretches.append(Stretch(key, TimedBatch(times, values[begin:end])))
+            stretches.append(Stretch(key, Batch.of(times, values[begin:end])))
         return stretches
 
     def _stretch(self, mark: tuple[Any, ...], values: Sequence[Any]) -> Stretch:
@@ -246,7 +246,7 @@ class Answers(Kernel[Any]):
         if batch is DONE:
             return DONE
         self.upstream.ack()
-        if isinstance(batch, TimedBatch):
-            # One value, at the earliest of its times: none of them is complete before it is delivered.
-            return Batch(minimal(batch.times)[0], [Answer(batch.values, batch.times, self._key, timed=True)])
-        return Batch(batch.time, [Answer(batch.values, batch.time, self._key)])
+        if batch.uniform:
+            return Batch(batch.time, [Answer(batch.values, batch.time, self._key)])
+        # One value, at the earliest of its times: none of them is complete before it is delivered.
+        return Batch(batch.least[0], [Answer(batch.values, batch.times, self._key, timed=True)])

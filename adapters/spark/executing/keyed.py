@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import attrs
 
 from pullstream import Batch
-from pullstream.authoring import InstalmentPlan, TimedBatch, blame, users_frames
+from pullstream.authoring import InstalmentPlan, blame, users_frames
 
 from ...arrow import NullTimeError, Packing, Shape, pyarrow
 from ...arrow import values as python_values
@@ -162,9 +162,9 @@ class KeyedStreams:
             portion
             for batch in answers
             for portion in (
-                Answer(batch.values, batch.times, key, timed=True)
-                if isinstance(batch, TimedBatch)
-                else Answer(batch.values, batch.time, key)
+                Answer(batch.values, batch.time, key)
+                if batch.uniform
+                else Answer(batch.values, batch.times, key, timed=True)
             ).filled(plan.given)
         )
         try:

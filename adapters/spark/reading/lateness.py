@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from pullstream import Batch, Sink
-from pullstream.authoring import Ascending, Location, SideBranch, TimedBatch
+from pullstream.authoring import Ascending, Location, SideBranch
 from pullstream.errors import CapabilityError
 
 
@@ -47,7 +47,7 @@ class Lateness:
             self._location.meter.skipped += count
             return batch.part(count) if count < len(values) else None
         marks = map(_Late, values[:count])
-        return TimedBatch(Ascending([self._least] * count + list(times[count:])), [*marks, *values[count:]])
+        return Batch.of(Ascending([self._least] * count + list(times[count:])), [*marks, *values[count:]])
 
     def passed(self, time: Any) -> None:
         """Note the latest time of a batch, in the step in which it is delivered."""

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import trio
 
 from pullstream import DONE, Batch, Context, Reader, Sink, Source, pipe
-from pullstream.authoring import Done, Module, Site, TimedBatch, minimal, without_cancelled
+from pullstream.authoring import Done, Module, Site, without_cancelled
 
 from ...arrow import Packing, RecordBatch, pyarrow
 from . import frames
@@ -154,7 +154,7 @@ class Gather:
             if self._answer is None or self._answer is DONE:
                 break
             batch, self._answer = self._answer, None
-            for time in minimal(batch.times) if isinstance(batch, TimedBatch) else (batch.time,):
+            for time in batch.least:
                 if time != last:
                     held.enter_context(self._ctx.hold(time))
                     last = time

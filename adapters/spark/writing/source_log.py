@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import trio
 
 from pullstream import DONE, Batch, Completed, Context, PullstreamError, Reader, Source, pipe, sink, transformer
-from pullstream.authoring import TimedBatch, minimal, without_cancelled
+from pullstream.authoring import without_cancelled
 
 from ..threads import in_thread
 
@@ -287,7 +287,7 @@ class SourceLog:
 
     async def _take_values(self, upstream: Reader[Any], ctx: Context) -> None:
         async for batch in ctx.batches(upstream, many=True):
-            self._keep(batch.values, ctx, *(minimal(batch.times) if isinstance(batch, TimedBatch) else (batch.time,)))
+            self._keep(batch.values, ctx, *batch.least)
 
     async def _take_times(self, upstream: Reader[Any], ctx: Context) -> None:
         pending: dict[Hashable, list[Any]] = {}

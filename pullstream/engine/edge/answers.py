@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 
 def mistake(answer: object, limit: int) -> str:
@@ -12,13 +12,13 @@ def mistake(answer: object, limit: int) -> str:
     if not isinstance(answer, Batch):
         return f"{answer!r}: a module answers Batch(time, values) or DONE"
     batch = cast("Batch[Any]", answer)
-    if isinstance(answer, TimedBatch):
+    if not answer.uniform:
         if problem := no_sequence(batch):
             return f"{batch!r}, {problem}"
         if problem := unequal(batch):
             return problem
         if any(time is None for time in batch.times):
-            return "a TimedBatch with the time None, which is no time"
+            return "a multi-time batch with the time None, which is no time"
     elif batch.time is None:
         return "a batch whose time is None, which is no time"
     elif problem := no_sequence(batch):
@@ -34,13 +34,13 @@ def unequal(batch: Batch[Any]) -> str:
 
     The values must be a sequence.
     """
-    if not isinstance(batch, TimedBatch):
+    if batch.uniform:
         return ""
     times = cast("object", batch.times)
     if not isinstance(times, Sized) or isinstance(times, (AbstractSet, Mapping)):
-        return f"{batch!r}, whose times are no sequence: make it one, TimedBatch(list(...), values)"
+        return f"{batch!r}, whose times are no sequence: make it one, Batch.of(list(...), values)"
     if len(times) != len(batch.values):
-        return f"a TimedBatch of {len(times)} times and {len(batch.values)} values: each has one"
+        return f"a multi-time batch of {len(times)} times and {len(batch.values)} values: each has one"
     return ""
 
 
@@ -58,8 +58,8 @@ def no_sequence(batch: Batch[Any]) -> str:
         if not isinstance(values, (str, bytes)) or len(values) < 2:
             return ""
         problem = "whose values are a text, which would be read letter by letter"
-    if isinstance(batch, TimedBatch):
-        return f"{problem}: make it one, TimedBatch(times, list(...))"
+    if not batch.uniform:
+        return f"{problem}: make it one, Batch.of(times, list(...))"
     time = batch.time
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
         return f"{problem}: make it one, Batch({time!r}, list(...))"

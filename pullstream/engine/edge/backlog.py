@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely.order import Ascending
 
 
@@ -19,25 +19,11 @@ class Located(Protocol):
         ...
 
 
-def timed(times: Sequence[Hashable], values: Sequence[Any]) -> Batch[Any]:
-    """Make a batch of values (at least one), each at its time: a plain `Batch` if all times are equal.
-
-    Every module downstream handles a batch at one time in fewer steps.
-
-    >>> timed([1, 1], "ab"), timed([1, 2], "ab")
-    (Batch(time=1, values='ab'), TimedBatch(times=[1, 2], values='ab'))
-    """
-    first = times[0]
-    # In most cases, comparing the last time settles it.
-    one = times[-1] == first and (isinstance(times, Ascending) or times.count(first) == len(times))
-    return Batch(first, values) if one else TimedBatch(times, values)
-
-
 def of_runs(runs: Sequence[tuple[Hashable, int]], values: Sequence[Any], *, ascending: bool = False) -> Batch[Any]:
     """Make a batch from runs, each a time and a number of values: a plain `Batch` if all times are equal.
 
     >>> of_runs([(1, 2), (2, 1)], "abc"), of_runs([(1, 2)], "ab")
-    (TimedBatch(times=[1, 1, 2], values='abc'), Batch(time=1, values='ab'))
+    (Batch.of(times=[1, 1, 2], values='abc'), Batch(time=1, values='ab'))
     """
     if len(runs) == 1:
         return Batch(runs[0][0], values)
@@ -49,7 +35,7 @@ def of_runs(runs: Sequence[tuple[Hashable, int]], values: Sequence[Any], *, asce
         times += [time] * count
     if not changes:
         return Batch(times[0], values)
-    return TimedBatch(Ascending(times) if ascending else times, values, changes)
+    return Batch.of(Ascending(times) if ascending else times, values, changes)
 
 
 _EMPTY: Final = Batch[Any](None, ())
@@ -63,12 +49,12 @@ class Backlog:
 
     >>> backlog = Backlog()
     >>> backlog.put(Batch(1, "ab"))
-    >>> backlog.put(TimedBatch([1, 2], "cd"))
+    >>> backlog.put(Batch.of([1, 2], "cd"))
     >>> backlog.end()
     >>> backlog.left, backlog.first, backlog.last
     (4, 1, 2)
     >>> [backlog.answer(2) for _ in range(3)]
-    [Batch(time=1, values='ab'), TimedBatch(times=[1, 2], values='cd'), DONE]
+    [Batch(time=1, values='ab'), Batch.of(times=[1, 2], values='cd'), DONE]
     """
 
     ending: Done | BaseException | None = None
@@ -103,13 +89,13 @@ class Backlog:
     def first(self) -> Hashable:
         """The time of the next value."""
         head = self.head
-        return head.times[self.used] if isinstance(head, TimedBatch) else head.time
+        return head.time if head.uniform else head.times[self.used]
 
     @property
     def last(self) -> Hashable:
         """The time of the last value."""
         last = self._later[-1] if self._later else self.head
-        return last.times[-1] if isinstance(last, TimedBatch) else last.time
+        return last.time if last.uniform else last.times[-1]
 
     @property
     def least(self) -> Sequence[Hashable]:
@@ -117,7 +103,7 @@ class Backlog:
         head, used = self.head, self.used
         if used == len(head.values):
             return ()
-        if not isinstance(head, TimedBatch):
+        if head.uniform:
             return (head.time,)
         if not used:
             # Most batches are taken whole.
@@ -131,7 +117,7 @@ class Backlog:
     def put(self, batch: Batch[Any]) -> None:
         """Append the values of a batch, at one time or many."""
         if self._counted:
-            self.count((), batch.least if isinstance(batch, TimedBatch) else (batch.time,))
+            self.count((), (batch.time,) if batch.uniform else batch.least)
         if not self:
             self.head, self.used, self._minima = batch, 0, None
             return
@@ -147,7 +133,7 @@ class Backlog:
         >>> backlog.put(Batch(1, "ab"))
         >>> backlog.put(Batch(2, "cd"))
         >>> backlog.take(3), backlog.take(3)
-        (TimedBatch(times=[1, 1, 2], values=['a', 'b', 'c']), Batch(time=2, values='d'))
+        (Batch.of(times=[1, 1, 2], values=['a', 'b', 'c']), Batch(time=2, values='d'))
         """
         part = self._part(limit)
         if len(part.values) == limit or not self:
@@ -157,12 +143,12 @@ class Backlog:
             part = self._part(limit - len(out))
             out += part.values
             times += part.times
-        return timed(times, out)
+        return Batch.of(times, out)
 
     def take_run(self, limit: int) -> Batch[Any]:
         """Take the next values, at most `limit`, all at one time."""
         head, start = self.head, self.used
-        if not isinstance(head, TimedBatch):
+        if head.uniform:
             return self._part(limit)
         last = min(len(head.values), start + limit)
         times, time, stop = head.times, head.times[start], start + 1
@@ -191,13 +177,13 @@ class Backlog:
         # Most batches are taken whole, and need no copy.
         part = head if stop - start == len(head.values) else head.part(start, stop)
         self._pass(stop)
-        return timed(part.times, part.values) if isinstance(part, TimedBatch) and part is not head else part
+        return part
 
     def _pass(self, stop: int) -> None:
         """Note that the values of the first batch before `stop` are taken."""
         head = self.head
         over = stop == len(head.values)
-        before = self.least if self._counted and (over or isinstance(head, TimedBatch)) else ()
+        before = self.least if self._counted and (over or not head.uniform) else ()
         self.used = stop
         if before and (now := () if over else self.least) != before:
             self.count(before, now)

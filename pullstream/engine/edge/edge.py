@@ -47,7 +47,7 @@ from pullstream.errors import (
     raised_when_cancelled,
 )
 from pullstream.frames import lead_to
-from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Event, State
 from pullstream.timely import Antichain
 
 T = TypeVar("T")
@@ -241,7 +241,7 @@ class Edge(Generic[T]):
                         raise ProtocolError(f"R2: {self.location}, answered {problem}")  # noqa: TRY301 - as all here
                     # No await in between: a source's capability is lowered in the same step that counts the batch as in
                     # flight.
-                    if answer.__class__ is TimedBatch:
+                    if not answer.uniform:
                         answer = handover.hand_over(answer, end, limit)
                     else:
                         if self.origin:

@@ -8,7 +8,7 @@ from typing_extensions import TypeVar
 from pullstream.engine.edge.rest import Rest
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Claim, Port
-from pullstream.protocol import TimedBatch
+from pullstream.protocol import Batch
 
 
 class HasEnds(Protocol):
@@ -36,10 +36,10 @@ class End(Claim, Generic[E_co]):
         edge.ends.add(self)
         self._counts.stamps.add(self)
 
-    def brought(self, batch: TimedBatch[Any], limit: int) -> None:
+    def brought(self, batch: Batch[Any], limit: int) -> None:
         """Hook for checkers: called with a multi-time answer before it is counted."""
 
-    def rest_of(self, batch: TimedBatch[Any]) -> Rest:
+    def rest_of(self, batch: Batch[Any]) -> Rest:
         """A multi-time answer to an ask of this end, to be given out one time after another."""
         return Rest(self._counts, self.port, batch)
 

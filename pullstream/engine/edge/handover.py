@@ -1,7 +1,7 @@
 """The step from a module's answer to its asker: check each time, and count everything that is handed over."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -9,15 +9,15 @@ from pullstream.engine.edge.end import End
 from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely.order import Ascending, ascending, in_one_order
 
 T = TypeVar("T")
 
 
 def allowed(
-    batch: TimedBatch[T], say: Callable[[Hashable, Sequence[T]], object], *, in_order: bool
-) -> tuple[TimedBatch[T], BaseException | None]:
+    batch: Batch[T], say: Callable[[Hashable, Sequence[T]], object], *, in_order: bool
+) -> tuple[Batch[T], BaseException | None]:
     """The part of a batch before the first time that `say` refuses, and what it raised; all of it and None if none is.
 
     With `in_order`, ascending times are checked by the first and the last alone: `say` refuses none between them.
@@ -80,7 +80,7 @@ class Handover(Generic[T]):
 
     def not_done(self, answer: Batch[T], drops: Callable[[Hashable], bool]) -> Batch[T] | Done:
         """The part of an answer whose results an earlier run has not completed; DONE if there is none."""
-        if answer.__class__ is not TimedBatch:
+        if answer.uniform:
             if not drops(answer.time):
                 return answer
             if self._origin:
@@ -88,19 +88,19 @@ class Handover(Generic[T]):
             return DONE
         if self._origin:
             # Times must not go back, dropped or not; the values before one that does are still answered.
-            answer = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
+            answer = self._before_a_wrong_time(answer)
         gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
         if not gone:
             return answer
         pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
         if pairs:
-            return TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
+            return Batch.of([time for time, _ in pairs], [value for _, value in pairs])
         return DONE
 
     def hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
         """Count a multi-time answer and hand it over: whole (`End.whole`), or as much as was asked for."""
-        end.brought(cast("TimedBatch[T]", answer), limit)
-        batch = cast("TimedBatch[T]", answer)
+        end.brought(answer, limit)
+        batch = answer
         if self.drops is None or not self._origin:
             batch = self._before_a_wrong_time(batch)
         try:
@@ -123,7 +123,7 @@ class Handover(Generic[T]):
             self.rest, self.owing = None, self.failure is not None
         return batch
 
-    def _before_a_wrong_time(self, answer: TimedBatch[T]) -> TimedBatch[T]:
+    def _before_a_wrong_time(self, answer: Batch[T]) -> Batch[T]:
         """The part of an answer before the first forbidden time; the next ask raises the failure (R8)."""
         if self._trusted and not self._origin:
             return answer

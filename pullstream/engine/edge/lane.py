@@ -12,7 +12,7 @@ from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
 from pullstream.logger import LOG
-from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.timely import Antichain
 
 T = TypeVar("T")
@@ -163,17 +163,15 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def ack_but(self, left: Batch[Any]) -> None:
         if not left.values:
             self.ack()
-        elif isinstance(left, TimedBatch):
-            if not (self.whole and self.live):
-                if not self.edge.open:
-                    return
-                raise ValueError(
-                    f"{left!r} is not part of the batch in flight: pass a part of the batch that ask_many returned, "
-                    f"before it is acknowledged and before the next ask"
-                )
+        elif self.live and (left.uniform or self.whole):
             self.count_batch(left)
             if self._counts.alert:
                 self._counts.activate(self.port)
+        elif self.edge.open:
+            raise ValueError(
+                f"{left!r} is not part of the batch in flight: pass a part of the batch that ask_many returned, "
+                f"before it is acknowledged and before the next ask"
+            )
 
     def ack_before(self, least: Sequence[Hashable]) -> None:
         """Acknowledge the last batch except for a part with these minimal times.

@@ -8,7 +8,7 @@ from typing_extensions import override
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.sidecar.location import Claim, Counts, Port
 from pullstream.engine.sidecar.minima import Minima
-from pullstream.protocol import TimedBatch
+from pullstream.protocol import Batch
 
 
 class Rest(Backlog):
@@ -18,7 +18,7 @@ class Rest(Backlog):
     (R4), and a lane taken for a single ask must not take the rest with it.
     """
 
-    def __init__(self, counts: Counts, port: Port, batch: TimedBatch[Any]) -> None:
+    def __init__(self, counts: Counts, port: Port, batch: Batch[Any]) -> None:
         super().__init__()
         self._counted = True
         self._claim = Claim(counts, port)

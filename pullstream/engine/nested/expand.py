@@ -18,7 +18,7 @@ from pullstream.engine.parts.countable import spent
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.traits import Traits
 from pullstream.frames import shown
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely.order import Ascending
 
 _END: Final = object()
@@ -50,7 +50,7 @@ class Expand(Kernel[Any], Stepwise):
         self.levels = levels
         self._open: list[Open] = []
         self._time: Hashable = None
-        self._whole: TimedBatch[Any] | None = None
+        self._whole: Batch[Any] | None = None
         """The outer multi-time batch, until all its values have been handled."""
         self._runs: Iterator[Batch[Any]] = iter(())
         self._run = self._done = 0
@@ -117,7 +117,7 @@ class Expand(Kernel[Any], Stepwise):
                 self.upstream.settle()
         return Batch(self._time, values) if values else None
 
-    def _answer_many(self, whole: TimedBatch[Any], limit: int) -> Batch[Any] | None:
+    def _answer_many(self, whole: Batch[Any], limit: int) -> Batch[Any] | None:
         """The values available without asking, up to the limit; they may be at several times."""
         runs: list[tuple[Hashable, int]] = []
         out: list[Any] = []
@@ -235,7 +235,7 @@ class Expand(Kernel[Any], Stepwise):
             return ()
         if outer:
             self._pace.took(len(batch.values))
-            if isinstance(batch, TimedBatch):
+            if not batch.uniform:
                 self._whole, self._runs, self._run, self._done = batch, batch.runs(), 0, 0
                 self._next_run()
                 return ()

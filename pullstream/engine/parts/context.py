@@ -320,9 +320,9 @@ class Context:
         something else before the next event, calls `upstream.ack()`: until then the batch's time stays open.
 
         By default every batch has one time. Where each value has its own time, that makes many batches of one value.
-        With `many=True` a batch may be a `TimedBatch`, which replaces several consecutive batches. Take its `runs()`,
-        or zip its `times` and `values`; both work for any batch. Completions that its own values cause follow the whole
-        batch; all others come before it. `notify_at` and `hold` accept any of its times. A body that waits in the
+        With `many=True` multi-time batches are delivered whole, each in place of several. Take the `runs()` of a batch,
+        or zip its `times` and `values`. Completions that its own values cause follow the whole batch; all others come
+        before it. `notify_at` and `hold` accept any of its times. A body that waits in the
         middle of the batch acknowledges its progress with `upstream.ack_but(batch.part(3))`.
 
         >>> import pullstream as ps

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from typing_extensions import TypeVar
 
-from pullstream.protocol import Batch, Reader, TimedBatch
+from pullstream.protocol import Batch, Reader
 
 A = TypeVar("A")
 
@@ -17,7 +17,7 @@ MANY: Final = 8
 """The length from which handling a run of values at one time as a whole costs less than value by value."""
 
 
-def seldom(batch: TimedBatch[Any]) -> bool:
+def seldom(batch: Batch[Any]) -> bool:
     """Whether the time changes so seldom that handling values run by run is faster than one by one."""
     return MANY * len(batch.changes) < len(batch.times)
 
@@ -30,13 +30,13 @@ def spent(iterator: Iterator[Any]) -> bool:
 def countable(batch: Batch[A]) -> Iterator[A]:
     """Iterate over the values of a batch; for a multi-time batch, the iterator knows how many are left."""
     values = batch.values
-    return iter(list(values) if isinstance(batch, TimedBatch) and not isinstance(values, (list, tuple)) else values)
+    return iter(values if batch.uniform or isinstance(values, (list, tuple)) else list(values))
 
 
-def before_last(batch: TimedBatch[Any], values: Iterator[Any]) -> int:
+def before_last(batch: Batch[Any], values: Iterator[Any]) -> int:
     """The number of values taken from a `countable` iterator before the last one, which failed.
 
-    >>> batch = TimedBatch([1, 2, 3], "abc")
+    >>> batch = Batch.of([1, 2, 3], "abc")
     >>> values = countable(batch)
     >>> next(values), next(values), before_last(batch, values)
     ('a', 'b', 1)
@@ -46,5 +46,5 @@ def before_last(batch: TimedBatch[Any], values: Iterator[Any]) -> int:
 
 def fails_in(upstream: Reader[Any], batch: Batch[Any], values: Iterator[Any]) -> None:
     """Acknowledge the values of a batch before the last one taken, for which a function has failed."""
-    if isinstance(batch, TimedBatch):
+    if not batch.uniform:
         upstream.ack_but(batch.part(before_last(batch, values)))

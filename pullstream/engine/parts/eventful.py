@@ -19,7 +19,7 @@ from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.waiting import Requests, completion, least
-from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.timely import BEGINNING, less_equal, less_than
 
 
@@ -179,7 +179,7 @@ class Eventful:
         if isinstance(slot, Batch):
             self._slot = None
             # Its last values may have completed the times of its first values.
-            self._moved = isinstance(slot, TimedBatch)
+            self._moved = not slot.uniform
         return slot
 
     def complete(self) -> list[Hashable]:
@@ -200,7 +200,7 @@ class Eventful:
             del requests[times[0]]
             yield times[0]
 
-    def apart(self, batch: TimedBatch[Any]) -> Iterator[Batch[Any] | Completed]:
+    def apart(self, batch: Batch[Any]) -> Iterator[Batch[Any] | Completed]:
         """Yield the runs of the batch in flight, each after the completions that the runs before it cause.
 
         The completions are the same as if each run were a batch of its own. But the whole batch stays in flight until
@@ -340,7 +340,7 @@ class Eventful:
             # The frontier may not show this: upstream may go on for other consumers, for example above a tee.
             done = requests.first
         else:
-            if isinstance(slot, Batch) and len(requests) == 1 and not isinstance(slot, TimedBatch):
+            if isinstance(slot, Batch) and len(requests) == 1 and slot.uniform:
                 ((time, before),) = requests.items()
                 if slot.time is time:
                     if not before:

@@ -14,7 +14,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.tasks import TaskKernel
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import TimeDomainError, less_equal
 
 
@@ -47,13 +47,13 @@ class Input(Backlog):
         """Acknowledge the used values of the batch, in the step in which they are answered."""
         if not self:
             self.lane.settle()
-        elif self.used and isinstance(self.head, TimedBatch):
+        elif self.used and not self.head.uniform:
             self.lane.ack_before(self.least)
 
     @property
     def times(self) -> Sequence[Hashable] | None:
         """The times of the values of the batch, if it is a multi-time batch."""
-        return self.head.times if isinstance(self.head, TimedBatch) else None
+        return None if self.head.uniform else self.head.times
 
     @property
     def done(self) -> bool:
@@ -77,7 +77,7 @@ class Meeting:
         Raises:
             TimeDomainError: the batch is of another domain.
         """
-        time = batch.times[0] if isinstance(batch, TimedBatch) else batch.time
+        time = batch.time if batch.uniform else batch.times[0]
         if time is self._time:
             return
         if self._time is not None:

@@ -17,13 +17,12 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
-from pullstream.engine.edge.backlog import timed
 from pullstream.engine.interfaces import Inline, Resumable
 from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, caught
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Any, ...]]]
 
@@ -195,7 +194,7 @@ class Segment(PassOn, Inline, Resumable):
         return Batch(batch.time, out) if out else None
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
         if self._saves:
             # The state of a stage is saved time by time.
             return super().answer_many(batch)
@@ -216,7 +215,7 @@ class Segment(PassOn, Inline, Resumable):
             self._failure = exc
             fails_in(self.upstream, batch, values)
             self.edge.fail_next(exc, out)
-        return timed(batch.times[: len(out)] if self._passes_all else kept, out) if out else None
+        return Batch.of(batch.times[: len(out)] if self._passes_all else kept, out) if out else None
 
     @override
     def restore(self) -> None:

@@ -8,7 +8,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.edge.answers import no_sequence, unequal
-from pullstream.engine.edge.backlog import Backlog, timed
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.handover import allowed
 from pullstream.engine.edge.kernel import Kernel
@@ -20,7 +20,7 @@ from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import ProtocolError, failure_in, raised_by_closing, raised_when_cancelled, without_cancelled
 from pullstream.frames import lead_to
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import less_equal
 
 
@@ -109,7 +109,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         batch, self._batch = self._batch, None
         if batch is None and self._values:
             times = self._times
-            batch = Batch(self._time, self._values) if times is None else timed(times, self._values)
+            batch = Batch(self._time, self._values) if times is None else Batch.of(times, self._values)
             self._values, self._times = [], None
         self._account.collects = False
         return batch
@@ -287,11 +287,11 @@ class GeneratorKernel(Suspended, Kernel[Any]):
 
     def _take_batch(self, batch: Batch[Any]) -> None:
         # The quickest test that passes most correct batches.
-        fine = batch.__class__ is Batch and batch.values.__class__ is list and batch.values and batch.time is not None
-        if not fine and (problem := _mistake(batch)):
+        fine = batch.__class__ is Batch and batch.uniform and batch.values.__class__ is list and batch.values
+        if not (fine and batch.time is not None) and (problem := _mistake(batch)):
             raise self._refusal(problem)
         values = batch.values
-        if isinstance(batch, TimedBatch):
+        if not batch.uniform:
             batch, self._ending = allowed(batch, self._may_answer, in_order=self._source)
             values = batch.values
             for time in batch.least:
@@ -305,7 +305,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         if not self._values and (2 * len(values) >= self._limit or values.__class__ not in (list, tuple)):
             # Taken as it is: the generator is not advanced before this is answered, and cannot change it until then.
             self._batch = batch
-        elif isinstance(batch, TimedBatch):
+        elif not batch.uniform:
             self._add_many(batch.times, values)
         else:
             self._add(batch.time, values)
@@ -368,6 +368,6 @@ def _mistake(answer: object) -> str:
         return problem
     if not len(batch.values):
         return "a batch without values: yield nothing, and go on, instead"
-    if isinstance(batch, TimedBatch):
-        return "a TimedBatch with the time None, which is no time" if any(t is None for t in batch.times) else ""
+    if not batch.uniform:
+        return "a multi-time batch with the time None, which is no time" if any(t is None for t in batch.times) else ""
     return "a batch whose time is None, which is no time" if batch.time is None else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from pullstream.engine.edge.backlog import Backlog, of_runs, timed
+from pullstream.engine.edge.backlog import Backlog, of_runs
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.parts.eventful import Completed, Eventful
@@ -15,7 +15,7 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
-from pullstream.protocol import Batch, Done, TimedBatch
+from pullstream.protocol import Batch, Done
 
 
 class Notified(Kernel[Any], Stepwise):
@@ -72,7 +72,7 @@ class Notified(Kernel[Any], Stepwise):
     def receive(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take the values of one batch."""
 
-    def receive_many(self, batch: TimedBatch[Any]) -> None:
+    def receive_many(self, batch: Batch[Any]) -> None:
         """Take a multi-time batch: run by run, and before each run the times that are complete by then.
 
         A subclass that gives results only in `complete` may take the batch as a whole; then the completions follow it.
@@ -144,7 +144,7 @@ class Notified(Kernel[Any], Stepwise):
         if not results:
             return
         if self._together is None:
-            self.ready.put(timed(times, results))
+            self.ready.put(Batch.of(times, results))
         else:
             for time, result in zip(times, results, strict=True):
                 self.give(time, [result])
@@ -243,10 +243,10 @@ class Notified(Kernel[Any], Stepwise):
         """Let the module handle an event; True if it was a batch."""
         ready = self.ready
         try:
-            if isinstance(event, TimedBatch):
-                self._receive_many(event)
-                return True
             if isinstance(event, Batch):
+                if not event.uniform:
+                    self._receive_many(event)
+                    return True
                 self.receive(event.time, event.values)
                 if not ready.known:
                     # Acknowledge the batch: values that are kept, and results to be answered, have holds of their own.
@@ -265,7 +265,7 @@ class Notified(Kernel[Any], Stepwise):
             ready.ending = exc
         return False
 
-    def _receive_many(self, batch: TimedBatch[Any]) -> None:
+    def _receive_many(self, batch: Batch[Any]) -> None:
         self.taken = 0
         try:
             self.receive_many(batch)

@@ -7,11 +7,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from pullstream.engine.edge.backlog import timed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.traits import PROMPT
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 
 
 class PassOn(Kernel[Any], Stepwise):
@@ -32,7 +31,7 @@ class PassOn(Kernel[Any], Stepwise):
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
         """Make the answer from a batch at one time; None if it is empty, and the next batch must be asked for."""
 
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
         """Make the answer from a multi-time batch; by default, join the answers to its runs."""
         times: list[Hashable] = []
         out: list[Any] = []
@@ -52,7 +51,7 @@ class PassOn(Kernel[Any], Stepwise):
         else:
             if self.edge.handover.failure is not None:
                 self.upstream.ack_but(batch.part(taken))
-        return timed(times, out) if out else None
+        return Batch.of(times, out) if out else None
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -64,7 +63,7 @@ class PassOn(Kernel[Any], Stepwise):
             batch = await self.upstream.ask(self._demand(limit), many=self.takes_many)
             if batch is DONE:
                 return DONE
-            answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
+            answer = self.answer_many(batch) if not batch.uniform else self.answer(batch)
             if answer is not None:
                 # Acknowledged in the same step in which the answer is in flight below. After a failure, the values
                 # from the failure on have not been handled, so the batch is not acknowledged.
@@ -93,7 +92,7 @@ class PassOn(Kernel[Any], Stepwise):
         batch = await self.upstream.ask(self._demand(limit), stepping=True, many=self.takes_many)
         if batch is None or batch is DONE:
             return batch
-        answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
+        answer = self.answer_many(batch) if not batch.uniform else self.answer(batch)
         if answer is None:
             await self.breathe()
         elif self.__edge__.handover.failure is None:

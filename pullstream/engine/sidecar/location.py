@@ -11,7 +11,7 @@ from pullstream.engine.sidecar.counters import Meter
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.frames import shown
-from pullstream.protocol import TimedBatch
+from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, Antichain, Summary, less_equal
 
 N = TypeVar("N")
@@ -161,8 +161,12 @@ class Claim:
         self.stamped, self._more = least[0], least[1:]
         self.live = True
 
-    def count_batch(self, batch: TimedBatch[Any]) -> None:
-        """Count a multi-time batch that is handed over whole, or what is left of one."""
+    def count_batch(self, batch: Batch[Any]) -> None:
+        """Count a batch that is handed over whole, or what is left of one."""
+        if batch.uniform:
+            self._all = ()
+            self.stamp(batch.time)
+            return
         self.count_least(batch.least)
         self._all = batch.times
         if self.port.note is not None:

@@ -11,7 +11,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.engine.traits import Carries, Traits
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import join, less_equal
 
 A = TypeVar("A")
@@ -53,7 +53,7 @@ class _CombineLatest(ManyInputs):
                 if not times:
                     return Batch(self._joined, rows)
                 times += [self._joined] * (len(rows) - len(times))
-                return TimedBatch(times, rows)
+                return Batch.of(times, rows)
             if self.failure_above is not None:
                 raise self.failure_above
             if not self.going or self._hopeless:
@@ -82,7 +82,7 @@ class _CombineLatest(ManyInputs):
             number = self._turn = each.number
             used = each.used
             head = each.head
-            time = head.times[used] if isinstance(head, TimedBatch) else head.time
+            time = head.time if head.uniform else head.times[used]
             if known[number] is not time:
                 joined = self._join(number, time)
                 if rows and joined is not self._joined and joined != self._joined:

@@ -8,7 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, OneOf, Positive, Source, checks
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.backlog import Backlog, timed
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn
 from pullstream.engine.parts.pace import Pace
@@ -146,7 +146,7 @@ class _Join(FanIn):
             self._finish()
         elif self._work is not None:
             self._go_on()
-        return timed(times, results)
+        return Batch.of(times, results)
 
     def _more(self, rest: Backlog) -> bool:
         """Take the next pairs of the current batch; True if there are any."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final, cast
 
-from pullstream.engine.edge.backlog import timed
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import Pace
@@ -15,7 +14,7 @@ from pullstream.frames import shown
 from pullstream.modules.combining.join_state import Groups, Kept, Near
 from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
-from pullstream.protocol import DONE, Batch, TimedBatch
+from pullstream.protocol import DONE, Batch
 from pullstream.timely import Antichain
 from pullstream.timely.order import in_one_order, is_total
 
@@ -95,7 +94,7 @@ class Pairs:
 
     def chunk(self) -> Chunk:
         """Remove and give all pairs."""
-        chunk = timed(self.times, self.pairs)
+        chunk = Batch.of(self.times, self.pairs)
         self.pairs, self.times = [], []
         return chunk
 
@@ -157,11 +156,11 @@ class Pairing:
         """Make the pairs of a batch whose values match those at the same time, with a few calls per time."""
         batch, arriving = side.each.head, side.other.arriving()
         values = batch.values
-        changes = batch.changes if isinstance(batch, TimedBatch) else ()
+        changes = batch.changes
         kept, others = cast("tuple[Kept, Kept]", (side.kept, side.other.kept))
         for start, end in pairwise((0, *changes, len(values))):
             begin = start
-            made.time = time = batch.times[start] if isinstance(batch, TimedBatch) else batch.time
+            made.time = time = batch.time if batch.uniform else batch.times[start]
             if len(side.met) < 2:
                 side.met.add(time)
             keep = arriving.less_equal(time)

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Source, Sync, checks, shortened
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.backlog import Backlog, timed
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.sidecar.location import NOTHING
 from pullstream.errors import PullstreamError
@@ -59,7 +59,7 @@ class _MergeSorted(FanIn):
                         self.settle((*self._used, *self._lacking()))
                         self._used.clear()
             if values:
-                return timed(times, values) if times else Batch(self._at, values)
+                return Batch.of(times, values) if times else Batch(self._at, values)
             if (answer := self._marks.answer(limit)) is not None:
                 return answer
             if self.failure_above is not None:

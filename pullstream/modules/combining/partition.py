@@ -10,14 +10,13 @@ from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sin
 from pullstream.blueprint.parts import Function, Into
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
-from pullstream.engine.edge.backlog import timed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Branch, Dealt, Hub
 from pullstream.errors import RoutingError
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
 from pullstream.modules.values.on_error import OnErrorHere, Reveals
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 A = TypeVar("A")
 K = TypeVar("K")
@@ -77,14 +76,14 @@ class _Router(Hub):
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
         dealt: dict[Branch, list[Any]] = {}
-        if isinstance(batch, TimedBatch):
+        if not batch.uniform:
             owners: list[Branch | None] = []
             failure = self._route(batch.values, dealt, owners)
             self.taken = len(owners)
             times: dict[Branch | None, list[Hashable]] = {None: [], **{branch: [] for branch in dealt}}
             for branch, time in zip(owners, batch.times, strict=False):
                 times[branch].append(time)
-            yield from ((branch, timed(times[branch], values)) for branch, values in dealt.items())
+            yield from ((branch, Batch.of(times[branch], values)) for branch, values in dealt.items())
         else:
             failure = self._route(batch.values, dealt, None)
             yield from ((branch, Batch(batch.time, values)) for branch, values in dealt.items())

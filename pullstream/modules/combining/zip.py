@@ -12,7 +12,7 @@ from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.errors import JournalError, LengthError
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import join
 
 A = TypeVar("A")
@@ -76,7 +76,7 @@ class _Zip(ManyInputs):
         columns = [repeat(self._fill, count) if part is None else part.values for part in parts]
         rows = list(builtins.zip(*columns, strict=True))
         self._rows += count
-        return Batch(joined, rows) if times is None else TimedBatch(times, rows)
+        return Batch(joined, rows) if times is None else Batch.of(times, rows)
 
     def _join(self, there: Sequence[Input], count: int) -> list[Hashable]:
         """Join the times of the next rows; stop before a failure, which the next ask raises (R8)."""

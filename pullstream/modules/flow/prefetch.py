@@ -11,7 +11,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
-from pullstream.protocol import Batch, Done, TimedBatch
+from pullstream.protocol import Batch, Done
 from pullstream.timely.order import Ascending, in_one_order
 
 A = TypeVar("A", default=Any)
@@ -51,7 +51,7 @@ class Prefetch(TaskKernel[Any]):
         if not isinstance(answer, Batch):
             self._kept.end(answer)
             return
-        quick = not isinstance(answer, TimedBatch) or isinstance(answer.times, Ascending) or in_one_order(answer.times)
+        quick = answer.uniform or isinstance(answer.times, Ascending) or in_one_order(answer.times)
         self._most = min(self._capacity, 2 * self._most) if quick else FEW
         self._kept.put(answer)
         lane.ack()

@@ -13,7 +13,7 @@ from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 A = TypeVar("A", default=Any)
 
@@ -38,7 +38,7 @@ class _Skip(PassOn, Inline, Resumable):
         return Batch(batch.time, rest) if rest else None
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
         return super().answer_many(batch) if self.left_out else batch
 
 
@@ -58,7 +58,7 @@ class _SkipWhile(PerBatch, Inline, Resumable):
         return super().answer(batch) if self._skipping else batch
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
         return super().answer_many(batch) if self._skipping else batch
 
     @override

@@ -15,7 +15,7 @@ from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 A = TypeVar("A", default=Any)
 
@@ -39,7 +39,7 @@ class _Take(PassOn, Inline, Resumable):
         return batch
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
         if self.memory.saves:
             return super().answer_many(batch)
         self.most -= len(batch.values)

@@ -16,7 +16,7 @@ from pullstream.modules.folds.accumulator import Accumulator, Table, Told
 from pullstream.modules.folds.agg import count
 from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.values.on_error import OnError
-from pullstream.protocol import TimedBatch
+from pullstream.protocol import Batch
 from pullstream.timely.order import in_one_order
 
 A = TypeVar("A")
@@ -54,7 +54,7 @@ class PerTime(Notified, Inline, Generic[S]):
         raise NotImplementedError(f"{type(self).__name__} receives multi-time batches, so it must define add_each()")
 
     @override
-    def receive_many(self, batch: TimedBatch[Any]) -> None:
+    def receive_many(self, batch: Batch[Any]) -> None:
         times = batch.times
         if seldom(batch) or not in_one_order(times):
             # Times without one order may fail anywhere, and the values before the failure must still be counted. If
@@ -90,7 +90,7 @@ class Folding(PerTime[Table]):
         self._accumulator = Accumulator(fold, **options)
 
     @override
-    def receive_many(self, batch: TimedBatch[Any]) -> None:
+    def receive_many(self, batch: Batch[Any]) -> None:
         if self._accumulator.eager:
             # An eager result must follow the results of the times that are complete by then.
             Notified.receive_many(self, batch)

@@ -17,7 +17,7 @@ from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, less_equal
 
 T = TypeVar("T")
@@ -232,7 +232,7 @@ class Entries(Grip):
             self._changed = run.signal()
             await self._changed.wait(outside=True)
         if answer is not DONE:
-            self._answered = answer.times[-1] if isinstance(answer, TimedBatch) else answer.time
+            self._answered = answer.time if answer.uniform else answer.times[-1]
             while self._waiting and self._stored.left < self._capacity:
                 entry = self._waiting.popleft()
                 self._stored.put(Batch(entry.time, [entry.value]))

@@ -25,7 +25,7 @@ from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, i
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError
 from pullstream.modules.sources.values import Values
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, Antichain, TimeDomainError, less_equal
 
 A = TypeVar("A", default=Any)
@@ -94,7 +94,7 @@ class Catch(Recovering):
                 self._handle(failure)
             else:
                 if batch is not DONE:
-                    self._last = batch.times[-1] if isinstance(batch, TimedBatch) else batch.time
+                    self._last = batch.time if batch.uniform else batch.times[-1]
                     self.upstream.settle()
                 return batch
         if self.current is None:
@@ -275,9 +275,9 @@ class Retry(Recovering):
         if self.frozen is None or not new.values:
             return new
         runs = [run for run in new.runs() if self.frozen.less_equal(run.time)]
-        if not isinstance(new, TimedBatch):
+        if new.uniform:
             return runs[0] if runs else new.part(0, 0)
-        return TimedBatch([time for run in runs for time in run.times], [value for run in runs for value in run.values])
+        return Batch.of([time for run in runs for time in run.times], [value for run in runs for value in run.values])
 
 
 def _source(call: Call, given: Any) -> Any:

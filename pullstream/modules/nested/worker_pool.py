@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Instance, Module, Positive, Site, Transformer, checked, together
 from pullstream.blueprint.parts import Onward
-from pullstream.engine.edge.backlog import Backlog, timed
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
 from pullstream.engine.nested.inner_streams import forget_inner, open_below
@@ -83,7 +83,7 @@ class PoolKernel(TaskKernel[Any]):
             self._open_all()
             results = self._results(limit)
             if results:
-                return timed([job.time for job in results], [job.value for job in results])
+                return Batch.of([job.time for job in results], [job.value for job in results])
             if self._failed is not None:
                 raise self._failed
             if not self._row and self._outer.reached():

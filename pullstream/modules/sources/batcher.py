@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any
 
-from pullstream.engine.edge.backlog import timed
 from pullstream.protocol import Batch
 from pullstream.timely import less_equal
 from pullstream.timely.order import Ascending
@@ -68,7 +67,7 @@ class Batcher:
             self._fail(exc, taken)
         if not taken:
             return None
-        return timed(Ascending(times), taken)
+        return Batch.of(Ascending(times), taken)
 
     def _fail(self, exc: BaseException, taken: list[Any]) -> None:
         """Deliver what came before; the failure comes with the next ask."""

@@ -10,12 +10,11 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Sync
 from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.backlog import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.modules.windows.grid import in_microseconds
-from pullstream.protocol import Batch, Done, TimedBatch
+from pullstream.protocol import Batch, Done
 from pullstream.timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
 A = TypeVar("A", default=Any)
@@ -33,7 +32,7 @@ class Retiming(PassOn):
         return Batch(self.made(batch.time), batch.values)
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any]:
         times: list[Hashable] = []
         before = later = None
         try:
@@ -44,7 +43,7 @@ class Retiming(PassOn):
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.upstream.ack_but(batch.part(len(times)))
             self.edge.fail_next(exc, times)
-        return timed(times, batch.values[: len(times)])
+        return Batch.of(times, batch.values[: len(times)])
 
 
 class Restamping(Retiming):

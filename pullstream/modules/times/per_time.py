@@ -19,7 +19,7 @@ from pullstream.modules.folds.accumulator import Accumulator, Table, Told
 from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.folds.reduce import PerTime
 from pullstream.modules.values.on_error import OnError, catches, guarded
-from pullstream.protocol import TimedBatch
+from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, less_equal
 from pullstream.timely.order import in_one_order
 
@@ -61,7 +61,7 @@ class _UniqueByTime(Notified, Inline):
             self.give(time, new)
 
     @override
-    def receive_many(self, batch: TimedBatch[Any]) -> None:
+    def receive_many(self, batch: Batch[Any]) -> None:
         if not in_one_order(batch.times) or seldom(batch):
             super().receive_many(batch)
             return

@@ -17,7 +17,6 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.backlog import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
@@ -240,7 +239,7 @@ class Stamping(PassOn):
             times = [(outer, time) for time in times]
         if not out:
             return None
-        return timed(Ascending(times) if clock.ascends else times, out)
+        return Batch.of(Ascending(times) if clock.ascends else times, out)
 
     def _enter(self, outer: Hashable) -> None:
         if self._nest:

@@ -9,11 +9,10 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Sync, Transformer
 from pullstream.blueprint.parts import TimedValues
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.backlog import timed as at_times
 from pullstream.engine.parts.per_batch import PerBatch
 from pullstream.failures import Failed, caught
 from pullstream.modules.values.on_error import Handled, OnError, catches
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)
@@ -34,14 +33,14 @@ class _Timed(PerBatch):
         self._work(out, repeat(time), values)
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any]:
         out: list[Any] = []
         try:
             self._work(out, batch.times, batch.values)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.upstream.ack_but(batch.part(len(out)))
             self.edge.fail_next(exc, out)
-        return at_times(batch.times[: len(out)], out)
+        return Batch.of(batch.times[: len(out)], out)
 
     def _work(self, out: list[Any], times: Iterable[Hashable], values: Sequence[Any]) -> None:
         # For a batch at one time, `times` is endless.

@@ -23,7 +23,7 @@ from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
 from pullstream.logger import LOG
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -202,7 +202,7 @@ class MapAsync(TaskKernel[Any]):
             if not times:
                 return Batch(time, results)
             times += [time] * (len(results) - len(times))
-            return TimedBatch(times, results)
+            return Batch.of(times, results)
         if failure is not None:
             raise failure
         return None

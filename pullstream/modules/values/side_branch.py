@@ -10,7 +10,7 @@ from pullstream.blueprint import Blueprint, Module
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Dealt, Hub
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 
 @attrs.frozen(eq=False)
@@ -55,12 +55,12 @@ class SideBranch(Wiring):
             stop, failure = places[len(side)], exc
             del places[len(side) :]
         main = _without(values, places, stop)
-        if not isinstance(batch, TimedBatch):
+        if batch.uniform:
             return Batch(batch.time, main), Batch(batch.time, side), failure
         times = batch.times
         return (
-            TimedBatch(_without(times, places, stop), main),
-            TimedBatch([times[place] for place in places], side),
+            Batch.of(_without(times, places, stop), main),
+            Batch.of([times[place] for place in places], side),
             failure,
         )
 

@@ -12,7 +12,7 @@ from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 
 A = TypeVar("A", default=Any)
 
@@ -71,7 +71,7 @@ class _OnEnd(PassOn):
         return batch
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any]:
         return batch
 
     @override

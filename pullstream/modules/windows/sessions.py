@@ -26,7 +26,7 @@ from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
-from pullstream.protocol import TimedBatch
+from pullstream.protocol import Batch
 from pullstream.timely import Delay, TimeDomainError
 from pullstream.timely.order import in_one_order, is_total
 
@@ -94,7 +94,7 @@ class _Sessions(Windowed, Resumable):
         self.listen()
 
     @override
-    def receive_many(self, batch: TimedBatch[Any]) -> None:
+    def receive_many(self, batch: Batch[Any]) -> None:
         times: Sequence[Any] = batch.times
         if self.accumulator.eager or not self._usual(times):
             # An eager result must follow the results of the sessions that are over by then.

@@ -23,7 +23,7 @@ from pullstream.modules.values.on_error import OnError
 from pullstream.modules.windows.grid import Grid, duration, of_one_kind
 from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
-from pullstream.protocol import TimedBatch
+from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 from pullstream.timely.order import Ascending, in_one_order
 
@@ -91,7 +91,7 @@ class _OnGrid(Windowed):
         self.listen()
 
     @override
-    def receive_many(self, batch: TimedBatch[Any]) -> None:
+    def receive_many(self, batch: Batch[Any]) -> None:
         times: Sequence[Any] = batch.times
         values = batch.values
         if self.accumulator.eager or not self._alike(times):

@@ -322,7 +322,7 @@ def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
     @ps.source
     class Back(ps.authoring.Kernel):
         async def produce(self, limit):
-            return ps.authoring.TimedBatch([2, 3, 1], [*"abc"])
+            return ps.Batch.of([2, 3, 1], [*"abc"])
 
     @ps.transformer
     class Goes(ps.authoring.Kernel):
@@ -340,12 +340,12 @@ def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
 @pytest.mark.parametrize(
     ("times", "values", "said"),
     [
-        ([1, 2, 3], "abc", r"a text.*TimedBatch\(times, list"),
+        ([1, 2, 3], "abc", r"a text.*Batch\.of\(times, list"),
         ([1, 2], ["a"], "2 times and 1 values: each has one"),
         ([1, None], ["a", "b"], "the time None"),
         ([1, 2], [], "2 times and 0 values"),
         ([], [], "0 values to an ask for"),
-        (map(int, "12"), ["a", "b"], r"whose times are no sequence: make it one, TimedBatch\(list"),
+        (map(int, "12"), ["a", "b"], r"whose times are no sequence: make it one, Batch\.of\(list"),
         ({1, 2}, ["a", "b"], "whose times are no sequence"),
         (3, ["a"], "whose times are no sequence"),
         ([1], iter("a"), "whose values are no sequence"),
@@ -357,7 +357,7 @@ def test_a_wrong_multi_time_answer_is_named(times, values, said):
     @ps.source
     class Mistaken(ps.authoring.Kernel):
         async def produce(self, limit):
-            return ps.authoring.TimedBatch(times, values)
+            return ps.Batch.of(times, values)
 
     with pytest.raises(ps.errors.ProtocolError, match=said):
         ps.run(ps.pipe(Mistaken(), ps.collect()))
@@ -366,10 +366,10 @@ def test_a_wrong_multi_time_answer_is_named(times, values, said):
 @pytest.mark.parametrize(
     ("times", "values", "said"),
     [
-        ([1, 2, 3], [*"ab"], "yielded a TimedBatch of 3 times and 2 values: each has one"),
-        ([1], [*"abc"], "yielded a TimedBatch of 1 times and 3 values: each has one"),
-        (map(int, "12"), [*"ab"], "yielded TimedBatch.*, whose times are no sequence"),
-        ([1, 2], iter("ab"), "yielded TimedBatch.*, whose values are no sequence"),
+        ([1, 2, 3], [*"ab"], "yielded a multi-time batch of 3 times and 2 values: each has one"),
+        ([1], [*"abc"], "yielded a multi-time batch of 1 times and 3 values: each has one"),
+        (map(int, "12"), [*"ab"], r"yielded Batch\.of.*, whose times are no sequence"),
+        ([1, 2], iter("ab"), r"yielded Batch\.of.*, whose values are no sequence"),
     ],
 )
 @pytest.mark.parametrize("limit", [1, 50])
@@ -379,7 +379,7 @@ def test_a_wrong_multi_time_batch_of_a_generator_is_named(times, values, said, l
 
     @ps.source
     async def mistaken(ctx):
-        yield ps.authoring.TimedBatch(times, values)
+        yield ps.Batch.of(times, values)
 
     with pytest.raises(ps.errors.ProtocolError, match=said):
         ps.run(ps.pipe(mistaken(), ps.drain(got.append)), limit=limit)

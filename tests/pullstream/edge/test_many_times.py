@@ -43,7 +43,7 @@ class Answers(ps.authoring.Kernel):
 
 
 def many(times, values=None):
-    return ps.authoring.TimedBatch(list(times), list(range(len(times))) if values is None else list(values))
+    return ps.Batch.of(list(times), list(range(len(times))) if values is None else list(values))
 
 
 def by_hand(function, *above, check=False, limit=4096):
@@ -434,7 +434,7 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
     @ps.source
     class Given(ps.authoring.Kernel):
         def __init__(self):
-            batch = ps.authoring.TimedBatch(times, times)
+            batch = ps.Batch.of(times, times)
             self.answers = list(batch.runs()) if form == "one batch each" else [batch]
 
         async def produce(self, limit):

@@ -366,7 +366,7 @@ class TestConformance:
             return Stretch(key, ps.Batch(time, values))
 
         def many():
-            stretches = [[Stretch((), ps.authoring.TimedBatch([1, 1, 2, 3], [1, 2, 3, 4])), stretch((), 4, [5])]]
+            stretches = [[Stretch((), ps.Batch.of([1, 1, 2, 3], [1, 2, 3, 4])), stretch((), 4, [5])]]
             return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
 
         def plain():

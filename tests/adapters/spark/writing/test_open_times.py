@@ -46,7 +46,7 @@ def test_rows_stay_in_order_within_their_time(open_times, monkeypatch, most):
     for begin in range(0, 1000, 100):
         numbers = list(range(begin, begin + 100))
         times = [n * n % 7 for n in numbers]
-        open_times.add(ps.authoring.TimedBatch(times, [(n, str(n)) for n in numbers]))
+        open_times.add(ps.Batch.of(times, [(n, str(n)) for n in numbers]))
         for n, time in zip(numbers, times, strict=True):
             expected[time].append({"n": n, "item": str(n), "time": time})
     assert {time: taken(open_times, time) for time in list(expected)} == expected
@@ -56,7 +56,7 @@ def test_interleaved_times_need_one_batch_each(open_times):
     """Ten thousand rows at four alternating times become four Arrow batches."""
     for begin in range(0, 10_000, 500):
         numbers = list(range(begin, begin + 500))
-        open_times.add(ps.authoring.TimedBatch([n % 4 for n in numbers], [(n, "") for n in numbers]))
+        open_times.add(ps.Batch.of([n % 4 for n in numbers], [(n, "") for n in numbers]))
     assert [len(taken(open_times, time)) for time in range(4)] == [2500] * 4
     assert Counted.adds == 4
 
@@ -65,7 +65,7 @@ def test_an_error_counts_rows_in_order_of_arrival(open_times):
     """The value that does not fit is the fourth to arrive, regardless of times."""
     open_times.add(ps.Batch(5, [(1, "a"), (2, "b")]))
     with pytest.raises(SchemaError, match="value 4"):
-        open_times.add(ps.authoring.TimedBatch([3, 4], [(3, "c"), ("four", "d")]))
+        open_times.add(ps.Batch.of([3, 4], [(3, "c"), ("four", "d")]))
 
 
 def test_small_batches_are_joined():

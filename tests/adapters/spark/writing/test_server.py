@@ -305,7 +305,7 @@ class TestReading:
             for begin in range(0, 400, 100):
                 asked.append(begin)
                 numbers = list(range(begin, begin + 100))
-                yield ps.authoring.TimedBatch(numbers, numbers)
+                yield ps.Batch.of(numbers, numbers)
 
         asks, ask = [], Lane.ask
 
