@@ -59,7 +59,9 @@ def test_the_group_names_every_peer():
 
 
 def test_every_study_is_a_file_with_a_name():
-    assert {path.stem for path in (ROOT / "tests/benchmarks/studies").glob("*.py")} == set(command.STUDIES)
+    assert {path.stem for path in (ROOT / "tests/benchmarks/studies").glob("*.py")} == {
+        file for file, _ in command.STUDIES.values()
+    }
 
 
 def found(seconds=1.0, digest="same"):

@@ -1,49 +1,13 @@
 """All workloads, in the order of the tables."""
 
-from tests.benchmarks.workload import Workload
-from tests.benchmarks.workloads import (
-    filing,
-    joining,
-    looping,
-    merging,
-    passing,
-    short,
-    sparks,
-    starting,
-    waiting,
-    windows,
-    words,
-)
+from importlib import import_module
 
-WORKLOADS: dict[str, Workload] = {
-    workload.name: workload
-    for workload in (
-        passing.SUM,
-        passing.TEN,
-        waiting.ONE,
-        waiting.MANY,
-        words.WORDS,
-        merging.MERGE,
-        short.STOP,
-        joining.JOIN,
-        joining.WITHIN,
-        looping.LOOP,
-        sparks.OUT,
-        sparks.INTO,
-        sparks.STAGE,
-        sparks.WINDOWS,
-        filing.LINES,
-        filing.CSV,
-        filing.PARQUET,
-        filing.BATCHES,
-        filing.LINES_OUT,
-        filing.PARQUET_OUT,
-        starting.IMPORT,
-        starting.FIRST,
-        windows.TUMBLING,
-        windows.SLIDING,
-        windows.SESSIONS,
-        windows.SORTED,
-        short.SERVICE,
-    )
-}
+from tests.benchmarks.workload import WORKLOADS
+
+for name in ("filing", "joining", "linear", "looping", "merging", "sparks", "starting", "waiting", "windows", "words"):
+    import_module(f"tests.benchmarks.workloads.{name}")
+
+# W3a before W3b, and W9 before W10.
+IN_ORDER = sorted(WORKLOADS.values(), key=lambda workload: (int(workload.name[1:].rstrip("abcdef")), workload.name))
+WORKLOADS.clear()
+WORKLOADS.update({workload.name: workload for workload in IN_ORDER})

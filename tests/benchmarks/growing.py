@@ -13,8 +13,8 @@ from typing import Any
 
 import attrs
 
-from tests.benchmarks.driving import piped
 from tests.benchmarks.measuring import LONGEST, Failure, megabytes
+from tests.benchmarks.peers import piped
 from tests.benchmarks.results import Curve, Results
 from tests.benchmarks.workload import ROOT
 

@@ -77,6 +77,10 @@ class Target:
     """The same of the first run in a process."""
 
 
+WORKLOADS: dict[str, "Workload"] = {}
+"""All that have been made; `catalogue` makes all."""
+
+
 @attrs.define
 class Workload:
     """One thing to compute."""
@@ -100,6 +104,9 @@ class Workload:
     """Whether the answer's order is part of it; if not, answers are compared sorted."""
     target: Target | None = None
     ways: dict[str, Way] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        WORKLOADS[self.name] = self
 
     def way(
         self, toolkit: str, variant: str = "", *, share: float = 1.0, note: str = ""

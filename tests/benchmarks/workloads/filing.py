@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.driving import bytewax_list, counted_here, pathway_rows, piped
+from tests.benchmarks.peers import bytewax_list, counted_here, pathway_rows, piped
 from tests.benchmarks.workload import HERE, Prepare, Run, Shape, Workload
 
 SIZES = {"full": 500_000, "quick": 50_000, "smoke": 200, "unit": "row"}

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from tests.benchmarks.driving import bytewax_list, in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.peers import bytewax_list, in_trio, pathway_rows, pathway_table, piped
 from tests.benchmarks.workload import BY_HAND, HERE, Run, Shape, Target, Workload
 
 EPOCH = 1_000

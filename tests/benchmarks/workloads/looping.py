@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.benchmarks.driving import in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.peers import in_trio, pathway_rows, pathway_table, piped
 from tests.benchmarks.workload import BY_HAND, HERE, Run, Workload
 
 VALUES = 100

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.driving import counted_here, piped
+from tests.benchmarks.peers import counted_here, piped
 from tests.benchmarks.workload import HERE, Prepare, Run, Workload
 from tests.benchmarks.workloads.windows import MINUTE, at, jumbled, key_of
 

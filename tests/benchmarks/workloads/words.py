@@ -8,7 +8,7 @@ from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import Any
 
-from tests.benchmarks.driving import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table, piped
 from tests.benchmarks.workload import BY_HAND, HERE, Run, Target, Workload
 
 LINES = 2_000
