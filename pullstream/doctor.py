@@ -15,7 +15,18 @@ import attrs
 
 from pullstream.frames import OURS
 
-EXTRAS: Final = ("files", "spark", "sqlite", "duckdb", "postgresql", "display", "metrics")
+EXTRAS: Final = (
+    "files",
+    "spark",
+    "sqlite",
+    "duckdb",
+    "postgresql",
+    "delta",
+    "iceberg",
+    "sketches",
+    "display",
+    "metrics",
+)
 """The extras that a user's programs may need."""
 
 PACKAGES: Final = sorted(OURS, reverse=True)

@@ -20,6 +20,8 @@ FOLDERS = {
     "sqlite": ("tables/sqlite.py", "arrow"),
     "duckdb": ("tables/duckdb.py", "arrow"),
     "postgresql": ("tables/postgresql.py", "arrow"),
+    "delta": ("tables/delta.py", "tables/lake.py", "arrow"),
+    "iceberg": ("tables/iceberg.py", "tables/lake.py", "arrow"),
     "display": ("display",),
     "metrics": ("metrics",),
 }

@@ -10,7 +10,8 @@ from typing_extensions import override
 from pullstream.authoring import of_extra
 
 from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
-from .database import COMMON, Database, FileLock, columns_of
+from .sql import SqlTable, columns_of
+from .table import COMMON, FileLock
 from .target import Address, Name, quoted
 
 _ROWS: Final = "pullstream_rows"
@@ -19,11 +20,11 @@ _IN_TURN: Final = Lock()
 """Held by a transaction: DuckDB refuses two of one process that create the records at the same time."""
 
 
-class DuckdbDatabase(Database):
+class DuckdbTable(SqlTable):
     """A file of DuckDB; only one process at a time can open it."""
 
-    def __init__(self, target: Address, name: Name) -> None:
-        super().__init__(target, name)
+    def __init__(self, target: Address, name: Name, *options: Any) -> None:
+        super().__init__(target, name, *options)
         self._lock = FileLock(target.location, name)
         self._connection: Any = None
 
@@ -54,6 +55,10 @@ class DuckdbDatabase(Database):
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, list(given)).fetchall()
+
+    @override
+    def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
+        yield from self._connection.execute(sql, list(given)).to_arrow_reader()
 
     @override
     @contextmanager

@@ -12,7 +12,8 @@ from typing_extensions import override
 from pullstream.authoring import of_extra
 
 from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
-from .database import COMMON, Database
+from .sql import SqlTable
+from .table import COMMON
 
 PATIENCE: Final = 5.0
 """The seconds in which the server notices that a killed program, which held the lock, is gone."""
@@ -24,7 +25,7 @@ _FORMATS: Final = {
 }  # fmt: skip
 
 
-class PostgresqlDatabase(Database):
+class PostgresqlTable(SqlTable):
     """A database of a PostgreSQL server."""
 
     _connection: Any = None
@@ -93,6 +94,13 @@ class PostgresqlDatabase(Database):
         with self._connection.cursor() as cursor:
             cursor.execute(sql, given or None)
             return cursor.fetchall()
+
+    @override
+    def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
+        # COPY, of which the server sends no more than is read.
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, given or None)
+            yield from cursor.fetch_record_batch()
 
     @override
     @contextmanager

@@ -1,28 +1,26 @@
-"""The records of a table's writers: which times were committed, and with which journal."""
+"""The records of a table's writers: whether the table, its records and the journal belong together."""
 
 import datetime as dt
 import json
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from secrets import token_hex
 from typing import Any
 
 import attrs
 
-from .database import Database
 from .errors import TableError
-
-TARGETS = "pullstream_targets"
-TIMES = "pullstream_times"
+from .table import Entry, TargetTable
 
 
-@attrs.define
-class Times:
-    """The times that earlier runs have committed; empty if times are replaced."""
+@attrs.frozen
+class CommittedTimes:
+    """The times that earlier runs have committed."""
 
-    known: set[str] = attrs.field(factory=set[str])
+    texts: Container[str] = ()
+    count: int = 0
 
     def __contains__(self, time: object) -> bool:
-        return bool(self.known) and isinstance(time, Hashable) and encoded(time) in self.known
+        return self.count > 0 and encoded(time) in self.texts
 
 
 def encoded(time: Any) -> str:
@@ -46,56 +44,39 @@ def encoded(time: Any) -> str:
 
 
 class Records:
-    """The records of one table, in the same database and schema."""
+    """The records of one table."""
 
-    def __init__(self, database: Database, journal: str | None) -> None:
-        self._database = database
+    def __init__(self, table: TargetTable, journal: str | None) -> None:
+        self._table = table
         self._journal = journal
-        self._targets = database.name.beside(TARGETS)
-        self._times = database.name.beside(TIMES)
-        self._name = database.record_name
         self._count = 0
         self._recorded = False
         self.id = ""
 
-    def open(self, remembered: str | None, *, table_exists: bool) -> Times:
+    def open(self, remembered: str | None) -> CommittedTimes:
         """Return the committed times.
 
         Raises:
             TableError: the table, its records and the journal do not belong together.
         """
-        with self._database.transaction():
-            self._database.wait_for_turn()
-            for table, columns in (
-                (TARGETS, "name TEXT PRIMARY KEY, id TEXT NOT NULL, journal TEXT"),
-                (
-                    TIMES,
-                    "name TEXT, time TEXT, number BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (name, time)",
-                ),
-            ):
-                self._database.execute(f"CREATE TABLE IF NOT EXISTS {self._database.name.beside(table)} ({columns})")
-        found = self._database.execute(f"SELECT id, journal FROM {self._targets} WHERE name = $1", self._name)
-        times = self._database.execute(
-            f"SELECT time, number FROM {self._times} WHERE name = $1 ORDER BY number", self._name
-        )
-        self._count = times[-1][1] if times else 0
-        if found:
-            ((self.id, journal),) = found
-            self._recorded = journal is not None or self._journal is None
-            if why := self._unfit(journal, remembered, table_exists=table_exists):
-                raise self._refusal(why, "If that is meant, remove its records first")
-        elif remembered is not None:
-            raise self._refusal(
-                f"the journal {self._journal} says that times were committed there, and the database has no record of "
-                f"them: the table was restored, or is another one",
-                "Start over with a new journal",
-            )
-        else:
+        found = self._table.recorded(self._journal)
+        if found is None or not found.count:
+            if remembered is not None:
+                raise self._refusal(
+                    f"the journal {self._journal} says that times were committed there, and the database has no record "
+                    f"of them: the table was restored, or is another one. Start over with a new journal"
+                )
             self.id = token_hex(8)
-        return Times({time for time, _ in times})
+            return CommittedTimes()
+        self.id, self._count = found.id, found.count
+        self._recorded = found.journal is not None or self._journal is None
+        if why := self._unfit(found.journal, remembered):
+            forget = self._table.forgetting()
+            raise self._refusal(f"{why}. If that is meant, remove its records first: {forget}")
+        return CommittedTimes(found.times, found.count)
 
-    def _unfit(self, journal: str | None, remembered: str | None, *, table_exists: bool) -> str:
-        if not table_exists:
+    def _unfit(self, journal: str | None, remembered: str | None) -> str:
+        if not self._table.exists:
             return "its records say that times were committed, and the table is gone"
         if journal is not None and journal != self._journal:
             now = "without one" if self._journal is None else f"with the journal {self._journal}"
@@ -104,34 +85,15 @@ class Records:
             return f"the journal {self._journal} belongs to an earlier table of that name"
         return ""
 
-    def _refusal(self, why: str, advice: str) -> TableError:
-        name = self._name.replace("'", "''")
-        forget = " ".join(f"DELETE FROM {table} WHERE name = '{name}';" for table in (self._times, self._targets))
-        return TableError(
-            f"write_rows() cannot write to the table {str(self._database.name)!r} in {self._database.target.shown}: "
-            f"{why}. {advice}{f': {forget}' if 'records first' in advice else ''}"
-        )
+    def _refusal(self, why: str) -> TableError:
+        table = self._table
+        return TableError(f"write_rows() cannot write to the table {str(table.name)!r} in {table.target.shown}: {why}")
 
-    def add(self, time: Hashable, count: int, *, again: bool) -> None:
-        """Record a time, in the transaction of its rows."""
-        execute = self._database.execute
-        if not self._recorded:
-            execute(f"DELETE FROM {self._targets} WHERE name = $1", self._name)
-            execute(
-                f"INSERT INTO {self._targets} (name, id, journal) VALUES ($1, $2, {'$3' if self._journal else 'NULL'})",
-                *filter(None, (self._name, self.id, self._journal)),
-            )
-        if again:
-            execute(f"DELETE FROM {self._times} WHERE name = $1 AND time = $2", self._name, encoded(time))
-        execute(
-            f"INSERT INTO {self._times} (name, time, number, count) VALUES ($1, $2, $3, $4)",
-            self._name,
-            encoded(time),
-            self._count + 1,
-            count,
-        )
+    def entry(self, time: Hashable, rows: int) -> Entry:
+        """Return the record for the next time."""
+        return Entry(time, encoded(time), self._count + 1, rows, self.id, self._journal, not self._recorded)
 
-    def added(self) -> None:
-        """Note that the transaction was committed."""
-        self._recorded = True
+    def committed(self, id: str) -> None:
+        """Note that the record was committed, to the table of this id."""
+        self.id, self._recorded = id, True
         self._count += 1

@@ -5,18 +5,22 @@ the program opens the same file with `sqlite3`, and can damage the file.
 """
 
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import RecordBatch, Schema, pyarrow, values
-from .database import COMMON, Database, FileLock, columns_of
+from ..arrow import RecordBatch, Schema, exact_array, pyarrow, values
+from .sql import SqlTable, columns_of
+from .table import COMMON, FileLock
 from .target import Address, Name, quoted
 
 PATIENCE: Final = 30.0
 """The seconds to wait for other writers of the database."""
+
+FETCHED: Final = 8192
+"""The rows to fetch at once."""
 
 _DECLARED: Final = {
     "BOOLEAN": "bool", "SMALLINT": "int64", "INTEGER": "int64", "INT": "int64", "BIGINT": "int64", "REAL": "float64",
@@ -25,13 +29,13 @@ _DECLARED: Final = {
 }  # fmt: skip
 
 
-class SqliteDatabase(Database):
+class SqliteTable(SqlTable):
     """A file of SQLite."""
 
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
 
-    def __init__(self, target: Address, name: Name) -> None:
-        super().__init__(target, name)
+    def __init__(self, target: Address, name: Name, *options: Any) -> None:
+        super().__init__(target, name, *options)
         self._lock = FileLock(target.location, name)
         self._connection: sqlite3.Connection | None = None
 
@@ -63,8 +67,14 @@ class SqliteDatabase(Database):
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
-        column = None if not given else pyarrow().array(given[:1])
-        return self._open.execute(sql, (*_plain(column), *given[1:]) if column is not None else ()).fetchall()
+        return self._open.execute(sql, _bound(given)).fetchall()
+
+    @override
+    def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
+        cursor = self._open.execute(sql, _bound(given))
+        names = [column[0] for column in cursor.description]
+        while rows := cursor.fetchmany(FETCHED):
+            yield pyarrow().RecordBatch.from_arrays(list(map(exact_array, zip(*rows, strict=True))), names)
 
     @override
     @contextmanager
@@ -116,6 +126,11 @@ class SqliteDatabase(Database):
     @override
     def cancel(self) -> None:
         self._open.interrupt()
+
+
+def _bound(given: Sequence[Any]) -> dict[str, Any]:
+    """Return the values of $1, $2, ...; dates and timestamps are text."""
+    return {str(at): _plain(pyarrow().array([value]))[0] for at, value in enumerate(given, 1)}
 
 
 def _plain(column: Any) -> list[Any]:

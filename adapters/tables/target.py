@@ -11,7 +11,11 @@ from pullstream import CompositionError
 from pullstream.authoring import Site
 
 _SUFFIXES: Final = {"sqlite": "sqlite", "sqlite3": "sqlite", "db": "sqlite", "duckdb": "duckdb", "ddb": "duckdb"}
-_KINDS: Final = {"sqlite": "sqlite", "duckdb": "duckdb", "postgresql": "postgresql", "postgres": "postgresql"}
+_KINDS: Final = {
+    "sqlite": "sqlite", "duckdb": "duckdb", "postgresql": "postgresql", "postgres": "postgresql", "delta": "delta",
+    "iceberg": "iceberg",
+}  # fmt: skip
+_FOLDER: Final = re.compile(r"[^./\\_\x00-\x1f][^/\\\x00-\x1f]*")
 _SECRET: Final = re.compile(r"((?:ssl)?password=)([^&\s]*)", re.IGNORECASE)
 
 
@@ -66,7 +70,8 @@ class Address:
     def _refusal(module: str, given: str) -> CompositionError:
         return CompositionError(
             f"{module}() at {Site.here()} got {given}: give the path of a file that ends with .sqlite, .db or .duckdb, "
-            f"or a URL such as sqlite:///sales.db, duckdb:///sales.duckdb or postgresql://user@host/database"
+            f"or a URL such as sqlite:///sales.db, duckdb:///sales.duckdb, postgresql://user@host/database, "
+            f"delta:///folder or iceberg:///folder"
         )
 
     def hidden(self, text: str) -> str:
@@ -119,6 +124,11 @@ class Name:
         if long := [part for part in parts if kind == "postgresql" and len(part.encode(errors="replace")) > 63]:
             raise CompositionError(
                 f"{module}() at {Site.here()} got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes"
+            )
+        if wrong := [part for part in parts if kind in {"delta", "iceberg"} and _FOLDER.fullmatch(part) is None]:
+            raise CompositionError(
+                f"{module}() at {Site.here()} got the name {wrong[0]!r}: a table is a folder of that name, which must "
+                f"have no slashes or control characters, and begin with no dot or underscore"
             )
         if parts[-1].startswith("pullstream_"):
             raise CompositionError(

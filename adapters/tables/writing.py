@@ -2,11 +2,10 @@
 
 import datetime as dt
 import os
-from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Hashable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -26,18 +25,14 @@ from ..arrow import (
     schema_argument,
 )
 from ..stopping import stoppably
-from .database import Database, columns_of
+from .databases import table_of
 from .errors import TableError
-from .records import Records, encoded
-from .target import Address, Name, quoted
-
-Mode: TypeAlias = Literal["append", "upsert", "replace_time"]
+from .records import CommittedTimes, Records, encoded
+from .table import Mode
+from .target import Address, Name
 
 FIRST: Final = 8192
 """The number of values from which a schema is derived, if no time is complete before."""
-
-_STAGE: Final = "pullstream_stage"
-_ORDER: Final = "pullstream_order"
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -51,7 +46,7 @@ def write_rows(
     time: str | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
 ) -> Sink[Any, list[Hashable]]:
-    """Write rows to a table in SQLite, DuckDB or PostgreSQL, one transaction per time, when the time is complete.
+    """Write rows to a table of a database, one transaction per time, when the time is complete.
 
     >>> import sqlite3, tempfile, pullstream as ps
     >>> from pullstream import tables
@@ -63,9 +58,10 @@ def write_rows(
     [(1, 'tea'), (2, 'figs')]
 
     `target` is a file whose name ends with .sqlite, .db or .duckdb, or a URL: sqlite:///sales.db, duckdb:///sales.duckdb,
-    postgresql://user@host/database. Passwords are better left to libpq (`~/.pgpass`, PGPASSWORD). `table` is a name, or
-    a pair (schema, name). The table is created with the first time, if it does not exist. The result is the list of
-    times that this run committed.
+    postgresql://user@host/database. Passwords are better left to libpq (`~/.pgpass`, PGPASSWORD). A folder of tables is
+    delta:///folder (Delta Lake) or iceberg:///folder (Iceberg, with a catalog in SQLite). `table` is a name, or a pair
+    (schema, name). The table is created with the first time, if it does not exist. The result is the list of times that
+    this run committed.
 
     A transaction contains all rows of a time, and the record that the time was committed. So other readers see a time
     as a whole or not at all. A program that was killed can be started again: it commits what is missing and repeats
@@ -81,8 +77,9 @@ def write_rows(
     existing table, or are derived from the first rows. Each value is stored unchanged or refused. Rows of open times
     wait in memory and, above 32 MB per time, in temporary files.
 
-    The records are in the tables `pullstream_targets` and `pullstream_times`, beside the table. A table is written by
-    one run at a time, with one sink. If it was written with a journal, other journals are refused.
+    The records are in the tables `pullstream_targets` and `pullstream_times`, beside the table; in Delta Lake and
+    Iceberg they are in the metadata of the commits. A table is written by one run at a time, with one sink. If it was
+    written with a journal, other journals are refused.
 
     Raises:
         CompositionError: the target, the table's name, the mode or the schema is invalid; when composing.
@@ -128,20 +125,6 @@ class RowsPlan:
         """Make a new body; the arguments are in the plan, which the blueprint shows."""
         return lambda upstream, ctx: RowsCommitter(self).run(upstream, ctx)
 
-    def database(self) -> Database:
-        """Return the database, not connected."""
-        if self.target.kind == "sqlite":
-            from .sqlite import SqliteDatabase  # noqa: PLC0415 - each needs its driver
-
-            return SqliteDatabase(self.target, self.name)
-        if self.target.kind == "duckdb":
-            from .duckdb import DuckdbDatabase  # noqa: PLC0415 - as above
-
-            return DuckdbDatabase(self.target, self.name)
-        from .postgresql import PostgresqlDatabase  # noqa: PLC0415 - as above
-
-        return PostgresqlDatabase(self.target, self.name)
-
     @property
     def shown(self) -> str:
         """The table, for messages."""
@@ -155,10 +138,9 @@ class RowsCommitter(Committer[list[Hashable]]):
 
     def __init__(self, plan: RowsPlan) -> None:
         self._plan = plan
-        self._database = plan.database()
+        self._table = table_of(plan.target, plan.name, plan.mode, plan.keys, plan.time)
         self._records: Records
-        self._table: TableRows
-        self._exists = False
+        self._schema: Schema
         self._first: list[Batch[Any]] = []
         self._open_times: OpenTimes | None = None
         self._written: list[Hashable] = []
@@ -170,29 +152,29 @@ class RowsCommitter(Committer[list[Hashable]]):
     async def open(self, ctx: Context) -> Container[Hashable]:
         self._ctx = ctx
         journal = None if ctx.journal is None else str(ctx.journal.resolve())
-        self._records = Records(self._database, journal)
+        self._records = Records(self._table, journal)
         remembered = ctx.memory.get("id")
         committed, found = await stoppably(self._begin, lambda: None, remembered)
         ctx.status(lambda: f"{len(self._written)} times written to {self._plan.name}")
         if found is not None or self._plan.schema is not None:
             self._use(self._chosen(found))
-        if self._plan.mode == "replace_time" or not committed.known:
+        if self._plan.mode == "replace_time" or not committed.count:
             return ()
-        LOG.info("%s has %d times of earlier runs, which are not written again", self._plan.shown, len(committed.known))
+        LOG.info("%s has %d times of earlier runs, which are not written again", self._plan.shown, committed.count)
         return committed
 
-    def _begin(self, remembered: str | None) -> tuple[Any, Schema | None]:
-        database = self._database
+    def _begin(self, remembered: str | None) -> tuple[CommittedTimes, Schema | None]:
+        table = self._table
         try:
-            database.connect()
-            database.lock()
-            found = database.schema()
-            self._exists = found is not None
-            return self._records.open(remembered, table_exists=self._exists), found
+            table.connect()
+            table.lock()
+            found = table.schema()
+            table.exists = found is not None
+            return self._records.open(remembered), found
         except Exception as exc:
-            if not isinstance(exc, database.failures):
+            if not isinstance(exc, table.failures) or isinstance(exc, TableError):
                 raise
-            raise TableError(f"write_rows() cannot open {self._plan.shown}: {database.text(exc)}") from None
+            raise TableError(f"write_rows() cannot open {self._plan.shown}: {table.text(exc)}") from None
 
     @override
     def prepare(self, batch: Batch[Any]) -> None:
@@ -210,18 +192,34 @@ class RowsCommitter(Committer[list[Hashable]]):
         assert self._open_times is not None
         for time in times:
             with closing(self._open_times.complete(time)) as spool:
-                await stoppably(self._table.commit, self._database.cancel, time, spool)
+                await stoppably(self._commit, self._table.cancel, time, spool)
             self._written.append(time)
             memory = self._ctx.memory
             if memory.saves and "id" not in memory:
                 # With it, the journal and the table know each other.
                 memory.at(time, ordered=False)["id"] = self._records.id
 
+    def _commit(self, time: Hashable, spool: Spool) -> None:
+        table = self._table
+        try:
+            id = table.commit(self._records.entry(time, spool.rows), self._schema, spool)
+        except Exception as exc:
+            if not isinstance(exc, table.failures):
+                raise
+            state = "nothing of it was committed. The next run goes on with this time"
+            if table.is_lost(exc):
+                state = "the connection is lost. The next run finds out whether it was committed, and goes on"
+            row = table.refused_row(exc, self._schema, spool)
+            at = f"write_rows() to {self._plan.shown}, at the time {time!r}{row}"
+            raise TableError(f"{at}: {table.text(exc)}; {state}") from None
+        self._records.committed(id)
+        table.exists = True
+
     @override
     async def close(self) -> None:
         if self._open_times is not None:
             self._open_times.close()
-        self._database.close()
+        self._table.close()
 
     @override
     def result(self) -> list[Hashable]:
@@ -265,7 +263,7 @@ class RowsCommitter(Committer[list[Hashable]]):
                 raise self._refused(f"the type of its column {field.name!r} is not supported: leave it out of schema=")
             if found is not None and there.type != field.type:
                 raise self._refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
-            if found is None and self._database.kind(field.type) is None:
+            if found is None and self._table.kind(field.type) is None:
                 raise self._refused(
                     f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
                     f"with ps.map, or give another type with schema="
@@ -278,10 +276,10 @@ class RowsCommitter(Committer[list[Hashable]]):
 
     def _use(self, schema: Schema) -> None:
         plan = self._plan
-        self._table = TableRows(plan, self._database, self._records, schema, exists=self._exists)
+        self._schema = schema
         optional = () if plan.time is None else (plan.time,)
         given = None if plan.time is None else partial(_given, plan.time)
-        opened = partial(CheckedSpool, plan.time, self._database.refusal, self._refused, schema)
+        opened = partial(CheckedSpool, plan.time, self._table.refusal, self._refused, schema)
         self._open_times = OpenTimes(Packing(schema, self._refused, optional), opened, given)
 
 
@@ -315,120 +313,6 @@ class CheckedSpool(Spool):
                 f"row {self.rows + place + 1} of the time {self.time!r} has {row[name]!r} in the column {name!r}: {why}"
             )
         super().add(batch)
-
-
-class TableRows:
-    """The table of a run; all methods block."""
-
-    def __init__(self, plan: RowsPlan, database: Database, records: Records, schema: Schema, *, exists: bool) -> None:
-        self._plan = plan
-        self._database = database
-        self._records = records
-        self._schema = schema
-        self._exists = exists
-
-    def commit(self, time: Hashable, spool: Spool) -> None:
-        """Commit the rows of a time in one transaction.
-
-        Raises:
-            TableError: the database refused; nothing of the time was committed.
-        """
-        database = self._database
-        try:
-            with database.transaction():
-                self._write(time, spool.batches())
-                self._records.add(time, spool.rows, again=self._plan.mode == "replace_time")
-        except Exception as exc:
-            if not isinstance(exc, database.failures):
-                raise
-            raise TableError(self._explained(exc, time, spool)) from None
-        self._records.added()
-        self._exists = True
-
-    def _write(self, time: Hashable, batches: Iterator[RecordBatch]) -> None:
-        plan, database, schema = self._plan, self._database, self._schema
-        table = plan.name.sql
-        if not self._exists:
-            database.execute(f"CREATE TABLE {table} ({self._definition(schema, plan.keys)})")
-        if plan.mode == "replace_time":
-            assert plan.time is not None
-            # The value as it is stored: SQLite has dates as text.
-            value = pyarrow().array([time], schema.field(plan.time).type)[0].as_py()
-            database.execute(f"DELETE FROM {table} WHERE {quoted(plan.time)} = $1", value)
-        if plan.mode != "upsert":
-            database.load(None, schema, batches)
-            return
-        pa = pyarrow()
-        staged = schema.append(pa.field(_ORDER, pa.int64()))
-        columns, keys = columns_of(schema.names), columns_of(plan.keys)
-        changed = ", ".join(
-            f"{quoted(name)} = excluded.{quoted(name)}" for name in schema.names if name not in plan.keys
-        )
-        database.execute(f"CREATE TEMPORARY TABLE {_STAGE} ({self._definition(staged, ())})")
-        database.load(_STAGE, staged, _numbered(batches, staged))
-        database.execute(
-            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM (SELECT *, row_number() OVER "
-            f"(PARTITION BY {keys} ORDER BY {_ORDER} DESC) AS pullstream_rank FROM {_STAGE}) AS staged "
-            f"WHERE pullstream_rank = 1 ON CONFLICT ({keys}) DO {f'UPDATE SET {changed}' if changed else 'NOTHING'}"
-        )
-        database.execute(f"DROP TABLE {_STAGE}")
-
-    def _definition(self, schema: Schema, keys: Sequence[str]) -> str:
-        columns = [
-            f"{quoted(field.name)} {self._database.kind(field.type)}{'' if field.nullable else ' NOT NULL'}"
-            for field in schema
-        ]
-        return ", ".join([*columns, *([f"PRIMARY KEY ({columns_of(keys)})"] if keys else [])])
-
-    def _explained(self, exc: Exception, time: Hashable, spool: Spool) -> str:
-        database = self._database
-        state = "nothing of it was committed. The next run goes on with this time"
-        if database.is_lost(exc):
-            state = "the connection is lost. The next run finds out whether it was committed, and goes on"
-        row = self._row(time, spool) if database.is_about_rows(exc) else ""
-        return f"write_rows() to {self._plan.shown}, at the time {time!r}{row}: {database.text(exc)}; {state}"
-
-    def _row(self, time: Hashable, spool: Spool) -> str:
-        """Return the first row that the database refuses, found by loading fewer and fewer rows, or an empty text."""
-
-        class Undone(Exception):
-            pass
-
-        def fails(count: int) -> bool:
-            try:
-                with self._database.transaction():
-                    self._write(time, _head(spool.batches(), count))
-                    raise Undone  # noqa: TRY301 - rolls back
-            except Undone:
-                return False
-            except self._database.failures:
-                return True
-
-        try:
-            place = bisect_left(range(1, spool.rows + 1), x=True, key=fails)
-            if place == spool.rows:
-                return ""
-            *_, last = _head(spool.batches(), place + 1)
-            return f", row {place + 1} of it, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
-        except Exception:  # noqa: BLE001 - the failure itself is what matters
-            return ""
-
-
-def _head(batches: Iterator[RecordBatch], count: int) -> Iterator[RecordBatch]:
-    for batch in batches:
-        if count <= 0:
-            return
-        yield batch.slice(0, count)
-        count -= batch.num_rows
-
-
-def _numbered(batches: Iterator[RecordBatch], schema: Schema) -> Iterator[RecordBatch]:
-    pa: Any = pyarrow()
-    begin = 0
-    for batch in batches:
-        numbers = pa.array(range(begin, begin + batch.num_rows), pa.int64())
-        begin += batch.num_rows
-        yield pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=schema)
 
 
 def _given(name: str, time: Hashable) -> Mapping[str, Hashable]:

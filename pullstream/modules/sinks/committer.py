@@ -93,33 +93,33 @@ class Committer(Generic[R]):
         """Return the sink's result; by default None."""
         return None  # type: ignore[return-value]
 
-    # ---- driven by the run
+    # ---- driven by the run; the names are mangled, as those of one underscore are the author's
 
-    _due: "_Due"
+    __due: "_Due"
 
     @final
     async def idle(self) -> None:
         """Wait, in `prepare`, until all complete times have been committed: nothing else is at work then."""
-        await self._due.idle()
+        await self.__due.idle()
 
     @final
     async def run(self, upstream: Reader[Any], ctx: Context) -> R:
         """Consume a stream: the body of the sink."""
         try:
-            await self._run(upstream, ctx)
+            await self.__run(upstream, ctx)
         except BaseException as exc:
             try:
-                await self._close()
+                await self.__close()
             except Exception as more:  # noqa: BLE001 - the first failure is the reason
                 exc.add_note(f"and the sink could not be closed: {type(more).__name__}: {more}")
             raise
-        await self._close()
+        await self.__close()
         return self.result()
 
-    async def _run(self, upstream: Reader[Any], ctx: Context) -> None:
-        self._step("open")
+    async def __run(self, upstream: Reader[Any], ctx: Context) -> None:
+        self.__step("open")
         committed = await self.open(ctx)
-        self._due = due = _Due(ctx, self._commit)
+        self.__due = due = _Due(ctx, self.__commit)
         is_open: set[Hashable] = set()
         async with due.running():
             async for event in ctx.events(upstream, many=self.many):
@@ -138,22 +138,22 @@ class Committer(Generic[R]):
                         is_open.add(run.time)
                 for batch in (run for run in event.runs() if run.time in is_open) if old else (event,):
                     if STEPS:
-                        self._step("prepare", next(batch.runs()).time)
+                        self.__step("prepare", next(batch.runs()).time)
                     waiting = self.prepare(batch)
                     if waiting is not None:
                         await waiting
 
-    async def _commit(self, times: Sequence[Hashable]) -> None:
-        self._step("commit", times[0])
+    async def __commit(self, times: Sequence[Hashable]) -> None:
+        self.__step("commit", times[0])
         await self.commit(times)
-        self._step("committed", times[0])
+        self.__step("committed", times[0])
 
-    async def _close(self) -> None:
-        self._step("close")
+    async def __close(self) -> None:
+        self.__step("close")
         with trio.CancelScope(shield=True):
             await self.close()
 
-    def _step(self, name: str, time: Hashable = None) -> None:
+    def __step(self, name: str, time: Hashable = None) -> None:
         for step in STEPS:
             step(self, name, time)
 

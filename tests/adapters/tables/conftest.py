@@ -39,11 +39,82 @@ class FileBase:
     def name(self, table):
         return table
 
+    def times(self):
+        return self.query("SELECT time, number FROM pullstream_times ORDER BY number")
+
+    def clear(self, *tables):
+        for table in (*tables, "pullstream_targets", "pullstream_times"):
+            self.query(f"DROP TABLE {table}")
+
     def drop(self):
         pass
 
 
-class ServerBase:
+class LakeBase(FileBase):
+    """A folder of Delta Lake or Iceberg, which DuckDB queries."""
+
+    def __init__(self, kind, path):
+        self.kind, self.folder, self.target = kind, path, f"{kind}:///{path}"
+
+    def catalog(self):
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        catalog = SqlCatalog("pullstream", uri=f"sqlite:///{self.folder}/catalog.db", warehouse=str(self.folder))
+        catalog.create_namespace_if_not_exists("default")
+        return catalog
+
+    def tables(self):
+        if not self.folder.exists():
+            return []
+        if self.kind == "delta":
+            return [path.name for path in self.folder.iterdir() if path.is_dir()]
+        with closing(self.catalog()) as catalog:
+            return [table for _, table in catalog.list_tables("default")]
+
+    def table(self, name):
+        if self.kind == "delta":
+            from deltalake import DeltaTable
+
+            return DeltaTable(self.folder / name)
+        with closing(self.catalog()) as catalog:
+            return catalog.load_table(("default", name))
+
+    def query(self, sql):
+        import duckdb
+
+        with duckdb.connect() as connection:
+            for name in self.tables():
+                table = self.table(name)
+                rows = table.to_pyarrow_dataset().to_table() if self.kind == "delta" else table.scan().to_arrow()
+                connection.register(f"rows of {name}", rows)
+                quoted = name.replace('"', '""')
+                connection.execute(f'CREATE VIEW "{quoted}" AS SELECT * FROM "rows of {quoted}"')
+            return connection.execute(sql).fetchall()
+
+    def has(self, table):
+        return table in self.tables()
+
+    def times(self, table="sales"):
+        """What the commits say, from their metadata."""
+        found = self.table(table)
+        if self.kind == "delta":
+            said = found.history()[::-1]
+        else:
+            said = [snapshot.summary.additional_properties for snapshot in found.snapshots()]
+        return [(commit["pullstream.time"], int(commit["pullstream.number"])) for commit in said]
+
+    def clear(self, *tables):
+        if self.kind == "delta":
+            for table in tables:
+                shutil.rmtree(self.folder / table)
+        else:
+            with closing(self.catalog()) as catalog:
+                for table in tables:
+                    catalog.drop_table(("default", table))
+                    shutil.rmtree(self.folder / "default" / table)
+
+
+class ServerBase(FileBase):
     """A schema of its own on a PostgreSQL server."""
 
     kind = "postgresql"
@@ -122,10 +193,23 @@ def server():
     shutil.rmtree(running.folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["sqlite", "duckdb", "postgresql"])
+SQL = ["sqlite", "duckdb", "postgresql"]
+PACKAGES = {"delta": "deltalake", "iceberg": "pyiceberg"}
+
+
+def base_of(kind, path):
+    """A base that is a file or a folder."""
+    return (LakeBase if kind in PACKAGES else FileBase)(kind, path)
+
+
+@pytest.fixture(params=[*SQL, *PACKAGES])
 def base(request, tmp_path):
     """A database with nothing in it."""
-    if request.param == "postgresql":
+    if request.param in PACKAGES:
+        pytest.importorskip(PACKAGES[request.param])
+        pytest.importorskip("duckdb")
+        found = LakeBase(request.param, tmp_path / "lake")
+    elif request.param == "postgresql":
         found = ServerBase(request.getfixturevalue("server"))
     else:
         if request.param == "duckdb":

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pullstream import tables
-from pullstream.conformance import kills
 from tests.sampling import amount
 
 PROGRAM = Path(__file__).with_name("killable.py")
@@ -39,12 +37,7 @@ def contents(base, folder):
     return found | {path.name: path.read_text() for path in folder.glob("*.jsonl")}
 
 
-def clear(base):
-    for table in (*TABLES, "pullstream_targets", "pullstream_times"):
-        base.query(f"DROP TABLE {table}")
-
-
-@pytest.mark.parametrize("number", [pytest.param(amount(5, 5), id="few"), pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [pytest.param(2, id="few"), pytest.param(100, marks=pytest.mark.slow)])
 def test_a_killed_program_leaves_the_same_tables(base, number, tmp_path):
     """With a journal in every second series; late rows, upserts, and files beside tables."""
     whole = tmp_path / "whole"
@@ -56,7 +49,7 @@ def test_a_killed_program_leaves_the_same_tables(base, number, tmp_path):
     dice = random.Random(number)
     killed = series = 0
     while killed < number:
-        clear(base)
+        base.clear(*TABLES)
         series += 1
         folder = tmp_path / str(series)
         journal = tmp_path / f"{series}.journal" if series % 2 else None
@@ -66,27 +59,13 @@ def test_a_killed_program_leaves_the_same_tables(base, number, tmp_path):
         killed += here
         assert run(300, base, folder, journal)[0]
         assert contents(base, folder) == expected
-    clear(base)
+    base.clear(*TABLES)
 
 
 def test_the_kit_kills_it_at_its_steps(base):
-    """Before each step and line of the sink; each folder has a table of its own."""
+    """Before each step and line of the sink; in a process of its own, as some drivers do not survive a fork."""
+    command = [sys.executable, "-m", "tests.adapters.tables.kit", base.kind, base.target, str(amount(2, 60))]
+    report = subprocess.run(command, check=False, capture_output=True, text=True, timeout=1800)
 
-    def of(folder):
-        return "t" + folder.parent.name
-
-    def sink(folder):
-        return tables.write_rows(base.target, base.name(of(folder)))
-
-    def read(folder):
-        if not base.has(of(folder)):
-            return {}
-        rows = base.query(f'SELECT n FROM "{of(folder)}" ORDER BY n')
-        found = {}
-        for (n,) in rows:
-            found.setdefault(n // 3, []).append(n)
-        return found
-
-    report = kills(sink, read, values=lambda n: {"n": n}, number=amount(5, 60)).check()
-
-    assert report.steps > 100
+    assert report.stdout.endswith("ok\n"), report.stdout + report.stderr
+    assert int(report.stdout.split()[3]) > 100

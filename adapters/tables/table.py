@@ -1,39 +1,70 @@
-"""Databases: a connection that loads Arrow batches, with transactions and a lock for the only writer of a table."""
+"""Tables to write: a lock for the only writer, and commits of the rows of a time together with their record."""
 
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Hashable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
-from ..arrow import RecordBatch, Schema
+import attrs
+
+from ..arrow import RecordBatch, Schema, Spool
 from .errors import TableBusyError
-from .target import Address, Name, quoted
+from .target import Address, Name
+
+Mode: TypeAlias = Literal["append", "upsert", "replace_time"]
 
 COMMON: Final = {
     "bool": "BOOLEAN", "int8": "SMALLINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "float": "REAL",
     "double": "DOUBLE PRECISION", "string": "TEXT", "large_string": "TEXT", "date32[day]": "DATE",
     "timestamp[us]": "TIMESTAMP",
 }  # fmt: skip
-"""The SQL types that the three databases share, by the names of Arrow's."""
+"""The SQL types that all databases share, by the names of Arrow's."""
 
 
-class Database(ABC):
-    """A connection to a database; its methods block, and one thread at a time may call them."""
+@attrs.frozen
+class Recorded:
+    """The record of earlier runs in a table: which times they committed, how many, and with which journal."""
+
+    id: str
+    journal: str | None
+    times: Container[str]
+    """The committed times, as texts."""
+    count: int
+
+
+@attrs.frozen
+class Entry:
+    """The record of a time, which is committed with its rows."""
+
+    time: Hashable
+    text: str
+    number: int
+    rows: int
+    id: str
+    journal: str | None
+    first: bool
+    """Whether the target does not yet say which journal it belongs to."""
+
+
+class TargetTable(ABC):
+    """A table and the connection to it; its methods block, and one thread at a time may call them."""
 
     failures: tuple[type[Exception], ...] = ()
     """The driver's exceptions."""
+    exists = False
+    """Whether the table exists."""
 
-    def __init__(self, target: Address, name: Name) -> None:
+    def __init__(
+        self, target: Address, name: Name, mode: Mode = "append", keys: Sequence[str] = (), time: str | None = None
+    ) -> None:
         self.target = target
         self.name = name
-
-    @property
-    def record_name(self) -> str:
-        """The table's name in the records: the same for all spellings that mean the same table."""
-        return self.name.table.lower()
+        self.mode = mode
+        self.keys = keys
+        self.time = time
 
     @abstractmethod
     def connect(self) -> None:
@@ -52,44 +83,42 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Execute a statement with the values of $1, $2, ..., and return the rows."""
-
-    @abstractmethod
-    def transaction(self) -> "Any":
-        """Return a block that is a transaction, which is committed if the block does not raise."""
-
-    @abstractmethod
     def schema(self) -> Schema | None:
         """Return the schema of the table; None if there is no such table."""
 
     @abstractmethod
     def kind(self, type: Any) -> str | None:
-        """Return the SQL type for a type of Arrow; None if there is none that keeps all of its values."""
+        """Return the table's type for a type of Arrow; None if there is none that keeps all of its values."""
 
     @abstractmethod
-    def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
-        """Append rows with the driver's bulk load to the table, or to a temporary table."""
+    def recorded(self, journal: str | None) -> Recorded | None:
+        """Return the record of earlier runs; None if there is none. `journal` is that of this run."""
+
+    @abstractmethod
+    def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
+        """Commit the rows of a time with their record, all or nothing, and return the table's id.
+
+        It creates the table if it does not exist.
+        """
 
     def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:  # noqa: ARG002 - for subclasses
         """Return a column, a row and a reason if the database would change or refuse a value; None otherwise."""
         return None
 
-    def wait_for_turn(self) -> None:  # noqa: B027 - for subclasses
-        """Wait, in a transaction, until no other run creates the tables of the records."""
-
-    def is_about_rows(self, exc: Exception) -> bool:
-        """Whether a failure is about the rows, and not about the connection or the disk."""
-        text = str(exc).lower()
-        return any(word in text for word in ("constraint", "conversion", "out of range", "mismatch", "invalid input"))
+    def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:  # noqa: ARG002 - for subclasses
+        """Return the first row that a failed commit is about, for its message; an empty text if it is none's."""
+        return ""
 
     def is_lost(self, exc: Exception) -> bool:  # noqa: ARG002 - for subclasses
         """Whether a failure is that of the connection, so that nobody knows what the last commit has done."""
         return False
 
-    @abstractmethod
-    def cancel(self) -> None:
-        """Stop the statement that another thread executes."""
+    def cancel(self) -> None:  # noqa: B027 - for subclasses
+        """Stop the work that another thread does, if the driver can."""
+
+    def forgetting(self) -> str:
+        """Return how to remove the records, for messages."""
+        return f"remove the table's folder under {self.target.shown}"
 
     def text(self, exc: BaseException) -> str:
         """Return the driver's message, on one line and without the password."""
@@ -107,7 +136,7 @@ class Database(ABC):
 class FileLock:
     """A lock on a table of a database that is a file; the system releases it when the process ends for any reason."""
 
-    def __init__(self, path: str, name: Name) -> None:
+    def __init__(self, path: str | Path, name: Name) -> None:
         real = Path(path).resolve()
         digest = hashlib.sha256(str(name).lower().encode(errors="surrogatepass")).hexdigest()[:12]
         self._path = real.with_name(f".{real.name}-{digest}.lock")
@@ -138,8 +167,3 @@ class FileLock:
             self._path.unlink(missing_ok=True)
             os.close(self._file)
             self._file = None
-
-
-def columns_of(names: Sequence[str]) -> str:
-    """Return the names of columns for SQL."""
-    return ", ".join(map(quoted, names))

@@ -1,0 +1,94 @@
+"""Delta Lake: a commit's log entry has the time, which is also an application's transaction.
+
+Transactions stay in the table's checkpoints when old log entries are cleaned up. Two commits of the same transaction
+conflict, whichever machines they come from.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import attrs
+from typing_extensions import override
+
+from pullstream.authoring import of_extra
+
+from ..arrow import ArrowMissing, Schema, Spool, pyarrow
+from .lake import MARK, LakeTable, plain
+from .table import Entry, Recorded
+from .target import quoted
+
+JOURNALED = f"{MARK} journal"
+
+
+@attrs.frozen
+class _Transactions:
+    table: Any
+
+    def __contains__(self, text: object) -> bool:
+        return self.table.transaction_version(f"{MARK} time {text}") is not None
+
+
+class DeltaLakeTable(LakeTable):
+    """A folder of Delta Lake."""
+
+    _delta: Any = None
+    """The driver's table; None if it does not exist."""
+
+    @override
+    def connect(self) -> None:
+        self._deltalake = of_extra("delta", "deltalake", ArrowMissing)
+        self.failures = (self._deltalake.exceptions.DeltaError, OSError, pyarrow().ArrowException, ValueError)
+        self.path = Path(self.target.location, self.name.schema or "", self.name.table)
+        with suppress(self._deltalake.exceptions.TableNotFoundError):
+            self._delta = self._deltalake.DeltaTable(self.path)
+
+    @override
+    def schema(self) -> Schema | None:
+        return None if self._delta is None else plain(pyarrow().schema(self._delta.schema().to_arrow()))
+
+    @override
+    def recorded(self, journal: str | None) -> Recorded | None:
+        if self._delta is None:
+            return None
+        delta: Any = self._delta
+        count: int | None = delta.transaction_version(MARK)
+        if count is None:
+            return None
+        known = None
+        if delta.transaction_version(JOURNALED) is not None:
+            known = journal
+            if delta.transaction_version(f"{JOURNALED} {journal}") is None:
+                # Its name is in the log, as long as that is kept.
+                named: list[str] = [commit.get(f"{MARK}.journal", "") for commit in delta.history()]
+                known = next(filter(None, named), "of another run")
+        return Recorded(delta.metadata().id, known, _Transactions(delta), count)
+
+    @override
+    def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
+        delta: Any = self._delta
+        journal = [] if entry.journal is None else [JOURNALED, f"{JOURNALED} {entry.journal}"]
+        names = [MARK, f"{MARK} time {entry.text}", *(journal if entry.first else ())]
+        properties = self._deltalake.CommitProperties(
+            custom_metadata=self.details(entry),
+            app_transactions=[self._deltalake.Transaction(name, entry.number) for name in names],
+        )
+        rows = self.upserted(schema, spool) if self.mode == "upsert" else self.reader(schema, spool)
+        if self.mode == "upsert" and delta is not None:
+            same = " AND ".join(f"target.{quoted(key)} = source.{quoted(key)}" for key in self.keys)
+            merge = delta.merge(rows, same, "source", "target", commit_properties=properties)
+            merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        else:
+            replaced: dict[str, str] = {"mode": "append"}
+            if self.mode == "replace_time" and delta is not None:
+                assert self.time is not None
+                value: str = pyarrow().array([spool.time], schema.field(self.time).type).cast("string")[0].as_py()
+                text = value.replace("'", "''")
+                replaced = {"mode": "overwrite", "predicate": f"{quoted(self.time)} = '{text}'"}
+            feed = {} if delta is not None else {"configuration": {"delta.enableChangeDataFeed": "true"}}
+            self._deltalake.write_deltalake(
+                self.path if delta is None else delta, rows, commit_properties=properties, **replaced, **feed
+            )
+        if delta is None:
+            self._delta = self._deltalake.DeltaTable(self.path)
+        return self._delta.metadata().id

@@ -1,0 +1,109 @@
+"""Iceberg, in a folder with a catalog in SQLite: a commit changes the rows and the table's properties, which record it.
+
+Each snapshot also says at which time it was made. Snapshots may be expired later, and the properties stay.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from pullstream.authoring import of_extra
+
+from ..arrow import ArrowMissing, Schema, Spool, pyarrow
+from .lake import MARK, LakeTable, plain
+from .table import Entry, Recorded
+
+_TIME = f"{MARK}.time."
+_JOURNAL = f"{MARK}.journal"
+_COUNT = f"{MARK}.count"
+
+
+class IcebergTable(LakeTable):
+    """A table in a folder of Iceberg, in the namespace that the schema names or "default"."""
+
+    _catalog: Any = None
+    _iceberg: Any = None
+    """The driver's table; None if it does not exist."""
+
+    @override
+    def connect(self) -> None:
+        driver = of_extra("iceberg", "pyiceberg.catalog.sql", ArrowMissing, named="pyiceberg")
+        errors: Any = of_extra("iceberg", "pyiceberg.exceptions", ArrowMissing, named="pyiceberg")
+        sql = of_extra("iceberg", "sqlalchemy.exc", ArrowMissing, named="SQLAlchemy")
+        own: list[type[Exception]] = [error for name in dir(errors) if isinstance(error := getattr(errors, name), type)]
+        self.failures = (*own, sql.SQLAlchemyError, OSError, pyarrow().ArrowException, ValueError)
+        folder = Path(self.target.location).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._identifier = (self.name.schema or "default", self.name.table)
+        for left in reversed(range(5)):
+            try:
+                self._catalog = driver.SqlCatalog(MARK, uri=f"sqlite:///{folder}/catalog.db", warehouse=str(folder))
+                self._catalog.create_namespace_if_not_exists(self._identifier[:1])
+                break
+            except self.failures:
+                # Another run, or another sink, has just created the same.
+                if not left:
+                    raise
+        with suppress(errors.NoSuchTableError):
+            self._iceberg = self._catalog.load_table(self._identifier)
+
+    @override
+    def close(self) -> None:
+        try:
+            if self._catalog is not None:
+                self._catalog.engine.dispose()
+        finally:
+            super().close()
+
+    @override
+    def schema(self) -> Schema | None:
+        return None if self._iceberg is None else plain(self._iceberg.schema().as_arrow())
+
+    @override
+    def kind(self, type: Any) -> str | None:
+        # Iceberg has no integers of 8 or 16 bits.
+        return None if str(type) in {"int8", "int16"} else super().kind(type)
+
+    @override
+    def recorded(self, journal: str | None) -> Recorded | None:
+        if self._iceberg is None or _COUNT not in self._iceberg.properties:
+            return None
+        found: dict[str, str] = self._iceberg.properties
+        times = {name.removeprefix(_TIME) for name in found if name.startswith(_TIME)}
+        return Recorded(str(self._iceberg.metadata.table_uuid), found.get(_JOURNAL), times, int(found[_COUNT]))
+
+    @override
+    def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
+        equal = of_extra("iceberg", "pyiceberg.expressions", ArrowMissing, named="pyiceberg").EqualTo
+        details, replaced = self.details(entry), None
+        iceberg: Any = self._iceberg
+        if self.mode == "replace_time" and iceberg is not None:
+            assert self.time is not None
+            same = equal(self.time, pyarrow().array([spool.time], schema.field(self.time).type)[0].as_py())
+            # The driver warns of replacing nothing.
+            replaced = same if iceberg.scan(same, limit=1).count() else None
+        record = {f"{_TIME}{entry.text}": str(entry.number), _COUNT: str(entry.number)}
+        if entry.first and entry.journal is not None:
+            record[_JOURNAL] = entry.journal
+        begun = (
+            self._catalog.create_table_transaction(self._identifier, schema)
+            if iceberg is None
+            else iceberg.transaction()
+        )
+        with begun as transaction:
+            transaction.set_properties(record)
+            if self.mode == "upsert":
+                rows = self.upserted(schema, spool)
+                if iceberg is None:
+                    transaction.append(rows, details)
+                else:
+                    transaction.upsert(rows, list(self.keys), snapshot_properties=details)
+            elif replaced is not None:
+                transaction.overwrite(self.reader(schema, spool), replaced, details)
+            else:
+                transaction.append(self.reader(schema, spool), details)
+        if iceberg is None:
+            self._iceberg = self._catalog.load_table(self._identifier)
+        return str(self._iceberg.metadata.table_uuid)

@@ -1,0 +1,69 @@
+"""Tables that are folders of Parquet files and a log of commits: one commit has the rows of a time and their record."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from typing_extensions import override
+
+from ..arrow import Schema, Spool, pyarrow
+from .table import COMMON, Entry, FileLock, TargetTable
+from .target import Address, Name
+
+_ORDER: Final = "pullstream_order"
+
+MARK: Final = "pullstream"
+"""The beginning of the names of what is recorded."""
+
+
+class LakeTable(TargetTable):
+    """A table in a folder."""
+
+    def __init__(self, target: Address, name: Name, *options: Any) -> None:
+        super().__init__(target, name, *options)
+        self._lock = FileLock(Path(target.location, "lake"), name)
+
+    @override
+    def lock(self) -> None:
+        Path(self.target.location).mkdir(parents=True, exist_ok=True)
+        if not self._lock.take():
+            raise self.busy()
+
+    @override
+    def close(self) -> None:
+        self._lock.release()
+
+    @override
+    def kind(self, type: Any) -> str | None:
+        types = pyarrow().types
+        if types.is_decimal128(type) or str(type) in {"binary", "large_binary", "timestamp[us, tz=UTC]"}:
+            return str(type)
+        return COMMON.get(str(type))
+
+    def reader(self, schema: Schema, spool: Spool) -> Any:
+        """Return the rows, one batch after the other."""
+        return pyarrow().RecordBatchReader.from_batches(schema, spool.batches())
+
+    def upserted(self, schema: Schema, spool: Spool) -> Any:
+        """Return the last row of each key, in memory."""
+        pa: Any = pyarrow()
+        rows = pa.Table.from_batches(spool.batches(), schema)
+        numbered = rows.select(self.keys).append_column(_ORDER, pa.array(range(rows.num_rows)))
+        last = numbered.group_by(list(self.keys)).aggregate([(_ORDER, "max")])
+        return rows.take(last.column(f"{_ORDER}_max").combine_chunks().sort())
+
+    def details(self, entry: Entry) -> dict[str, str]:
+        """Return what the metadata of a commit says."""
+        journal = {} if entry.journal is None else {f"{MARK}.journal": entry.journal}
+        return {f"{MARK}.time": entry.text, f"{MARK}.number": str(entry.number), **journal}
+
+
+def plain(schema: Any) -> Schema:
+    """Return a schema with the types of Arrow that rows have, without views, large offsets and metadata."""
+    pa: Any = pyarrow()
+    same = {
+        "large_string": pa.string(),
+        "string_view": pa.string(),
+        "large_binary": pa.binary(),
+        "binary_view": pa.binary(),
+    }
+    return pa.schema([pa.field(each.name, same.get(str(each.type), each.type), each.nullable) for each in schema])

@@ -1,0 +1,187 @@
+"""Tables of SQL databases: one transaction holds the rows of a time and the row that records it."""
+
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from typing_extensions import override
+
+from ..arrow import RecordBatch, Schema, Spool, pyarrow
+from .table import Entry, Recorded, TargetTable
+from .target import quoted
+
+TARGETS: Final = "pullstream_targets"
+TIMES: Final = "pullstream_times"
+
+_RECORDS: Final = {
+    TARGETS: "name TEXT PRIMARY KEY, id TEXT NOT NULL, journal TEXT",
+    TIMES: "name TEXT, time TEXT, number BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (name, time)",
+}
+_STAGE: Final = "pullstream_stage"
+_ORDER: Final = "pullstream_order"
+
+
+class SqlTable(TargetTable):
+    """A table of a database with transactions, and a bulk load of Arrow batches."""
+
+    @property
+    def record_name(self) -> str:
+        """The table's name in the records: the same for all spellings that mean the same table."""
+        return self.name.table.lower()
+
+    @abstractmethod
+    def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
+        """Execute a statement with the values of $1, $2, ..., and return the rows."""
+
+    @abstractmethod
+    def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
+        """Execute a query, and yield its rows as the server's cursor gives them."""
+
+    @abstractmethod
+    def transaction(self) -> Any:
+        """Return a block that is a transaction, which is committed if the block does not raise."""
+
+    @abstractmethod
+    def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
+        """Append rows with the driver's bulk load to the table, or to a temporary table."""
+
+    def wait_for_turn(self) -> None:
+        """Wait, in a transaction, until no other run creates the tables of the records."""
+
+    def is_about_rows(self, exc: Exception) -> bool:
+        """Whether a failure is about the rows, and not about the connection or the disk."""
+        text = str(exc).lower()
+        return any(word in text for word in ("constraint", "conversion", "out of range", "mismatch", "invalid input"))
+
+    # ---- the records
+
+    @override
+    def recorded(self, journal: str | None) -> Recorded | None:
+        beside = self.name.beside
+        with self.transaction():
+            self.wait_for_turn()
+            for table, columns in _RECORDS.items():
+                self.execute(f"CREATE TABLE IF NOT EXISTS {beside(table)} ({columns})")
+        found = self.execute(f"SELECT id, journal FROM {beside(TARGETS)} WHERE name = $1", self.record_name)
+        times = self.execute(
+            f"SELECT time, number FROM {beside(TIMES)} WHERE name = $1 ORDER BY number", self.record_name
+        )
+        if not found:
+            return None
+        ((id, journal),) = found
+        return Recorded(id, journal, {time for time, _ in times}, times[-1][1] if times else 0)
+
+    @override
+    def forgetting(self) -> str:
+        name = self.record_name.replace("'", "''")
+        tables = map(self.name.beside, (TIMES, TARGETS))
+        return " ".join(f"DELETE FROM {table} WHERE name = '{name}';" for table in tables)
+
+    def _record(self, entry: Entry) -> None:
+        targets, times, name = self.name.beside(TARGETS), self.name.beside(TIMES), self.record_name
+        if entry.first:
+            self.execute(f"DELETE FROM {targets} WHERE name = $1", name)
+            journal = "NULL" if entry.journal is None else "$3"
+            given = filter(None, (name, entry.id, entry.journal))
+            self.execute(f"INSERT INTO {targets} (name, id, journal) VALUES ($1, $2, {journal})", *given)
+        if self.mode == "replace_time":
+            self.execute(f"DELETE FROM {times} WHERE name = $1 AND time = $2", name, entry.text)
+        self.execute(
+            f"INSERT INTO {times} (name, time, number, count) VALUES ($1, $2, $3, $4)",
+            name,
+            entry.text,
+            entry.number,
+            entry.rows,
+        )
+
+    # ---- rows
+
+    @override
+    def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
+        with self.transaction():
+            self._write(schema, spool, spool.batches())
+            self._record(entry)
+        return entry.id
+
+    def _write(self, schema: Schema, spool: Spool, batches: Iterator[RecordBatch]) -> None:
+        table, pa = self.name.sql, pyarrow()
+        if not self.exists:
+            self.execute(f"CREATE TABLE {table} ({self._definition(schema, self.keys)})")
+        if self.mode == "replace_time":
+            assert self.time is not None
+            # The value as it is stored: SQLite has dates as text.
+            value = pa.array([spool.time], schema.field(self.time).type)[0].as_py()
+            self.execute(f"DELETE FROM {table} WHERE {quoted(self.time)} = $1", value)
+        if self.mode != "upsert":
+            self.load(None, schema, batches)
+            return
+        staged = schema.append(pa.field(_ORDER, pa.int64()))
+        columns, keys = columns_of(schema.names), columns_of(self.keys)
+        changed = ", ".join(
+            f"{quoted(name)} = excluded.{quoted(name)}" for name in schema.names if name not in self.keys
+        )
+        self.execute(f"CREATE TEMPORARY TABLE {_STAGE} ({self._definition(staged, ())})")
+        self.load(_STAGE, staged, _numbered(batches, staged))
+        self.execute(
+            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM (SELECT *, row_number() OVER "
+            f"(PARTITION BY {keys} ORDER BY {_ORDER} DESC) AS pullstream_rank FROM {_STAGE}) AS staged "
+            f"WHERE pullstream_rank = 1 ON CONFLICT ({keys}) DO {f'UPDATE SET {changed}' if changed else 'NOTHING'}"
+        )
+        self.execute(f"DROP TABLE {_STAGE}")
+
+    def _definition(self, schema: Schema, keys: Sequence[str]) -> str:
+        columns = [
+            f"{quoted(field.name)} {self.kind(field.type)}{'' if field.nullable else ' NOT NULL'}" for field in schema
+        ]
+        return ", ".join([*columns, *([f"PRIMARY KEY ({columns_of(keys)})"] if keys else [])])
+
+    @override
+    def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:
+        """Find it by loading fewer and fewer rows."""
+
+        class Undone(Exception):
+            pass
+
+        def fails(count: int) -> bool:
+            try:
+                with self.transaction():
+                    self._write(schema, spool, _head(spool.batches(), count))
+                    raise Undone  # noqa: TRY301 - rolls back
+            except Undone:
+                return False
+            except self.failures:
+                return True
+
+        if not self.is_about_rows(exc):
+            return ""
+        try:
+            place = bisect_left(range(1, spool.rows + 1), x=True, key=fails)
+            if place == spool.rows:
+                return ""
+            *_, last = _head(spool.batches(), place + 1)
+            return f", row {place + 1} of it, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
+        except Exception:  # noqa: BLE001 - the failure itself is what matters
+            return ""
+
+
+def columns_of(names: Sequence[str]) -> str:
+    """Return the names of columns for SQL."""
+    return ", ".join(map(quoted, names))
+
+
+def _head(batches: Iterator[RecordBatch], count: int) -> Iterator[RecordBatch]:
+    for batch in batches:
+        if count <= 0:
+            return
+        yield batch.slice(0, count)
+        count -= batch.num_rows
+
+
+def _numbered(batches: Iterator[RecordBatch], schema: Schema) -> Iterator[RecordBatch]:
+    pa: Any = pyarrow()
+    begin = 0
+    for batch in batches:
+        numbers = pa.array(range(begin, begin + batch.num_rows), pa.int64())
+        begin += batch.num_rows
+        yield pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=schema)

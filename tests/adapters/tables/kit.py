@@ -1,0 +1,39 @@
+"""The kit kills `write_rows` at its steps: `python -m tests.adapters.tables.kit KIND TARGET NUMBER` reports it."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+from pullstream import tables
+from pullstream.conformance import kills
+from tests.adapters.tables.conftest import ServerBase, base_of
+
+
+def judged(base, number):
+    """Each folder has a table of its own, or the lake does."""
+
+    def of(folder):
+        return "t" + folder.parent.name
+
+    def sink(folder):
+        return tables.write_rows(base.target, base.name(of(folder)))
+
+    def read(folder):
+        if not base.has(of(folder)):
+            return {}
+        found = {}
+        for (n,) in base.query(f'SELECT n FROM "{of(folder)}" ORDER BY n'):
+            found.setdefault(n // 3, []).append(n)
+        return found
+
+    return kills(sink, read, values=lambda n: {"n": n}, number=number).check()
+
+
+if __name__ == "__main__":
+    _, kind, target, number = sys.argv
+    if kind == "postgresql":
+        base = ServerBase(SimpleNamespace(url=target))
+    else:
+        base = base_of(kind, Path(target.partition(":///")[2] or target))
+    print(judged(base, int(number)))
+    base.drop()
