@@ -8,7 +8,7 @@ program changed them. Data arrives in order, too, but may be cut short, or end i
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,19 +86,27 @@ class Disk:
             for name, function in real.items():
                 setattr(os, name, function)
             if self.dead:
-                for file in self._open:
-                    os.close(file)
+                for file, place in self._open.items():
+                    self._close(file, place)
                 self._crash()
+
+    def _close(self, file: int, place: Path) -> None:
+        # Code that is not in Python may have closed it, and its number may be another file's.
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(file), place.stat()):
+                os.close(file)
 
     def _replaced(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
             place = self._place(path, dir_fd)
             if place is None:
-                return real(path, flags, mode, dir_fd=dir_fd)
+                file: int = real(path, flags, mode, dir_fd=dir_fd)
+                self._open.pop(file, None)
+                return file
             new = bool(flags & os.O_CREAT) and not place.exists()
             if new:
                 self._change(f"the creation of {place.name}")
-            file: int = real(path, flags, mode, dir_fd=dir_fd)
+            file = real(path, flags, mode, dir_fd=dir_fd)
             self._open[file] = place
             if new:
                 self._renamed(None, place, _File())

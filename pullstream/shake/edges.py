@@ -131,15 +131,16 @@ class EdgeWatcher(Checker):
             await trio.sleep(PAUSES[pause])
 
     def _cut(self, name: str, number: int, limit: int) -> int:
-        if limit == 1:
+        cuts = [cut for cut in CUTS if cut < limit]
+        if not cuts:
             return limit
         cut = self._choices.choose(
             "cut",
-            len(CUTS) + 1,
-            lambda option: f"{name} was asked for {min(limit, CUTS[option - 1])} values, not {limit}, in ask {number}",
+            len(cuts) + 1,
+            lambda option: f"{name} was asked for {cuts[option - 1]} values, not {limit}, in ask {number}",
             name,
         )
-        return min(limit, CUTS[cut - 1]) if cut else limit
+        return cuts[cut - 1] if cut else limit
 
 
 def _seconds(pause: float) -> str:

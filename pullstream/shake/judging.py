@@ -1,7 +1,7 @@
 """The judgement of a simulated run: what is wrong with it, compared with the undisturbed run, without user code."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
@@ -20,8 +20,10 @@ ORDER_MATTERS: Final = frozenset(
 )
 """Modules with results that depend on the order of values at one time."""
 
-HANDLERS: Final = frozenset({"catch", "retry", "worker_pool", "flatten", "group_by", "dynamic_merge", "deferred"})
-"""Modules that may turn a failure into something else."""
+HANDLERS: Final = frozenset(
+    {"catch", "retry", "worker_pool", "flatten", "group_by", "dynamic_merge", "deferred", "batch"}
+)
+"""Modules that may turn a failure into something else, or emit what they have before it."""
 
 
 @attrs.frozen
@@ -65,7 +67,10 @@ class Judgement:
             return Wrong("ending", "the run was abandoned, though nothing aborted it")
         if run.ending != "failed" or failure is None:
             return None
-        if type(failure) is type(like.failure) and shown(failure) == shown(like.failure):
+        if type(failure) is type(like.failure) and (
+            # A text of the toolkit's own may describe the moment.
+            isinstance(failure, PullstreamError) or shown(failure) == shown(like.failure)
+        ):
             return None
         if run.injected is not None and _comes_from(failure, run.injected):
             return None
@@ -174,8 +179,8 @@ def _names(like: Simulated) -> list[str]:
     return [part.partition(" (")[0] for name in rows for part in name.split(" -> ")]
 
 
-def _counted(row: Sequence[Delivery]) -> Counter[tuple[str, str]]:
-    return Counter((shown(each.time), each.shown) for each in row)
+def _counted(row: Sequence[Delivery]) -> Counter[tuple[Hashable, str]]:
+    return Counter((each.time, each.shown) for each in row)
 
 
 def _same(one: Delivery, other: Delivery) -> bool:
@@ -209,11 +214,11 @@ def _how(like: Simulated) -> str:
 
 
 def _told(each: Delivery) -> str:
-    return _pair((shown(each.time), each.shown))
+    return _pair((each.time, each.shown))
 
 
-def _pair(pair: tuple[str, str]) -> str:
-    return f"{_shortened(pair[1])} at {pair[0]}"
+def _pair(pair: tuple[Hashable, str]) -> str:
+    return f"{_shortened(pair[1])} at {shown(pair[0])}"
 
 
 def _shortened(text: str) -> str:

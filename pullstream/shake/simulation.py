@@ -20,7 +20,7 @@ from pullstream.logger import LOG
 from pullstream.program.pipeline import Pipeline
 from pullstream.program.running import Running
 from pullstream.shake.choices import Choice, Choices, Deviations
-from pullstream.shake.disk import Disk
+from pullstream.shake.disk import Disk, Killed
 from pullstream.shake.door import decided_by, enter
 from pullstream.shake.edges import EdgeWatcher, ShakeFailure, inserted_pause
 from pullstream.timely import less_equal
@@ -45,6 +45,9 @@ WAYS: Final = ("abort", "finish", "cancel")
 
 PATIENCE: Final = 1e6
 """The virtual seconds after which a run counts as hanging."""
+
+GRACE: Final = 1e5
+"""The virtual seconds that a release may take: longer than all pauses and jumps of the clock."""
 
 ROUNDS: Final = 5_000
 """The rounds of the scheduler that a run may take, or twenty times as many as the undisturbed run."""
@@ -138,7 +141,7 @@ class Simulation(trio.abc.Instrument):
         self._most = ROUNDS if like is None else max(ROUNDS, 20 * like.rounds)
         self._strike_at = 0
         self._strike = trio.Event()
-        self._outside: trio.CancelScope
+        self._outside = trio.CancelScope()
         self.out = Simulated(choices)
 
     def run(self, seed: int = 0) -> Simulated:
@@ -153,6 +156,8 @@ class Simulation(trio.abc.Instrument):
         try:
             with decided_by(self, seed), disk.used() if disk else nullcontext():
                 trio.run(self._main, clock=self._clock, instruments=[self])
+        except Killed:
+            pass  # in the function that makes the pipeline
         except trio.TrioInternalError as exc:
             crash = str(exc.__cause__ or exc)
         finally:
@@ -249,7 +254,8 @@ class Simulation(trio.abc.Instrument):
         if timeout == 0.0 and self._choices.may("clock"):
             statistics = trio.lowlevel.current_statistics()
             ahead = statistics.seconds_to_next_deadline
-            if not statistics.tasks_runnable and 0 < ahead < PATIENCE:
+            # Beyond the last deadline, nothing happens any more: a jump there would end the run instead.
+            if not statistics.tasks_runnable and 0 < ahead < self._outside.deadline - self._clock.current_time():
                 chosen = self._choices.choose("clock", len(JUMPS), _told_jump)
                 if chosen:
                     self._deviated()
@@ -267,7 +273,9 @@ class Simulation(trio.abc.Instrument):
         trace = io.StringIO()
         self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
         journal = None if self._disk is None else self._disk.journal
-        running: Running[Any] = pipeline.open(limit=limit, check=watcher, trace=trace, journal=journal)
+        running: Running[Any] = pipeline.open(
+            limit=limit, check=watcher, trace=trace, journal=journal, release_timeout=GRACE
+        )
         try:
             with self._outside:
                 async with running, trio.open_nursery() as nursery:

@@ -274,7 +274,8 @@ class Edge(Generic[T]):
         """Take a termination: from now on no value passes (R5). True for the first, which the caller must confirm."""
         first = self._end_by(Event.ABORT if reason is None else Event.ERROR, reason, below=True)
         if not first:
-            self._requests.overrule(reason)
+            if self._requests.overrule(reason) and reason is None:
+                self.location.withdraw_frozen()
         elif self._requests.busy:
             self._confirmation = trio.Event()
             self._requests.enqueue(self._confirmation)
@@ -307,8 +308,9 @@ class Edge(Generic[T]):
 
     @property
     def undelivered(self) -> BaseException | None:
-        """The failure that a termination from below replaced before any ask was answered with it."""
-        return self._requests.undelivered
+        """The failure that no ask was answered with: a termination from below, or a cancellation, came first."""
+        requests = self._requests
+        return requests.failure if requests.undelivered is None and not requests.delivered else requests.undelivered
 
     # ---- endings that do not come from below
 

@@ -170,22 +170,24 @@ class EdgeRequests:
             self.fail(failure)
         return first
 
-    def overrule(self, failure: BaseException | None, *, decides: bool = True) -> None:
+    def overrule(self, failure: BaseException | None, *, decides: bool = True) -> bool:
         """Let a termination from below replace an end that a handle brought and that no ask was answered with (R3, R5).
 
         The requester had not seen the end when it sent its own termination, so that termination decides how later asks
-        are answered. While other requests are outstanding, the cancellation of an ask `decides` nothing.
+        are answered. While other requests are outstanding, the cancellation of an ask `decides` nothing. True if the
+        end was replaced.
         """
         if not self.replaceable or self.delivered:
-            return
+            return False
         if self.busy or self.queue:
             # An ask that came before a termination is answered with the present end. A cancelled ask changes nothing.
             self.replaceable = not decides
-            return
+            return False
         self.replaceable = False
         self.undelivered = self.failure
         self.how, self.below = (Event.ABORT if failure is None else Event.ERROR), True
         self.fail(failure)
+        return True
 
     def fail(self, failure: BaseException | None) -> None:
         """Let every ask raise this exception from now on: the same object, with its present traceback (R3)."""

@@ -23,7 +23,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.traits import Traits
-from pullstream.errors import CapabilityError
+from pullstream.errors import CapabilityError, raised_when_cancelled
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, Antichain, TimeDomainError, less_equal
@@ -56,9 +56,16 @@ class Recovering(Kernel[Any]):
         return front if self.frozen is None else after(self.frozen, front)
 
 
-def _cancelled() -> bool:
-    """Whether the ask is being cancelled. The failure is then that of a release and must not be replaced."""
-    return trio.current_effective_deadline() == -inf
+async def _beaten(failure: BaseException) -> bool:
+    """Whether the ask is being cancelled, and the failure is that of a release, which must not be replaced.
+
+    A failure that came in the same step as the cancellation is too late: the cancellation is raised instead of it.
+    """
+    if trio.current_effective_deadline() > -inf:
+        return False
+    if not raised_when_cancelled(failure):
+        await trio.lowlevel.checkpoint_if_cancelled()
+    return True
 
 
 def after(frozen: Antichain[Any], front: Antichain[Any]) -> Antichain[Any]:
@@ -89,7 +96,7 @@ class Catch(Recovering):
             try:
                 batch = await self.upstream.ask_many(limit)
             except self._on as failure:
-                if not self.edge.open or failure is not self.upstream.edge.failure or _cancelled():
+                if not self.edge.open or failure is not self.upstream.edge.failure or await _beaten(failure):
                     raise
                 self._handle(failure)
             else:
@@ -232,8 +239,8 @@ class Retry(Recovering):
             assert lane is not None
             try:
                 batch = await lane.ask_many(limit)
-            except self._on:
-                if not self.edge.open or self._left == 0 or _cancelled():
+            except self._on as failure:
+                if not self.edge.open or self._left == 0 or await _beaten(failure):
                     raise
                 await self._again(lane)
                 continue

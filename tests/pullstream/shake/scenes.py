@@ -1,0 +1,494 @@
+"""Pipelines for simulations: each has modules that past faults were in, between modules that wait.
+
+A scene that takes a folder is simulated with a journal.
+"""
+
+import inspect
+from datetime import UTC, datetime, timedelta, timezone
+
+import trio
+
+import pullstream as ps
+from pullstream import files
+
+
+async def slowly(value):
+    await trio.sleep(value % 3)
+    return value
+
+
+async def quickly(value):
+    await trio.lowlevel.checkpoint()
+    return value
+
+
+def numbers(count=12, per_time=4):
+    return ps.values(range(count), time=lambda n: n // per_time)
+
+
+@ps.transformer
+async def told_complete(upstream, ctx):
+    """Pass values on, and say when their time is complete."""
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, _):
+                ctx.notify_at(time)
+                yield event
+            case ps.Completed(time):
+                yield ps.Batch(time, ["complete"])
+
+
+@ps.transformer
+async def held_back(upstream, ctx):
+    """Emit the values of each time when it is complete."""
+    kept = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                kept.setdefault(time, []).extend(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, kept.pop(time))
+
+
+@ps.sink
+async def two_lanes(upstream, ctx):
+    """Ask in two tasks, each in a lane of its own."""
+    values = []
+
+    async def ask(lane):
+        while (batch := await lane.ask(1)) is not ps.DONE:
+            await trio.sleep(batch.values[0] % 2)
+            values.extend(batch.values)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, upstream)
+        nursery.start_soon(ask, upstream.lane())
+    return sorted(values)
+
+
+@ps.sink
+async def three_lanes(upstream, ctx):
+    """Ask in three tasks, of which one gives up."""
+    values = []
+
+    async def ask(lane, patience):
+        with trio.move_on_after(patience):
+            while (batch := await lane.ask(1)) is not ps.DONE:
+                values.extend(batch.values)
+
+    async with trio.open_nursery() as nursery:
+        for patience in (trio.inf, 1.5, 1.5):
+            nursery.start_soon(ask, upstream.lane(), patience)
+
+
+@ps.source
+async def fails_after(ctx, values, failure):
+    for value in values:
+        await trio.sleep(0.5)
+        yield ps.Batch(value, [value])
+    raise failure
+
+
+# ---- scenes
+
+
+def calls():
+    return ps.pipe(
+        numbers(), ps.map_async(slowly, 3), ps.filter(lambda n: n % 4), ps.count_by_key(lambda n: n % 2), ps.collect()
+    )
+
+
+def calls_one_by_one():
+    return ps.pipe(numbers(), ps.map_async(slowly, 1), told_complete(), ps.prefetch(3), ps.collect())
+
+
+def generators():
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), held_back(), told_complete(), ps.collect())
+
+
+def branches():
+    fast, slow = ps.map(lambda n: -n), ps.map_async(slowly, 2)
+    return ps.pipe(
+        numbers(6, 2), ps.fork(fast, slow), ps.tee(ps.collect(), ps.pipe(held_back(), ps.collect()), capacity=2)
+    )
+
+
+def dealt():
+    slow = ps.pipe(ps.map_async(slowly, 2), ps.collect())
+    return ps.pipe(numbers(), ps.partition(lambda n: n % 2, {0: slow}, other=ps.collect(), capacity=1))
+
+
+def lanes():
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), two_lanes())
+
+
+def lanes_that_leave():
+    return ps.pipe(numbers(), ps.map_async(slowly, 1), three_lanes())
+
+
+def zipped():
+    return ps.pipe(
+        ps.zip(ps.pipe(numbers(8, 2), ps.map_async(slowly, 2)), numbers(6, 2), mode="padded", fill=0),
+        held_back(),
+        ps.collect(),
+    )
+
+
+def zipped_with_a_failure():
+    failing = fails_after([0, 1], OSError("gone"))
+    return ps.pipe(ps.zip(numbers(4, 1), failing, mode="padded", fill=0), ps.prefetch(2), ps.collect())
+
+
+def sorted_together():
+    left, right = ps.pipe(numbers(8, 2), ps.map_async(slowly, 2)), numbers(6, 2)
+    return ps.pipe(ps.merge_sorted(left, right), told_complete(), ps.map(str), ps.collect())
+
+
+def merged():
+    return ps.pipe(ps.merge(ps.pipe(numbers(), ps.map_async(slowly, 2)), numbers(6, 2)), held_back(), ps.drain())
+
+
+def joined():
+    slow = ps.pipe(numbers(12, 3), ps.map_async(slowly, 2))
+    return ps.pipe(
+        ps.join(slow, numbers(8, 2), on=lambda n: n % 3, how="left", within=1),
+        ps.reduce_by_time(ps.agg.count()),
+        ps.collect(),
+    )
+
+
+def recovered():
+    again = ps.retry(fails_after([0, 1, 2], OSError("gone")), 2, delay=1, skip_delivered=True)
+    return ps.pipe(ps.pipe(again, ps.catch(lambda _: [7])), ps.map_async(slowly, 2), told_complete(), ps.collect())
+
+
+def caught():
+    async def one_fails(value):
+        await trio.sleep(value % 3)
+        return 1 // (value - 5)
+
+    return ps.pipe(numbers(8, 4), ps.map_async(one_fails, 2), ps.catch(lambda _: [9]), held_back(), ps.collect())
+
+
+def caught_one_by_one():
+    async def one_fails(value):
+        await trio.sleep(1)
+        return 1 // (value - 5)
+
+    return ps.pipe(numbers(8, 4), ps.map_async(one_fails, 1), ps.catch(lambda _: [9]), ps.prefetch(2), ps.collect())
+
+
+def caught_in_a_generator():
+    @ps.transformer
+    async def one_fails(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            for value in batch.values:
+                await trio.sleep(1)
+                yield ps.Batch(batch.time, [1 // (value - 5)])
+
+    return ps.pipe(numbers(8, 4), one_fails(), ps.catch(lambda _: [9]), ps.map_async(quickly, 2), ps.collect())
+
+
+def inside():
+    def stream(n):
+        return ps.pipe(ps.values([n, n + 1]), ps.map_async(slowly, 2))
+
+    return ps.pipe(numbers(6, 2), ps.flat_map(stream), held_back(), ps.map_async(slowly, 2), ps.collect())
+
+
+def side_by_side():
+    streams = ps.map(lambda n: ps.pipe(ps.values([n, n + 1]), ps.map_async(slowly, 2)))
+    return ps.pipe(numbers(6, 2), streams, ps.flatten(concurrency=2), held_back(), ps.collect())
+
+
+def side_inside():
+    """A stream inside, with a side sink of its own, which is slow."""
+    seen = []
+
+    async def note(value):
+        await trio.sleep(2)
+        seen.append(value)
+
+    def stream(n):
+        side = ps.pipe(ps.map_async(note, 1), ps.drain())
+        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
+
+    return ps.pipe(
+        ps.values([1, 2, 3], time=lambda n: n), ps.flat_map(stream), ps.map(lambda n: (n, len(seen))), ps.collect()
+    )
+
+
+def side_inside_fails():
+    def stream(n):
+        side = ps.drain(lambda failed: [][failed.value])
+        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
+
+    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream), ps.catch(lambda exc: [type(exc).__name__]), ps.collect())
+
+
+def grouped():
+    return ps.pipe(
+        numbers(), ps.map_async(slowly, 2), ps.group_by(lambda n: n % 2, held_back()), told_complete(), ps.drain()
+    )
+
+
+def looped():
+    body = ps.pipe(
+        told_complete(),
+        ps.map_async(quickly, 2),
+        ps.map(lambda n: ps.Again(n - 1) if isinstance(n, int) and n % 3 else n),
+    )
+    return ps.pipe(numbers(6, 2), ps.loop(body), ps.filter(lambda n: n != "complete"), held_back(), ps.drain())
+
+
+def sessions():
+    moments = [(0, "a"), (4, "b"), (1, "a"), (6, "b"), (3, "b"), (9, "a"), (7, "a"), (14, "b")]
+    times = ps.stamp(lambda row: row[0], lateness=5)
+    return ps.pipe(
+        ps.values(moments),
+        ps.map_async(slowly_row, 2),
+        times,
+        ps.sessions(3, ps.agg.count(), key=lambda row: row[1], eager=True),
+        told_complete(),
+        ps.collect(),
+    )
+
+
+async def slowly_row(row):
+    await trio.sleep(row[0] % 3)
+    return row
+
+
+def windows():
+    return ps.pipe(
+        numbers(12, 1), ps.map_async(slowly, 2), ps.sliding(4, 2, ps.agg.sum()), told_complete(), ps.collect()
+    )
+
+
+def late_aside():
+    times = [0, 5, 1, 6, 2, 9, 3]
+    late = ps.pipe(ps.map_async(slowly, 1), ps.drain())
+    return ps.pipe(
+        ps.values(times),
+        ps.map_async(slowly, 1),
+        ps.stamp(lambda n: n, lateness=2, late=late),
+        held_back(),
+        ps.collect(),
+    )
+
+
+def days():
+    """Times of several zones: some of them are the same instant."""
+    begin = datetime(2024, 3, 1, tzinfo=UTC)
+    zones = [UTC, timezone(timedelta(hours=2))]
+
+    def rows(count, every):
+        return ps.values(range(count), time=lambda n: (begin + timedelta(hours=n // every)).astimezone(zones[n % 2]))
+
+    near = ps.join(
+        ps.pipe(rows(8, 2), ps.map_async(slowly, 2)),
+        rows(6, 2),
+        on=lambda n: n % 3,
+        how="left",
+        within=timedelta(hours=1),
+    )
+    return ps.pipe(near, ps.reduce_by_time(ps.agg.count()), ps.collect())
+
+
+def switched():
+    tap, stop = ps.pausable(), ps.abortable()
+
+    async def steer(running):
+        await trio.sleep(1)
+        tap.pause()
+        await trio.sleep(3)
+        tap.resume()
+
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), tap, stop, held_back(), ps.collect()), steer
+
+
+def switched_off():
+    stop = ps.abortable()
+
+    async def switch(running):
+        await trio.sleep(2)
+        stop.abort(OSError("switched off"))
+
+    return ps.pipe(
+        numbers(40, 4), ps.map_async(slowly, 1), ps.prefetch(2), stop, ps.catch(lambda _: []), ps.drain()
+    ), switch
+
+
+def switched_off_early():
+    """Switched off before anybody has asked, and then aborted by the consumer."""
+    stop = ps.abortable()
+
+    @ps.sink
+    async def leaves(upstream, ctx):
+        stop.abort(OSError("switched off"))
+        await trio.sleep(0.5)
+        await upstream.abort()
+
+    return ps.pipe(numbers(), ps.map_async(slowly, 1), stop, leaves())
+
+
+def added():
+    many = ps.dynamic_merge()
+
+    async def add(running):
+        for n in range(3):
+            many.add(ps.pipe(ps.values([n, n + 1], time=lambda m: m), ps.map_async(slowly, 2)))
+            await trio.sleep(2)
+        many.cap()
+
+    return ps.pipe(many, held_back(), ps.map_async(quickly, 2), ps.drain()), add
+
+
+def pushed():
+    handle = ps.pushable(2)
+
+    async def push(running):
+        try:
+            for n in range(6):
+                await handle.push(n, time=n // 2)
+                await trio.sleep(1)
+            handle.end()
+        except ps.errors.Ended:
+            pass
+
+    return ps.pipe(handle, ps.map_async(slowly, 2), ps.prefetch(2), held_back(), ps.collect()), push
+
+
+def limited():
+    return ps.pipe(numbers(), ps.rate_limit(2, per=1), ps.timeout(60), ps.prefetch(3), held_back(), ps.drain())
+
+
+def mapped_times():
+    """A function of times that raises, while somebody waits for a completion."""
+
+    def half(time):
+        if time == 2:
+            raise LookupError("no such time")
+        return time // 2
+
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.map_time(half), ps.map(str), ps.collect())
+
+
+def taken():
+    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 3), ps.prefetch(4), held_back(), ps.take(5), ps.collect())
+
+
+def times_taken():
+    return ps.pipe(
+        numbers(40, 4), ps.map_async(slowly, 3), ps.take_times(2), told_complete(), ps.map(str), ps.collect()
+    )
+
+
+def failing_parts():
+    """A function that fails in the middle of a time, above sinks that act when a time is complete."""
+
+    def parts(n):
+        return [n, 1 // (n - 9)]
+
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.flat_map(parts), told_complete(), ps.map(str), ps.collect())
+
+
+def stuck():
+    """A pipeline that cannot go on: whoever waits is told."""
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.in_flight(held_back(), 2), ps.prefetch(2), ps.collect())
+
+
+def skipped():
+    checked = ps.map_async(slowly_but_five, 2, on_error="result")
+    return ps.pipe(numbers(), checked, ps.map(lambda n: repr(n)[:12]), held_back(), ps.collect())
+
+
+async def slowly_but_five(n):
+    await trio.sleep(n % 3)
+    if n == 5:
+        raise ValueError("five")
+    return n
+
+
+def threads():
+    return ps.pipe(numbers(), ps.map_thread(lambda n: n * n, 2), held_back(), ps.prefetch(2), ps.collect())
+
+
+# ---- scenes with a journal
+
+
+def states(folder):
+    """States from value to value, of keys that are equal and yet other objects."""
+    keys = [1, 1.0, True, (1, "a"), (1.0, "a")]
+    count = ps.accumulate(ps.agg.count(), key=lambda n: keys[n % 5])
+    return ps.pipe(
+        numbers(),
+        ps.map_async(slowly, 2),
+        count,
+        ps.map(lambda pair: pair[1]),
+        ps.scan(lambda a, n: a + n, 0),
+        ps.collect(),
+    )
+
+
+def results(folder):
+    return ps.pipe(
+        numbers(), ps.map_async(slowly, 2), ps.filter(lambda n: n < 6), ps.tee(ps.reduce(ps.agg.count()), ps.collect())
+    )
+
+
+def written(folder):
+    rows = ps.map(lambda n: {"n": n})
+    return ps.pipe(
+        numbers(), ps.map_async(slowly, 2), rows, ps.tee(files.write_jsonl(folder / "{time}.jsonl"), ps.collect())
+    )
+
+
+def grown(folder):
+    rows = ps.map(lambda n: {"n": n})
+    return ps.pipe(
+        numbers(), ps.map_async(slowly, 2), rows, ps.tee(files.write_jsonl(folder / "all.jsonl"), ps.collect())
+    )
+
+
+def read(folder):
+    """Files that are written once, and then read."""
+    if not (folder / "in").is_dir():
+        (folder / "in").mkdir()
+        for day in range(3):
+            (folder / "in" / f"{day}.jsonl").write_text("".join(f'{{"day": {day}, "n": {n}}}\n' for n in range(3)))
+    return ps.pipe(
+        files.read_jsonl(folder / "in", time="day"),
+        ps.map_async(later, 2),
+        ps.scan(lambda total, row: total + row["n"], 0),
+        ps.collect(),
+    )
+
+
+async def later(row):
+    await trio.sleep(1)
+    return row
+
+
+def times_left(folder):
+    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 2), ps.take_times(3), ps.batch(3), ps.collect())
+
+
+SCENES = {
+    scene.__name__: scene
+    for scene in (
+        *(calls, calls_one_by_one, generators, branches, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure),
+        *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator, inside),
+        *(side_by_side, side_inside, side_inside_fails, grouped, looped, sessions, windows, late_aside, days, switched),
+        *(switched_off, switched_off_early, added, pushed, limited, mapped_times, taken, times_taken, failing_parts),
+        *(stuck, skipped, threads, states, results, written, grown, read, times_left),
+    )
+}
+BY_THE_CLOCK = ("switched_off",)
+"""Scenes whose values depend on the moment of something outside."""
+
+
+def journaled(scene):
+    """Whether a scene takes a folder."""
+    return bool(inspect.signature(scene).parameters)
