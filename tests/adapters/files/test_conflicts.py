@@ -18,41 +18,31 @@ def spelled(path, how, tmp_path):
     if how == "link":
         (tmp_path / "link").symlink_to(path)
         return tmp_path / "link"
-    if how == "hard link":
-        os.link(path, tmp_path / "hard")
-        return tmp_path / "hard"
     if how == "folder":
         (tmp_path / "folder").symlink_to(path.parent)
         return tmp_path / "folder" / path.name
     return path.parent / "." / ".." / path.parent.name / path.name if how == "dots" else path
 
 
-SPELLINGS = ["same", "link", "hard link", "folder", "dots"]
-
-
-@pytest.mark.parametrize("how", ["same", "hard link", "folder", "dots"])
-def test_an_output_that_is_the_journal(how, tmp_path):
-    """It is refused before anything is written."""
+# A hard link to an empty file is none to the journal, which replaces that file.
+@pytest.mark.parametrize("how", ["same", "link", "folder", "dots"])
+@pytest.mark.parametrize("manifest", [False, True])
+def test_an_output_that_is_the_journal(how, manifest, tmp_path):
+    """A manifest is refused at the start, another file before anything is written."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "j").touch(mode=0o600)
-    journal = spelled(out / "j", how, tmp_path)
+    other = spelled(out / "j", how, tmp_path)
+    # A journal that is a link is refused as such.
+    journal, path = (out / "j", other) if manifest or how == "link" else (other, out / "j")
+    named = {"manifest": path} if manifest else {"key": lambda _: path.name}
+    write = files.write_text((tmp_path / "none" / "{time}") if manifest else path.with_name("{key}"), **named)
+    message = "its manifest, .*, is the run's journal" if manifest else "is the run's journal|is a link"
     for _ in range(2):
-        with pytest.raises(files.FileTargetError, match="j is the run's journal"):
-            ps.run(ps.pipe(ps.values([1, 2]), files.write_text(out / "{key}", key=lambda _: "j")), journal=journal)
-    assert sorted(path.name for path in out.iterdir()) == ["j"]
-
-
-@pytest.mark.parametrize("how", SPELLINGS)
-def test_a_manifest_that_is_the_journal(how, tmp_path):
-    """It is refused at the start."""
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "j").touch(mode=0o600)
-    manifest = spelled(tmp_path / "in" / "j", how, tmp_path)
-    write = files.write_text(tmp_path / "out" / "{time}", manifest=manifest)
-    with pytest.raises(ps.CompositionError, match="its manifest, .*, is the run's journal"):
-        ps.run(ps.pipe(ps.values("a"), write), journal=tmp_path / "in" / "j")
-    assert not (tmp_path / "out").exists()
+        with pytest.raises((ps.CompositionError, files.FileTargetError), match=message):
+            ps.run(ps.pipe(ps.values([1, 2]), write), journal=journal)
+    assert [path.name for path in out.iterdir()] == ["j"]
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("target", ["m", "{key}"])

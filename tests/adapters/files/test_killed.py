@@ -103,19 +103,17 @@ def kill_over_and_over(tmp_path, kills, seed, journal):
         assert [*out.rglob(".pullstream-*"), *out.rglob("*.part")] == []
 
 
-def test_a_killed_program_leaves_the_same_bytes(tmp_path):
-    """Its runs go on from a journal."""
-    kill_over_and_over(tmp_path, amount(2, 20), 1, journal=True)
-
-
-@pytest.mark.slow
-def test_a_killed_program_that_starts_again_leaves_the_same_bytes(tmp_path):
-    kill_over_and_over(tmp_path, 60, 3, journal=False)
-
-
-@pytest.mark.slow
-def test_200_kills(tmp_path):
-    kill_over_and_over(tmp_path, 200, 2, journal=True)
+@pytest.mark.parametrize(
+    ("kills", "journal"),
+    [
+        (amount(2, 20), True),
+        pytest.param(60, False, marks=pytest.mark.slow),
+        pytest.param(200, True, marks=pytest.mark.slow),
+    ],
+)
+def test_a_killed_program_leaves_the_same_bytes(tmp_path, kills, journal):
+    """Its runs go on from a journal, or start again."""
+    kill_over_and_over(tmp_path, kills, kills, journal)
 
 
 def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):

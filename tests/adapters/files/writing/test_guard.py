@@ -12,8 +12,11 @@ from adapters import files
 from adapters.files.writing.disk import Disk
 from adapters.files.writing.staging import StagingFolder
 from adapters.files.writing.target import Target
+from tests.adapters.files.failing import store, stored
 
 from .kit import content, left_behind, written
+
+assert store
 
 
 async def test_a_second_run_is_refused(tmp_path, autojump_clock):
@@ -48,13 +51,14 @@ def test_two_sinks_with_one_manifest(tmp_path):
     assert len((tmp_path / "m").read_text().splitlines()) == 1
 
 
-def test_two_sinks_of_a_run(tmp_path):
-    """The same target twice is refused, and nothing is left."""
-    write = files.write_text(tmp_path / "{time}.txt")
+@pytest.mark.parametrize("target", ["{tmp_path}/{{time}}.txt", "faulty://bucket/{{time}}.txt"])
+def test_two_sinks_of_a_run(target, store, tmp_path):
+    """The same target twice is refused, on a disk and in a store, and nothing is left."""
+    write = files.write_text(target.format(tmp_path=tmp_path))
     before = left_behind()
     with pytest.raises(files.FileBusyError):
         written("ab", ps.tee(write, write))
-    assert content(tmp_path) == {}
+    assert content(tmp_path) == stored() == {}
     assert left_behind() == before
 
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import errno
-import os
 import pickle
 import socket
 import ssl
@@ -11,7 +10,6 @@ import sys
 from typing import NamedTuple
 
 import fsspec
-import pyarrow as pa
 import pytest
 from fsspec.implementations.memory import MemoryFile
 
@@ -42,81 +40,11 @@ def test_times_and_keys_in_a_path(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("form", ["dicts", "rows", "batches"])
-def test_a_key_may_be_a_column(form, tmp_path):
-    """Of dicts, named tuples, and record batches, which are split; a null is a key."""
-    table = pa.table({"n": [1, 2, 3, 4], "k": ["a", "b", None, "a"]})
-
-    class Row(NamedTuple):
-        n: int
-        k: str | None
-
-    values = {
-        "dicts": table.to_pylist(),
-        "rows": [Row(**row) for row in table.to_pylist()],
-        "batches": table.to_batches(max_chunksize=3),
-    }[form]
-    written(values, files.write_csv(tmp_path / "{key}.csv", key="k"))
-    assert {name: data.split(b"\n")[1:-1] for name, data in content(tmp_path).items()} == {
-        "a.csv": [b'1,"a"', b'4,"a"'],
-        "b.csv": [b'2,"b"'],
-        "None.csv": [b"3,"],
-    }
-
-
-def test_a_folder_in_the_way(tmp_path):
-    """The error is immediate, and earlier times stay."""
-    (tmp_path / "1.txt").mkdir()
-    with pytest.raises(files.FileTargetError, match=r"1\.txt is a folder"):
-        written(["a", "bc"], files.write_text(tmp_path / "{time}.txt"), 1, lambda text: len(text) - 1)
-    assert content(tmp_path) == {"0.txt": b"a\n"}
-
-
-def test_a_file_in_place_of_a_folder(tmp_path):
-    """The error is immediate."""
-    (tmp_path / "0").write_text("taken")
-    with pytest.raises(files.FileTargetError, match=r"0 is a file, so it cannot contain"):
-        written(["a"], files.write_text(tmp_path / "{time}" / "a.txt"))
-
-
 class Sale(NamedTuple):
     """A row."""
 
     shop: str
     n: int
-
-
-def test_keys_of_different_kinds_of_rows(tmp_path):
-    """The column is found in each kind of row, whichever comes first."""
-    kinds = [{"shop": "a", "n": 1}, pa.record_batch({"shop": ["b", "a"], "n": [2, 3]}), Sale("a", 4)]
-    for turn in range(3):
-        values = kinds[turn:] + kinds[:turn]
-        written(values, files.write_csv(tmp_path / "{key}.csv", key="shop", header=False))
-        lines = {name: text.split() for name, text in content(tmp_path).items()}
-        assert {name: sorted(some) for name, some in lines.items()} == {
-            "a.csv": [b'"a",1', b'"a",3', b'"a",4'],
-            "b.csv": [b'"b",2'],
-        }
-
-
-@pytest.mark.parametrize("make", [pa.record_batch, pa.table])
-def test_all_rows_of_a_batch_are_in_one_file(make, tmp_path):
-    """Also if a key is not equal to itself, or is equal to a different one."""
-    values = [make({"k": [float("nan"), 1.0, float("nan"), 0.0, -0.0, None], "n": [1, 2, 3, 4, 5, 6]})]
-    written(values, files.write_csv(tmp_path / "{key}.csv", key="k", header=False))
-    assert content(tmp_path) == {
-        "nan.csv": b"nan,1\nnan,3\n",
-        "1.0.csv": b"1,2\n",
-        "0.0.csv": b"0,4\n-0,5\n",
-        "None.csv": b",6\n",
-    }
-
-
-def test_dictionary_encoded_keys(tmp_path):
-    """A repeated or unused word in the dictionary makes no additional files."""
-    keys = pa.DictionaryArray.from_arrays([0, 1, 2, None], ["a", "b", "a", "c"])
-    written([pa.record_batch({"k": keys})], files.write_csv(tmp_path / "{key}.csv", key="k", header=False))
-    assert content(tmp_path) == {"a.csv": b'"a"\n"a"\n', "b.csv": b'"b"\n', "None.csv": b'""\n'}
 
 
 @pytest.mark.parametrize(
@@ -188,15 +116,6 @@ def test_a_manifest_that_cannot_be_written(tmp_path, monkeypatch):
         OSError, match="so write_text cannot write its manifest, 'file/manifest'; write to another target"
     ):
         written(["a"], files.write_text("{time}", manifest="file/manifest"))
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes that have names are Unix's")
-def test_other_things_than_files_are_not_replaced(tmp_path):
-    """A pipe, or a device such as /dev/null, would be lost for all others."""
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(files.FileTargetError, match="pipe is a device or a pipe, which a file would replace"):
-        written(["a"], files.write_text(tmp_path / "pipe"))
-    assert (tmp_path / "pipe").is_fifo()
 
 
 @pytest.mark.parametrize("target", ["../{time}.txt", "{{x}}/../{time}", "out/{time}../a..", "out/{time}..{key}"])
@@ -311,15 +230,6 @@ def test_memory(store):
         fs.makedirs("/out/1.txt")
         written(["a"], files.write_text(target), time=lambda _: 1)
     fs.store.clear()
-
-
-def test_two_runs_on_this_machine(store):
-    """The second is refused, as with local files."""
-    write = files.write_text("faulty://bucket/{time}.txt")
-    with pytest.raises(files.FileBusyError):
-        written("ab", ps.tee(write, write))
-    assert stored() == {}
-    assert list(store.iterdir()) == []
 
 
 def test_file_urls_are_local_paths(tmp_path):

@@ -66,8 +66,8 @@ async def test_completed_means_that_the_file_is_there(tmp_path, autojump_clock):
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
-@pytest.mark.parametrize("place", ["source", "map", "sink", "branch"])
-async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path, autojump_clock):
+@pytest.mark.parametrize("place", ["source", "map", "sink", "branch", "abort"])
+async def test_after_an_error_or_abort_there_are_whole_files_only(place, limit, tmp_path, autojump_clock):
     """An error in the middle of time 2, wherever it is: time 1 is there, time 2 is not, and waiters are notified."""
     failure = KeyError("unseen")
 
@@ -78,6 +78,8 @@ async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path,
         yield ps.Batch(2, [{"day": 2}])
         if place == "source":
             raise failure
+        if place == "abort":
+            await trio.sleep_forever()
         yield ps.Batch(2, [{"day": 2, "bad": True}])
         await trio.sleep(1)  # a branch may be ahead of another by what comes at once
         yield ps.Batch(3, [{"day": 3}])
@@ -90,34 +92,25 @@ async def test_after_an_error_there_are_whole_files_only(place, limit, tmp_path,
     writer = files.write_jsonl(tmp_path / "{time}.jsonl")
     parts = {
         "source": [writer],
+        "abort": [writer],
         "map": [ps.map(check), writer],
         "sink": [ps.map(lambda row: {"no": object()} if "bad" in row else row), writer],
         "branch": [ps.tee(writer, ps.drain(check))],
     }[place]
     told = []
-    with pytest.raises(TypeError if place == "sink" else KeyError) as caught:
+    kinds = {"sink": TypeError, "abort": ps.errors.Abandoned}
+    with pytest.raises(kinds.get(place, KeyError)) as caught:
         async with ps.pipe(source(), *parts).open(limit=limit) as running:
+            if place == "abort":
+                await running.progress.completed(1)
+                await running.abort()
+                await running.result()
             try:
                 await running.progress.completed(2)
             except (TypeError, KeyError) as exc:
                 told.append(exc)
                 raise
-    assert told == [caught.value]
-    assert names(tmp_path) == ["1.jsonl"]
-
-
-async def test_an_abort_leaves_whole_files_only(tmp_path, autojump_clock):
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, [1])
-        yield ps.Batch(2, [2])
-        await trio.sleep_forever()
-
-    with pytest.raises(ps.errors.Abandoned):
-        async with ps.pipe(source(), files.write_jsonl(tmp_path / "{time}.jsonl")).open() as running:
-            await running.progress.completed(1)
-            await running.abort()
-            await running.result()
+    assert told == [caught.value] or place == "abort"
     assert names(tmp_path) == ["1.jsonl"]
 
 

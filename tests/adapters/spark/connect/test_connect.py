@@ -26,19 +26,6 @@ def frame(remote):
     return remote.range(0, 30_000, 1, 6).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
 
 
-def test_failures(frame, remote):
-    """The error has Spark's message, for failures in Java and in a user's Python on the executors."""
-    with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
-        read(frame.selectExpr("1 / (id - 7) AS bad"))
-
-    def failing(batches):
-        raise ValueError("the user's own text")
-        yield
-
-    with pytest.raises(spark.SparkJobError, match="ValueError: the user's own text"):
-        read(frame.mapInArrow(failing, "id long"))
-
-
 def test_without_py4j(frame, monkeypatch):
     """If only the packages of Spark Connect are installed, there is no py4j; errors are still reported."""
     monkeypatch.setitem(sys.modules, "py4j.protocol", None)
@@ -248,14 +235,6 @@ class TestToDataframe:
         monkeypatch.setattr(local, "MOST_BYTES", 1 << 20)
         with pytest.raises(ps.CompositionError, match=r"^to_dataframe\(\) at .*test_writing.py:\d+ got more than 1 MB"):
             spark.to_dataframe(ps.integers(), "n BIGINT")
-
-
-def test_register_source(remote):
-    """A registered source is refused when composing, with an alternative."""
-    with pytest.raises(
-        ps.CompositionError, match=r"needs a classic session.*use write_table to write a table that Spark can read"
-    ):
-        spark.register_source("sales", ps.values([1]), "n INT")
 
 
 class TestWriteTable:

@@ -17,18 +17,18 @@ SECOND = 1_000_000
 
 @ps.transformer
 async def totals(upstream, ctx):
-    """A user-defined transformer: the sum of all values so far, at each time."""
+    """A user-defined transformer: the sum of all values so far, which is in its memory, at each time."""
     sums = {}
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time, values):
                 if time not in sums:
                     ctx.notify_at(time)
-                sums[time] = sums.get(time, 0) + sum(row.value for row in values)
+                sums[time] = sums.get(time, 0) + sum(values)
             case ps.Completed(time):
                 memory = ctx.memory.at(time)
                 memory["all"] = memory.get("all", 0) + sums.pop(time)
-                yield ps.Batch(time, [("total", memory["all"])])
+                yield ps.Batch(time, [memory["all"]])
 
 
 def value(row):
@@ -42,7 +42,7 @@ TRANSFORMERS = [
         ps.pipe(ps.sessions(3 * SECOND, ps.agg.max(value)), ps.map(lambda window: ("session", window.value))),
         ps.pipe(ps.reduce_by_time(ps.agg.min(value)), ps.map(lambda least: ("min", least))),
         ps.pipe(ps.accumulate(ps.agg.count()), ps.map(lambda count: ("count", count))),
-        totals(),
+        ps.pipe(ps.map(value), totals(), ps.map(lambda total: ("total", total))),
     )
 ]
 

@@ -14,6 +14,7 @@ from adapters.spark import NullTimeError, RowError, StateMismatch
 from adapters.spark.executing.keyed import KeyedPlan
 from adapters.spark.executing.shipping import keyed, pickled
 from pullstream.authoring import Site
+from tests.adapters.spark.executing.program import totals
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="from PySpark 4.2 on").TwsTester
 
@@ -22,22 +23,6 @@ SCHEMA = pa.schema([("at", pa.int64()), ("value", pa.int64())])
 KEYED = SCHEMA.append(pa.field("key", pa.string()))
 SHOWN = pa.schema([("value", pa.string())])
 END = 10_000
-
-
-@ps.transformer
-async def totals(upstream, ctx):
-    """A user-defined transformer: the sum per time, and the sum of all times so far, which is in its memory."""
-    sums = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                if time not in sums:
-                    ctx.notify_at(time)
-                sums[time] = sums.get(time, 0) + sum(values)
-            case ps.Completed(time):
-                memory = ctx.memory.at(time)
-                memory["all"] = memory.get("all", 0) + sums.pop(time)
-                yield ps.Batch(time, [memory["all"]])
 
 
 def windowed(window):

@@ -37,9 +37,10 @@ class TestContents:
     @on_both
     def test_the_rows_equal_sparks_own(self, frame):
         """No row is lost, duplicated or changed, and the DataFrame's order is kept."""
-        rows = read(frame)
-        own = [tuple(row) for row in frame.collect()]
-        assert rows == own
+        found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
+        assert {time for time, _ in found} == {0}
+        rows = [row for _, row in found]
+        assert rows == [tuple(row) for row in frame.collect()]
         assert rows[0]._fields == ("id", "five", "text")
 
     def test_all_forms_have_the_same_values(self, frame):
@@ -68,12 +69,6 @@ class TestContents:
     def test_rows_without_columns_are_counted(self, session):
         """A frame without columns still has rows."""
         assert read(session.range(5).select()) == [()] * 5
-
-    def test_a_frame_is_read_any_number_of_times(self, frame):
-        """Every run is a separate query."""
-        source = spark.from_dataframe(frame.where("id < 10"))
-        counts = [ps.run(ps.pipe(source, ps.reduce(lambda n, _: n + 1, 0))) for _ in range(2)]
-        assert counts == [10, 10]
 
     @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
     @on_both
@@ -141,11 +136,6 @@ class TestContents:
 
 
 class TestTimes:
-    def test_without_a_time_all_rows_are_at_0(self, frame):
-        """As in every source without times."""
-        found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
-        assert {time for time, _ in found} == {0}
-
     @pytest.mark.parametrize("as_", ["rows", "batches"])
     @on_both
     def test_with_lateness_unsorted_rows_have_their_times(self, chosen, as_):
@@ -160,24 +150,19 @@ class TestTimes:
             assert all(row.five == time for time, row in found)
         assert len(found) == 4000
 
-    def test_late_rows_are_an_error_or_dropped_or_go_to_a_sink(self, session):
-        """`late` is as in `stamp`: an error with advice, "drop", or a sink, row by row."""
-        df = session.range(0, 20_000, 1, 1).selectExpr(
-            "id", "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
-        )
+    def test_late_rows_are_an_error_with_advice(self, session):
+        """As in `stamp`."""
+        days = "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
+        df = session.range(0, 20_000, 1, 1).selectExpr("id", days)
         options = {"time": "day", "lateness": dt.timedelta(days=2)}
         with pytest.raises(
             ps.errors.CapabilityError, match=r"too late: Row\(id=10000.*is at datetime.date\(2020, 1, 1\), after"
         ):
             read(df, **options)
-        assert len(read(df, late="drop", **options)) == 10_000
-        late = []
-        assert len(read(df, late=ps.drain(late.append), **options)) == 10_000
-        assert [row.id for row in late] == list(range(10_000, 20_000))
 
     @pytest.mark.parametrize("limit", [1, 7, 1024])
-    def test_only_late_rows_are_dropped_with_any_limit(self, session, limit):
-        """An Arrow batch with late and other rows is split; the metrics count the late rows."""
+    def test_only_late_rows_are_dropped_or_go_to_a_sink(self, session, limit):
+        """With any limit; an Arrow batch with late and other rows is split."""
         days = "CASE WHEN id < 10 THEN 20 WHEN id % 3 = 0 THEN 5 ELSE 20 + id % 7 END"
         df = session.range(0, 60, 1, 6).selectExpr("id", f"cast({days} AS int) AS day")
         plain = df.collect()

@@ -15,7 +15,6 @@ from adapters import spark
 from adapters.spark.reading import ordered
 from adapters.spark.reading.window import SHORT
 from tests.adapters.descriptors import opened, opened_files
-from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
@@ -148,20 +147,6 @@ class TestAborts:
 
         trio.run(main)
         until_idle()
-
-    def test_an_abort_in_the_middle_ends_the_job(self, session, until_idle):
-        """The same holds after some batches."""
-
-        async def main():
-            source = spark.from_dataframe(endless(session, seconds=0.01, partitions=500), as_="batches")
-            async with ps.pipe(source, ps.drain()).open() as run:
-                while run.progress.counters()[0].values_out < 10:  # noqa: ASYNC110
-                    await trio.sleep(0.01)
-                await run.abort()
-
-        for _ in range(amount(1, 3)):
-            trio.run(main)
-            until_idle()
 
     @pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.slow)])
     def test_aborts_at_random_moments_leave_nothing(self, session, times, until_idle):

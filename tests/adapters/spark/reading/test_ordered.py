@@ -9,7 +9,6 @@ import pytest
 from adapters import spark
 from adapters.spark.reading import arrow_rdd, ordered
 from adapters.spark.reading.timed import timed
-from tests.adapters.spark.helpers import partitions, settings
 
 pytestmark = pytest.mark.spark
 
@@ -32,17 +31,6 @@ def read(batches):
     while (batch := batches.next()) is not None:
         got.append(batch)
     return got
-
-
-class TestReading:
-    def test_many_partitions_keep_the_order(self, session):
-        """The order continues from one partition to the next when Spark does not merge them."""
-        with settings(session, partitions(5)):
-            got = read(
-                spark.OrderedBatches(timed(session.range(0, 2000, 1, 3).selectExpr("-id AS day"), "day").sorted().frame)
-            )
-        assert len(got) == 5
-        assert [day for batch in got for day in batch.column(1).to_pylist()] == list(range(-1999, 1))
 
 
 class TestCancelling:

@@ -71,6 +71,16 @@ def served(server):
 
 
 @pytest.fixture
+def kept(server):
+    def made(source, most=1 << 20):
+        given = ServedSource("x", source, NUMBERS, replay=most, shown="x")
+        server.offer(given)
+        return RegisteredSource(server, given)
+
+    return made
+
+
+@pytest.fixture
 def address(server):
     return ("127.0.0.1", server._port, server._secret)
 
@@ -221,51 +231,6 @@ class TestReading:
         line.close()
         assert handle.wait(5)
 
-    def test_a_failure_arrives_after_earlier_values(self, served, task):
-        """With its type, its message and its module; and again, for a retried task."""
-
-        def check(n):
-            if n == 77:
-                raise ValueError("row 77 is bad")
-            return n
-
-        handle = served(ps.pipe(ps.integers(), ps.map(check)))
-        got = []
-        with pytest.raises(
-            remote.PullSourceError, match=r"x failed: ValueError: row 77 is bad\nraised in map\(.*check"
-        ):
-            got.extend(itertools.chain.from_iterable(rows([batch]) for batch in _noting(task(), got)))
-        assert got == list(range(77))
-        with pytest.raises(remote.PullSourceError, match="row 77 is bad"):
-            list(task())
-        with pytest.raises(ValueError, match="row 77"):
-            handle.wait(5)
-
-    @pytest.mark.parametrize("way", ["read", "replay", "stream"])
-    def test_a_source_that_raises_abandoned_has_failed(self, server, served, task, query, way):
-        """`Abandoned` from the source's own code is a failure like any other, and other sources are still served."""
-
-        @ps.source
-        async def reads_what_was_aborted(ctx):
-            yield 1
-            raise ps.errors.Abandoned("the writer has gone")
-
-        given = ServedSource(
-            "x", reads_what_was_aborted(), NUMBERS, replay=1 << 20 if way == "replay" else None, shown="x"
-        )
-        server.offer(given)
-        with pytest.raises(remote.PullSourceError, match="Abandoned: the writer has gone"):
-            if way == "stream":
-                reader = query()
-                end = reader.latest(reader.initialOffset())
-                reader.latest(end)
-            else:
-                list(task())
-        with pytest.raises(ps.errors.Abandoned, match="the writer has gone"):
-            RegisteredSource(server, given).wait(5)
-        served(ps.values(range(3)), "y")
-        assert rows(task("y")) == [0, 1, 2]
-
     def test_a_stage_that_has_ended_ends_a_wait(self, served, task, context):
         """A worker that waits for a slow source does not notice that a limit was reached, but the server does."""
         released = []
@@ -276,19 +241,6 @@ class TestReading:
         assert handle.wait(5)
         assert released == [True]
         got.close()
-
-    def test_closing_the_handle_aborts_the_read(self, served, task):
-        """A withdrawn source is released before `close` returns, and the task fails."""
-        released = []
-        handle = served(then_waits(1, released))
-        batches = task()
-        next(batches)
-        handle.close()
-        assert released == [True]
-        with pytest.raises(remote.PullSourceError):
-            list(batches)
-        with pytest.raises(remote.PullSourceError, match="withdrawn"):
-            list(task())
 
     def test_the_error_for_an_unknown_name_lists_the_known_ones(self, served, address):
         """So that a typing mistake is found quickly."""
@@ -321,38 +273,59 @@ class TestReading:
         assert asked == [0, 100, 200, 300]
         assert 4 < len(asks) < 20
 
-    def test_a_time_completes_when_the_task_has_it(self, served, task):
-        """A wait for completion in the source waits for Spark's task, not for the driver's buffer."""
-        done = []
 
-        @ps.source
-        async def watched(ctx):
-            for n in range(3):
-                yield ps.Batch(n, [n])
+# The source's own `Abandoned` is a failure like any other.
+@pytest.mark.parametrize("kind", [ValueError, ps.errors.Abandoned])
+@pytest.mark.parametrize("way", ["read", "replay", "stream"])
+def test_a_failure_arrives_after_earlier_values(server, served, kept, task, query, way, kind):  # noqa: PLR0917
+    """With its type, its message and its module, and again for a retried task; other sources are still served."""
 
-        handle = served(ps.pipe(watched(), ps.tap(done.append)))
-        assert rows(task()) == [0, 1, 2]
-        assert handle.wait(5)
-        assert done == [0, 1, 2]
+    def check(n):
+        if n == 3:
+            raise kind("row 3 is bad")
+        return n
+
+    source = ps.pipe(ps.integers(), ps.map(check))
+    handle = kept(source) if way == "replay" else served(source)
+    got = []
+    for _ in range(2):
+        with pytest.raises(remote.PullSourceError, match=rf"{kind.__name__}: row 3 is bad\nraised in map\(check"):
+            if way == "stream":
+                reader = query(rows=1)
+                reader.prepareForTriggerAvailableNow()
+                at = reader.initialOffset()
+                while True:
+                    end = reader.latest(at)
+                    got += [n for part in reader.partitions(at, end) for n in rows(reader.read(part))]
+                    at = end
+            for batch in task():
+                got += rows([batch])
+        if way == "stream":
+            reader.stop()
+            break
+    assert got[:3] == [0, 1, 2]
+    with pytest.raises(kind, match="row 3 is bad"):
+        handle.wait(5)
+    served(ps.values(range(3)), "y")
+    assert rows(task("y")) == [0, 1, 2]
 
 
-def _noting(batches, got):
-    """Yield batches one by one, so that those before a failure are noted."""
-    for batch in batches:
-        got.extend(rows([batch]))
-        yield batch.slice(0, 0)
+@pytest.mark.parametrize("replayed", [False, True])
+def test_closing_the_handle_withdraws_the_source(served, kept, task, replayed):
+    """It is released before `close` returns, the task fails, the unread rows are deleted, and reads are refused."""
+    released = []
+    handle = (kept if replayed else served)(then_waits(30_000, released))
+    batches = task()
+    next(batches)
+    handle.close()
+    assert released == [True]
+    with pytest.raises(remote.PullSourceError, match="withdrawn" if replayed else None):
+        list(batches)
+    with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
+        list(task())
 
 
 class TestReplay:
-    @pytest.fixture
-    def kept(self, server, context):
-        def made(source, most=1 << 20):
-            given = ServedSource("x", source, NUMBERS, replay=most, shown="x")
-            server.offer(given)
-            return RegisteredSource(server, given)
-
-        return made
-
     def test_it_can_be_read_any_number_of_times(self, kept, task):
         """One after another and concurrently, completely and in part."""
         seen = []
@@ -395,16 +368,6 @@ class TestReplay:
         with pytest.raises(spark.ReplayTooLong):
             handle.wait(5)
 
-    def test_a_failure_fails_every_read(self, kept, task):
-        """Current reads get the rows before it."""
-        kept(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
-        batches = task()
-        assert rows([next(batches)]) == list(range(5))
-        with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
-            list(batches)
-        with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
-            list(task())
-
     def test_a_wait_for_a_forgotten_stage_is_no_end(self, kept, task, context):
         """Spark's record of stages may be late or incomplete: a task that still reads must not miss rows."""
         handle = kept(then_waits(3, []))
@@ -429,16 +392,6 @@ class TestReplay:
         assert file._file.closed
         with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
             list(task())
-
-    def test_withdrawal_during_a_read_is_reported(self, kept, task):
-        """The unread rows are deleted with the file."""
-        handle = kept(ps.values([(n,) for n in range(60_000)]))
-        assert sum(batch.num_rows for batch in task()) == 60_000
-        batches = task()
-        next(batches)
-        handle.close()
-        with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
-            list(batches)
 
     def test_it_leaves_no_file(self, context, tmp_path, monkeypatch):
         """Neither during a read, nor after the server has ended, even with an open connection."""
@@ -717,17 +670,6 @@ class TestLog:
                 [list(reader.read(part)) for part in reader.partitions(old, new)]
             else:
                 getattr(reader, asked)(old)
-
-    def test_a_failure_comes_after_earlier_values(self, served, query):
-        """The micro-batches before the failure are read; then the query fails with the source's message."""
-        served(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
-        reader = query()
-        reader.prepareForTriggerAvailableNow()
-        end = reader.latest(reader.initialOffset())
-        while end["values"] < 5:
-            end = reader.latest(end)
-        with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
-            reader.latest(end)
 
     def test_whole_times(self, served, query):
         """With offsets by times, no micro-batch ends within a time, even if a time is larger than a micro-batch."""
