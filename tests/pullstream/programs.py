@@ -20,7 +20,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.conformance import Subject
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
-from timely import TimeDomainError
+from timely import Product, TimeDomainError
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -270,6 +270,7 @@ DOMAINS = {
         lambda n: datetime(2024, 2, 28, 17, 30, tzinfo=UTC) + timedelta(hours=8 * n),
         lambda n: ps.delay(timedelta(hours=7 * n, microseconds=n)),
     ),
+    "product": (lambda n: Product(n // 3, n % 3), lambda n: ps.map_time(lambda time: Product(*time.parts[:1], n))),
 }
 """What the numbers of a program are as times of a domain, and a delay there."""
 

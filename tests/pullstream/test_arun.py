@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import asynccontextmanager
 
 import pytest
 import trio
@@ -41,14 +40,6 @@ async def until(events, what):
 
 def threads():
     return [thread for thread in threading.enumerate() if thread.name == "pullstream arun"]
-
-
-def test_what_was_never_awaited_is_called_as_the_user_called_it():
-    """Python's warning, "was never awaited", has the coroutine's name."""
-    coroutine = ps.arun(ps.pipe(ps.values("ab"), ps.collect()))
-
-    assert coroutine.__qualname__ == "arun"
-    coroutine.close()
 
 
 def test_the_loop_goes_on_meanwhile():
@@ -213,22 +204,3 @@ def test_left_in_a_loop_that_is_stopped():
         "loop.create_task(main()); loop.call_later(0.3, loop.stop); loop.run_forever()")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=300, check=False)
     assert done.stdout.splitlines() == ["running", "released"]
-
-
-def test_beside_a_web_application():
-    """In an ASGI application's lifespan: begun with it, aborted with it, its failure known when it ends."""
-    events = []
-
-    @asynccontextmanager
-    async def lifespan(app):
-        task = asyncio.create_task(ps.arun(ps.pipe(endless(events), ps.drain())))
-        yield
-        task.cancel()
-        await asyncio.wait([task])
-
-    async def server():
-        async with lifespan("app"):
-            await until(events, "begun")
-
-    asyncio.run(server())
-    assert events == ["begun", "released"]

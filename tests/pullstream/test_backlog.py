@@ -55,34 +55,6 @@ def test_each_value_is_copied_once(limit, monkeypatch):
     assert Copied.copied <= MANY
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_what_is_owed_comes_in_order_at_its_time_and_is_held_until_then(seed):
-    """Any puts and takes: the same values at their times, as many as are asked for and there, and exactly the holds."""
-    rng = random.Random(seed)
-    owner = Held()
-    backlog = Backlog(owner)
-    put, taken = [], []
-    for number in range(200):
-        if rng.random() < 0.6:
-            time, values = rng.randrange(3), [(number, n) for n in range(rng.randrange(1, 9))]
-            backlog.put(ps.Batch(time, values))
-            put += [(time, value) for value in values]
-        elif backlog:
-            limit = rng.randrange(1, 12)
-            batch = backlog.take(limit)
-            assert len(batch.values) == min(limit, len(put) - len(taken))
-            assert (not batch.uniform) == (len(set(batch.times)) > 1)
-            taken += zip(batch.times, batch.values, strict=True)
-        assert taken == put[: len(taken)]
-        assert backlog.left == len(put) - len(taken)
-        assert set(owner.held) == {time for time, _ in put[len(taken) :]}
-        if backlog:
-            assert backlog.last == put[-1][0]
-    backlog.drop()
-    assert not backlog
-    assert not owner.held
-
-
 @pytest.mark.parametrize("new", [lambda rng: rng.randrange(9), lambda rng: Product(rng.randrange(3), rng.randrange(3))])
 @pytest.mark.parametrize("seed", range(25))
 def test_what_is_owed_at_many_times_is_held_at_the_least_of_them(seed, new):

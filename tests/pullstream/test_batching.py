@@ -108,14 +108,6 @@ def test_batching_is_invisible(source, stages, raising):
     same_at_every_limit(source, stages, raising)
 
 
-@pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
-@given(sources, stages, raising)
-def test_batching_is_invisible_in_many_chains(source, stages, raising):
-    """The same, for a thousand chains."""
-    same_at_every_limit(source, stages, raising)
-
-
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize(
     ("modules", "most"),
@@ -147,16 +139,6 @@ async def test_nothing_is_produced_that_was_not_asked_for(edge, counting, probe)
         assert probe.asked == [2, 1]
 
 
-async def test_flat_map_asks_for_little_until_it_is_known_how_long_a_value_takes(edge, counting, probe):
-    """A value may stand for a stream that is waited for: it is asked for one at first, and never more than asked."""
-    async with edge(ps.pipe(counting(probe, 99), ps.flat_map(lambda n: [n]))) as reader:
-        assert probe.asked == []
-        await reader.ask(2)
-        assert probe.asked == [1]
-        await reader.ask(1)
-        assert probe.asked == [1, 1]
-
-
 async def test_concurrent_calls_ask_for_no_more_than_was_asked_for(edge, counting, probe, autojump_clock):
     """map_async has under way what was asked for, not its concurrency (R2)."""
     started = []
@@ -169,16 +151,3 @@ async def test_concurrent_calls_ask_for_no_more_than_was_asked_for(edge, countin
         await reader.ask(2)
         assert len(started) <= 2
         assert sum(probe.asked) <= 2
-
-
-async def test_a_long_batch_of_a_generator_is_answered_in_parts(edge):
-    """What a generator yields beyond the ask is kept for the next ones, in order (R2)."""
-
-    @ps.source
-    async def long(ctx):
-        yield ps.Batch(1, list(range(5)))
-        yield ps.Batch(2, [5])
-
-    async with edge(long()) as reader:
-        answers = [await reader.ask(limit) for limit in (2, 1, 9, 9, 9)]
-    assert answers == [ps.Batch(1, [0, 1]), ps.Batch(1, [2]), ps.Batch(1, [3, 4]), ps.Batch(2, [5]), ps.DONE]

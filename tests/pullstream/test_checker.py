@@ -575,22 +575,6 @@ def test_a_broken_transformer_is_reported_with_its_rule(rule, module, sink):
     assert f"{__file__}:{composed}" in str(caught.value)
 
 
-def test_without_the_checker_broken_transformers_pass():
-    """What the table above reports is not caught by the kernel on its own: the checker is what catches it."""
-    assert ps.run(ps.pipe(ps.values(range(5)), EchoesTheAnswer(), ps.collect()), limit=1) == [
-        0,
-        0,
-        1,
-        1,
-        2,
-        2,
-        3,
-        3,
-        4,
-        4,
-    ]
-
-
 def test_a_source_that_goes_on_after_its_end():
     """R3 in a run: the source is named, not the sink that asked."""
     with pytest.raises(Violation, match=r"^R3") as caught:
@@ -614,47 +598,7 @@ def test_a_violation_that_is_swallowed_ends_the_run():
         ps.run(ps.pipe(ps.values([0]), EchoesTheAnswer(), swallows(), ps.drain()), limit=1, check=True)
 
 
-async def test_a_violation_is_raised_from_an_open_pipeline():
-    """A block that never looks at the result learns of it at its end."""
-    with pytest.raises(Violation, match=r"^R2"):
-        async with ps.pipe(ps.values([0]), EchoesTheAnswer(), ps.drain()).open(limit=1, check=True):
-            await trio.lowlevel.checkpoint()
-
-
-def test_a_violation_draws_both_sides_of_a_transformer():
-    """What ties an input to an output is drawn with the specification's marks D, TI, U and TO."""
-    with pytest.raises(Violation) as caught:
-        ps.run(ps.pipe(ps.values(range(5)), StopsByItself(), ps.collect()), limit=1, check=True)
-
-    assert caught.value.diagram.splitlines() == [
-        "D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value(0) -> TO: Ans1=value(0)",
-        "-> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value(1) -> TO: Ans2=value(1)",
-        "-> D: ask3(Ans3) -> TO: Ans3=done",
-    ]
-
-
 # ---- what it says nothing of
-
-
-def test_a_correct_pipeline_is_polite():
-    """Of a pipeline of many kinds the strictest checker says nothing; the grid asks it of every module by itself."""
-
-    async def slowly(n):
-        await trio.lowlevel.checkpoint()
-        return n
-
-    pipeline = ps.pipe(
-        ps.values(range(100), time=lambda n: n // 10),
-        ps.map_async(slowly, 4),
-        ps.take_times(8),
-        ps.tee(
-            ps.pipe(ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n % 3), ps.collect()),
-            ps.pipe(ps.flat_map(lambda n: [n] * 3), ps.take(20), ps.drain()),
-            ps.first(),
-        ),
-    )
-    for limit in (1, 7, 4096):
-        assert ps.run(pipeline, limit=limit, check="strict") == ps.run(pipeline, limit=limit)
 
 
 async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
@@ -856,13 +800,3 @@ async def test_a_transformer_that_is_watched_by_hand(rule, module, ending):
         await both_sides(module, ending)
     assert (caught.value.rule, caught.value.module) == (rule, "the module")
     assert caught.value.diagram.startswith(begins)
-
-
-async def test_a_transformer_that_is_watched_by_hand_begins_when_it_is_asked():
-    """It does not ask before it has been asked (R2), and is the one who is blamed for what it sends up."""
-    above = watch(Numbers(), "the numbers", strict=True)
-    reader = watch(Through(above), "the module", above=above)
-    with pytest.raises(Violation, match=r"^R2") as caught:
-        await above.ask()
-    assert caught.value.module == "the module"
-    assert reader.events == []

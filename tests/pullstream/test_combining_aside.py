@@ -55,17 +55,6 @@ def run(pipeline, limit):
 class TestAside:
     """At every limit, in every order."""
 
-    def test_no_more_is_asked_for(self, limit, counting, probe):
-        """The main branch's demand is upstream's, and its end is everybody's."""
-        side = []
-        pipeline = ps.pipe(counting(probe, 100), aside(kept(side)), ps.take(3), ps.collect())
-
-        assert run(pipeline, limit) == [0, 2, 4]
-        assert max(probe.asked) <= 3
-        assert side == [*range(1, len(side) * 2 - 1, 2), "done"]
-        assert probe.balanced
-        assert probe.reasons == [None]
-
     def test_nothing_is_complete_before_the_release(self, limit, counting, probe):
         """What the main branch has left out looks complete to the side sink only when upstream has let go."""
         told = []
@@ -135,25 +124,6 @@ class TestAside:
 @pytest.mark.parametrize("limit", [1, 4096])
 class TestAsideInside:
     """In a stream that is opened inside another."""
-
-    def inner(self, side, failing=None):
-        return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, failing=failing)))
-
-    def test_ends_with_it(self, limit):
-        """Each inner stream has its side sink, which ends with it."""
-        side = []
-
-        assert run(ps.pipe(ps.values([6, 3]), ps.map(self.inner(side)), ps.flatten(), ps.collect()), limit) == [
-            0, 2, 4, 0, 2,
-        ]  # fmt: skip
-        assert side.count("done") == 2
-
-    def test_its_failure_is_the_streams(self, limit):
-        """As itself, with one note."""
-        with pytest.raises(Unseen) as caught:
-            run(ps.pipe(ps.values([9, 3]), ps.map(self.inner([], failing=5)), ps.flatten(), ps.collect()), limit)
-
-        assert len(caught.value.__notes__) == 1
 
     def test_it_is_waited_for(self, limit):
         """What it still does when the inner stream has nothing left belongs to that stream, and so does its failure."""

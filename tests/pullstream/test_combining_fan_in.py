@@ -169,20 +169,6 @@ class TestValues:
             assert sum(a[0] != b[0] for a, b in zip(before, after, strict=True)) == 1
             assert sum(b[0] - a[0] for a, b in zip(before, after, strict=True)) == 1
 
-    def test_combine_latest_counts_in_turn(self):
-        """How many come at once makes no difference, when all are there."""
-        assert collected(ps.combine_latest(ps.values("ab"), ps.values("xy"))) in (
-            [("a", "x"), ("b", "x"), ("b", "y")],
-            [("a", "x"), ("a", "y"), ("b", "y")],
-        )
-
-    def test_merge_is_fair(self):
-        """A source that always has something does not keep another from its turn."""
-        for limit in LIMITS:
-            seen = collected(ps.pipe(ps.merge(ps.repeat("a"), ps.repeat("b")), ps.take(40)), limit)
-            longest = max(len(list(group)) for _, group in itertools.groupby(seen))
-            assert longest <= 2 * limit
-
     def test_merge_takes_turns(self):
         """However long the sink takes, when all have something ready."""
 
@@ -217,20 +203,6 @@ class TestValues:
         trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
         assert [each.opened for each in record] == [1, 0, 1]
-
-    @pytest.mark.parametrize("limit", LIMITS)
-    def test_merge_sorted_key_fails(self, limit):
-        """What was in order before the value that has no key is given; the failure goes to every source."""
-        watched, seen = Watched(), []
-        source = ps.merge_sorted(
-            Pausing(at_zero([1, 3, 0, 7]), 1, watched), ps.values([2, 4, 6]), key=lambda n: n or 1 // n
-        )
-
-        with pytest.raises(ZeroDivisionError):
-            run(ps.pipe(source, ps.drain(seen.append)), limit)
-
-        assert seen == [1, 2, 3]
-        assert len(watched.reasons) == 1
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])

@@ -1,16 +1,11 @@
 """One stream, several ways: `tee` with a capacity, `partition`, `fork`, and every way in which one may end first."""
 
-import collections
-
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from trio._core import _run as trio_scheduler
 from trio.testing import MockClock
 
 import pullstream as ps
-from tests.sampling import amount
 
 LIMITS = [1, 2, 7, 4096]
 
@@ -83,17 +78,6 @@ class TestLag:
 
         assert min(ahead[capacity:]) >= capacity
 
-    def test_a_failing_branch_ends_all_at_once(self, limit, counting, probe):
-        """What is kept for the other branches is not waited for."""
-        slow = []
-
-        with pytest.raises(Unseen) as caught:
-            run(ps.pipe(counting(probe, 500), ps.tee(kept([], failing=4), kept(slow, pause=1), capacity=100)), limit)
-
-        assert len(slow) <= min(limit, 100) + 1
-        assert "done" not in slow
-        assert probe.reasons == [caught.value] or probe.ended
-
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("capacity", [0, 9])
@@ -115,28 +99,6 @@ def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, probe):
     trio.run(main, clock=MockClock(autojump_threshold=0))
 
     assert told["one"] == told["two"] == told["end"] - 10
-
-
-@settings(max_examples=amount(50, 200), deadline=None, derandomize=True)
-@given(
-    st.lists(st.integers(0, 5), max_size=20), st.sampled_from(LIMITS), st.sampled_from([0, 1, 3]), st.integers(0, 10**6)
-)
-def test_partition_as_groups(values, limit, capacity, seed):
-    """Every value goes to the sink for its key, in order; the others to the other."""
-    trio_scheduler._r.seed(seed)
-    groups = collections.defaultdict(list)
-    for value in values:
-        groups[value].append(value)
-
-    by_key, other = run(
-        ps.pipe(
-            ps.values(values), ps.partition(abs, {n: kept([]) for n in range(3)}, other=ps.collect(), capacity=capacity)
-        ),
-        limit,
-    )
-
-    assert by_key == {n: [*groups[n], "done"] for n in range(3)}
-    assert other == [value for value in values if value > 2]
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -177,23 +139,3 @@ class TestFork:
         seen = run(ps.pipe(counting(probe, 20), ways, ps.collect()), limit)
 
         assert [n for way, n in seen if way == "a"] == [n for way, n in seen if way == "b"] == [*range(20)]
-
-    def test_a_way_that_has_enough(self, limit, counting, probe):
-        """It leaves the others; the last to leave ends the stream."""
-        ways = ps.fork(ps.pipe(ps.take(2), ps.map(str)), ps.take(5))
-
-        seen = run(ps.pipe(counting(probe, 10_000), ways, ps.collect()), limit)
-
-        assert sorted(map(str, seen)) == sorted([*"01", *"01234"])
-        assert probe.balanced
-        assert probe.reasons == [None]
-        assert sum(probe.asked) <= 7
-
-    def test_a_way_that_waits_for_completions(self, limit, counting, probe):
-        """A way that keeps values until their time is complete is told of it, though all share one hub."""
-        sums = ps.reduce_by_key(ps.Fold(int, lambda total, n: total + n), key=lambda _: "sum")
-
-        seen = run(ps.pipe(counting(probe, 5, timed=True), ps.fork(sums, ps.map(str)), ps.collect(timed=True)), limit)
-
-        assert [pair for pair in seen if isinstance(pair[1], tuple)] == [(n, ("sum", n)) for n in range(5)]
-        assert [pair for pair in seen if isinstance(pair[1], str)] == [(n, str(n)) for n in range(5)]

@@ -59,17 +59,6 @@ class TestTimesOfTuples:
             (2, (None, "y")),
         ]
 
-    def test_combine_latest(self):
-        """The latest values' times count, of which one may lie before."""
-        times = [time for time, _ in collected(ps.combine_latest(at((1, "a"), (7, "b")), at((3, "x"), (4, "y"))))]
-
-        assert times[0] == 3
-        assert times[-1] == 7
-
-    def test_merged_in_order_at_their_times(self):
-        """Merging changes no time, and no batch mixes two."""
-        assert collected(ps.merge_sorted(at((5, 1), (6, 4)), at((0, 2), (1, 3)))) == [(5, 1), (0, 2), (1, 3), (6, 4)]
-
     def test_times_without_an_upper_bound(self):
         """Times that are incomparable and have no join() are refused, naming the module."""
 

@@ -215,43 +215,6 @@ async def test_a_switch_before_the_run_opens(counting, probe, edge):
         assert (await reader.ask(9)).values == [0, 1, 2]
 
 
-async def test_an_abort_from_below_passes_a_switch(edge, counting, probe, autojump_clock):
-    """The switch swallows no abort: it reaches the source and is confirmed; the handle is without effect then."""
-    stop = ps.abortable()
-    async with edge(ps.pipe(counting(probe, 99), stop)) as reader:
-        await reader.ask(1)
-        assert await reader.abort() is ps.DONE
-        assert probe.balanced
-        stop.abort(ValueError("too late"))
-        await trio.sleep(1)
-        assert await reader.ask(1) is ps.DONE
-    assert probe.reasons == [None]
-
-
-async def test_the_end_waits_for_the_release_above(edge, autojump_clock):
-    """What is answered after a switch comes when everything above has let go (R7)."""
-
-    @ps.source
-    class Slow(ps.authoring.Kernel[int]):
-        async def produce(self, limit):
-            await trio.sleep_forever()
-
-        async def release(self):
-            await trio.sleep(2)
-
-    stop = ps.abortable()
-    async with edge(ps.pipe(Slow(), stop)) as reader, trio.open_nursery() as nursery:
-        start = trio.current_time()
-
-        async def switch():
-            await trio.sleep(1)
-            stop.abort()
-
-        nursery.start_soon(switch)
-        assert await reader.ask(1) is ps.DONE
-        assert trio.current_time() - start == 3
-
-
 @pytest.mark.parametrize("wait", [0, 0.05])
 @pytest.mark.parametrize("how", ["abort", "abort_nowait", "error", "error_nowait", "cancel"])
 @pytest.mark.parametrize("reason", [None, ValueError("switched off")])

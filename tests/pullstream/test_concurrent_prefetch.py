@@ -39,51 +39,6 @@ async def test_it_asks_ahead_for_so_many_and_no_more(edge, counting, probe, auto
     assert probe.balanced
 
 
-async def test_what_is_kept_holds_its_time_by_name(autojump_clock):
-    """A value that waits in a prefetch keeps its time from completing, and `explain` says so."""
-    gate = trio.Event()
-
-    async def gated(n):
-        await gate.wait()
-        return n
-
-    pipeline = ps.pipe(ps.values([1, 2], time=lambda n: n), ps.prefetch(5), ps.map_async(gated, 1), ps.collect())
-    async with pipeline.open(limit=1) as running:
-        await trio.sleep(1)
-        assert ("prefetch", "holds", 2) in [(b.holder, b.what, b.time) for b in running.progress.explain(2)]
-        gate.set()
-        await running.progress.completed(2)
-        assert await running.result() == [1, 2]
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 1024])
-async def test_times_are_never_mixed(limit, edge, autojump_clock):
-    """A batch is at one time, whatever was kept; nothing is lost, and the order stays."""
-    source = ps.values(range(20), time=lambda n: n // 3)
-    async with edge(ps.pipe(source, ps.prefetch(8))) as reader:
-        await reader.ask(1)
-        await trio.sleep(1)
-        got = [0]
-        while (batch := await reader.ask(limit)) is not ps.DONE:
-            assert {n // 3 for n in batch.values} == {batch.time}
-            got += batch.values
-    assert got == list(range(20))
-
-
-async def test_a_failure_comes_after_the_values_before_it(edge, counting, probe, autojump_clock):
-    """What was kept when upstream failed is delivered; then the failure, the same object."""
-    boom = ValueError("upstream")
-    async with edge(ps.pipe(counting(probe, 3, failure=boom), ps.prefetch(9))) as reader:
-        assert (await reader.ask(1)).values == [0]
-        await trio.sleep(1)
-        assert (await reader.ask(1)).values == [1]
-        assert (await reader.ask(9)).values == [2]
-        with pytest.raises(ValueError, match="upstream") as caught:
-            await reader.ask(1)
-        assert caught.value is boom
-    assert probe.balanced
-
-
 class Spawned(trio.abc.Instrument):
     """Counts the tasks that begin."""
 

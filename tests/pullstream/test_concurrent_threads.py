@@ -63,25 +63,6 @@ async def test_the_width_is_used_and_never_exceeded(edge, drained):
     assert most == 3
 
 
-def test_a_raising_function_is_like_any_other():
-    """What came before is delivered, the source is told, the exception arrives as itself (R8)."""
-    got = []
-    with pytest.raises(ValueError, match="invalid literal") as caught:
-        ps.run(ps.pipe(ps.values("12x4"), ps.map_thread(int, 2), ps.drain(got.append)), check=True)
-    assert got == [1, 2]
-    assert "raised in map_thread, composed at" in caught.value.__notes__[0]
-
-
-def test_policies_for_a_value_that_fails():
-    """`on_error` is that of map_async."""
-
-    def run(on_error):
-        return ps.run(ps.pipe(ps.values("1x3"), ps.map_thread(int, 2, on_error=on_error), ps.collect()))
-
-    assert run("skip") == [1, 3]
-    assert [type(result) for result in run("result")] == [int, ps.Failed, int]
-
-
 @pytest.mark.parametrize("way", ["abort", "error", "cancel"])
 @pytest.mark.parametrize("position", [0, 1])
 async def test_an_end_waits_for_the_threads_under_way(position, way, edge, counting, probe):

@@ -9,7 +9,7 @@ import trio
 
 import pullstream as ps
 from pullstream.__main__ import main
-from pullstream.conformance import READY, Cell, ConformanceError, Subject, conformance
+from pullstream.conformance import Cell, ConformanceError, Subject, conformance
 from pullstream.conformance.cells import sample
 from pullstream.conformance.kit import SAMPLE
 from pullstream.conformance.trial import Trial
@@ -108,14 +108,6 @@ class SortsRuns(Passing):
             return batch
         pairs = sorted(zip(batch.times, batch.values, strict=True), key=lambda pair: pair[0])
         return ps.Batch.of([time for time, _ in pairs], [value for _, value in pairs])
-
-
-@ps.transformer
-class PassesMany(Passing):
-    """Takes an answer of many times whole, and gives it so."""
-
-    async def produce(self, limit):
-        return await self.upstream.ask_many(limit)
 
 
 @ps.transformer
@@ -326,20 +318,6 @@ def test_a_cell_is_said_in_a_line():
     for wrong in ("values", "value=3", "way=up", "again=yes"):
         with pytest.raises(ValueError, match=wrong.partition("=")[2] or wrong):
             Cell.parse(wrong)
-
-
-def test_a_correct_module_passes_whole():
-    """All cells of a correct generator: nothing is found, and the table says so."""
-    report = conformance(good(), cells=300).check()
-
-    assert report.ok
-    assert report.cells.total() == 300
-    assert str(report).splitlines()[-1].split() == ["in", "all", "300", "0", "ok"]
-
-
-def test_a_module_that_takes_many_times_whole_passes():
-    """What takes answers of many times, and gives each value at its own, conforms."""
-    conformance(PassesMany, cells=400).check()
 
 
 @pytest.mark.sampled(1)
@@ -614,12 +592,6 @@ def test_every_field_of_a_subject_has_an_option(capsys):
         assert (f"--{field.name.replace('_', '-')}" in told) == (field.name not in ("name", "make", "site"))
 
 
-def test_every_row_of_the_table_has_a_name_of_its_own():
-    """Two rows of one name would be one row of the report."""
-    names = [subject.name for subject in READY]
-    assert sorted(set(names)) == sorted(names)
-
-
 @ps.transformer
 async def names(upstream, ctx):
     """A transformer over records."""
@@ -632,11 +604,6 @@ def test_a_module_over_records_is_given_records():
     assert conformance(names(), cells=60, values=lambda n: {"name": f"name {n}"}).ok
     finding = conformance(names(), cells=60).findings[0]
     assert "values=lambda n" in finding.hint
-
-
-def test_a_callable_over_records_raises_at_the_record():
-    """The one at the cell's position."""
-    assert conformance(ps.map, around=True, cells=100, values=lambda n: (n, str(n))).ok
 
 
 @ps.transformer

@@ -76,19 +76,6 @@ def test_nothing_is_opened_unasked(limit, counting, probe, edge):
     assert probe.acquired == 0
 
 
-def test_capped_and_empty(limit):
-    """Nothing was added, and nothing will be: it ends, also when it is asked already."""
-
-    async def main():
-        many = ps.dynamic_merge()
-        async with opened(many, limit=limit) as running:
-            await wait_all_tasks_blocked()
-            many.cap()
-            return await running.result()
-
-    assert run(main) == []
-
-
 @pytest.mark.sampled(3)
 def test_sources_that_have_ended_are_forgotten(limit):
     """A thousand sources that come and go leave nothing behind while it runs."""

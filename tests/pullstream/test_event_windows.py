@@ -192,27 +192,6 @@ def test_eager_results(kind, case):
     assert all(time == window.end for time, window in found)
 
 
-@pytest.mark.parametrize("kind", MODULES)
-@pytest.mark.parametrize("fold", [None, COUNT])
-@pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize("eager", [False, True])
-def test_batching_is_invisible(kind, fold, keyed, eager):
-    """The same results in the same order at every limit, and callables see the same values in the same order."""
-    rows = [(n // 3, "ab"[n % 5 == 0], n) for n in range(60)]
-    seen = []
-    for limit in (1, 2, 7, 4096):
-        calls = []
-        options = {"fold": fold} if fold else {}
-        if keyed:
-            options["key"] = lambda row, calls=calls: calls.append(row) or row[1]
-        pipeline = ps.pipe(
-            ps.values(rows, time=lambda row: row[0]), MODULES[kind](**options, eager=eager), ps.collect(timed=True)
-        )
-        seen.append((ps.run(pipeline, limit=limit), calls))
-    assert all(each == seen[0] for each in seen)
-    assert seen[0][1] == [row for row in rows if keyed and windows(kind, [row])]
-
-
 # ---- what is complete
 
 
@@ -280,28 +259,6 @@ def test_completions_are_exact(kind, steps, limit):
                 assert [window.end for window in results] == over
 
     trio.run(main)
-
-
-@pytest.mark.parametrize("kind", MODULES)
-async def test_a_clock_closes_windows(kind, autojump_clock):
-    """A source that only says what will not come any more wakes the module, and its results reach the sink."""
-    del autojump_clock
-    log = []
-
-    @ps.source
-    async def quiet(ctx):
-        yield ps.Batch(1, ["a"])
-        for time in range(2, 30):
-            await trio.sleep(1)
-            ctx.advance(time)
-        await trio.sleep_forever()
-
-    module = MODULES[kind](COUNT)
-    async with ps.pipe(quiet(), module, ps.drain(log.append)).open(check="strict") as running:
-        await running.progress.completed(20)
-        assert trio.current_time() < 25
-        assert log == [ps.Window(*bounds, 1) for bounds, _ in windows(kind, [(1, "a", 0)])]
-        await running.abort()
 
 
 @pytest.mark.parametrize("limit", [1, 4096])

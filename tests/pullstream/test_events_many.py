@@ -78,33 +78,6 @@ async def test_completions_come_before_the_batch_that_follows_them():
     assert told == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
 
 
-@LIMITS
-async def test_a_sink_that_awaits_keeps_its_times_open(limit, autojump_clock):
-    """Its notifications watch what arrives; who waits for its effects waits until they are done."""
-    effects = []
-
-    @ps.sink
-    async def writes(upstream, ctx):
-        kept = {}
-        async for event in ctx.events(upstream, many=True):
-            match event:
-                case ps.Completed(time):
-                    await trio.sleep(1)
-                    effects.append((time, kept.pop(time)))
-                case batch:
-                    for time, value in zip(batch.times, batch.values, strict=True):
-                        if time not in kept:
-                            ctx.notify_at(time)
-                        kept.setdefault(time, []).append(value)
-
-    source = ps.values([10, 11, 20, 30, 31], time=lambda n: n // 10)
-    async with ps.pipe(source, writes()).open(limit=limit) as running:
-        for time, done in enumerate([[10, 11], [20], [30, 31]], start=1):
-            await running.progress.completed(time)
-            assert effects[-1] == (time, done)
-        await running.result()
-
-
 async def test_any_of_its_times_may_be_held():
     """While a batch is the current one it gives the right to each of its times, and to no earlier one."""
 
@@ -121,25 +94,6 @@ async def test_any_of_its_times_may_be_held():
     pipeline = ps.pipe(gives(ps.Batch.of([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
     async with pipeline.open() as running:
         assert await running.result() == [(3, "late")]
-
-
-async def test_who_waits_in_the_middle_says_how_far_it_has_come():
-    """What has been dealt with is complete below, while the rest is waited for."""
-    go_on = trio.Event()
-
-    @ps.transformer
-    async def waits(upstream, ctx):
-        async for event in ctx.events(upstream, many=True):
-            upstream.ack_but(event.part(2))
-            await go_on.wait()
-            yield event.part(2)
-
-    pipeline = ps.pipe(gives(ps.Batch.of([1, 2, 3, 4], list("abcd"))), waits(), ps.collect(timed=True))
-    async with pipeline.open() as running:
-        await running.progress.completed(2)
-        assert list(running.progress.frontier()) == [3]
-        go_on.set()
-        assert await running.result() == [(3, "c"), (4, "d")]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
@@ -160,30 +114,6 @@ def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
     assert [time for batch in answered for time in batch.times] == [1, 1, 2, 2, 2, 2, 3, 3]
     assert [value for batch in answered for value in batch.values] == [1, 1, 2, 2, 2, 2, 3, 3]
     assert all(1 <= len(batch.values) <= limit for batch in answered)
-
-
-async def test_a_failure_comes_after_what_was_complete_before_it():
-    """Times that were complete when the stream failed are told, and no others."""
-    told = []
-
-    def failing():
-        yield from [1, 1, 2, 3]
-        raise ValueError("no more")
-
-    @ps.sink
-    async def notes(upstream, ctx):
-        async for event in ctx.events(upstream, many=True):
-            match event:
-                case ps.Completed(time):
-                    told.append(time)
-                case batch:
-                    for time in batch.times:
-                        ctx.notify_at(time)
-
-    with pytest.raises(ValueError, match="no more"):
-        async with ps.pipe(ps.values(failing(), time=lambda n: n), notes()).open() as running:
-            await running.result()
-    assert told == [1, 2]
 
 
 def test_who_expects_one_time_is_told_what_to_do():

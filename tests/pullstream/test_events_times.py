@@ -1,7 +1,6 @@
 """What a function module may say and when, and the order in which it hears of completions."""
 
 import datetime as dt
-from collections import deque
 
 import pytest
 import trio
@@ -91,54 +90,6 @@ def test_several_completions_come_least_first():
     assert log == [1, 2, 3]
 
 
-async def test_an_advance_wakes_a_module_that_waits_for_more(autojump_clock):
-    """Completed arrives while the ask is outstanding and the source sleeps."""
-    heard = []
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, ["a"])
-        ctx.advance(2)
-        await trio.sleep(10)
-        yield ps.Batch(2, ["b"])
-
-    @ps.transformer
-    async def tell(upstream, ctx):
-        async for event in ctx.events(upstream):
-            if isinstance(event, ps.Batch):
-                ctx.notify_at(event.time)
-            else:
-                heard.append((event.time, trio.current_time()))
-                yield ps.Batch(event.time, ["told"])
-
-    start = trio.current_time()
-    async with ps.pipe(source(), tell(), ps.collect()).open() as running:
-        assert await running.result() == ["told", "told"]
-    assert heard == [(1, start), (2, pytest.approx(start + 10))]
-
-
-def test_a_time_held_above_is_told_while_another_keeps_coming():
-    """Completed(1) is not lost behind an endless row of batches at 2."""
-
-    @ps.transformer
-    async def keeps_one(upstream, ctx):
-        batch = await upstream.ask(1)
-        one = batch.time
-        with ctx.hold(one):
-            yield batch
-            for _ in range(3):
-                yield await upstream.ask(1)
-            yield ps.Batch(one, ["late"])
-            yield await upstream.ask(1)
-        while (batch := await upstream.ask(1)) is not ps.DONE:
-            yield batch
-
-    log = deque()
-    source = ps.values([1] + [2] * 1000, time=lambda time: time)
-    ps.run(ps.pipe(source, keeps_one(), note(log)), limit=1)
-    assert list(log).index(("complete", 1)) < 12
-
-
 def test_asking_to_be_told_too_late_is_refused():
     """notify_at a time that nothing held covers any more says what to do instead."""
 
@@ -171,21 +122,6 @@ def test_a_source_that_goes_back_in_time_is_refused():
     with pytest.raises(ps.errors.CapabilityError, match=r"values.*back in time.*1.*2.*R12"):
         ps.run(ps.pipe(ps.values([2, 1], time=lambda time: time), ps.drain(seen.append)))
     assert seen == [2]
-
-
-def test_a_failed_stream_tells_no_completions():
-    """At a failure nothing is told: what was owed is not published."""
-    log = []
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, ["a"])
-        yield ps.Batch(2, ["b"])
-        raise OSError("gone")
-
-    with pytest.raises(OSError, match="gone"):
-        ps.run(ps.pipe(source(), note(log)))
-    assert log == [("batch", 1), ("complete", 1), ("batch", 2)]
 
 
 async def test_a_hold_is_lowered_step_by_step(autojump_clock):

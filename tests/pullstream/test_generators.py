@@ -114,14 +114,6 @@ async def test_never_more_than_one_ask_is_for():
         await running.result()
 
 
-async def test_one_for_one_is_asked_for_no_more_than_is_wanted():
-    """A transformer that asks for `ctx.limit` makes its upstream make no more than was asked of it."""
-    made = []
-    async with ps.pipe(logged(made), singly(), ps.take(7), ps.collect()).open() as running:
-        assert await running.result() == list(range(7))
-    assert made == list(range(7))
-
-
 async def test_what_is_there_is_answered_when_it_waits():
     """Nobody waits to fill a batch, and at most one value is made without an ask for it."""
     go, made, taken = [trio.Event(), trio.Event()], [], []
@@ -235,28 +227,6 @@ async def test_what_is_collected_keeps_its_time_open():
     assert frontiers == [[0]] * 5
 
 
-@LIMITS
-def test_completions_between_values(limit):
-    """Each time's result comes after its last value, whatever is collected."""
-
-    @ps.transformer
-    async def total(upstream, ctx):
-        totals = {}
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    if time not in totals:
-                        ctx.notify_at(time)
-                    totals[time] = totals.get(time, 0) + sum(values)
-                case ps.Completed(time):
-                    yield ps.Batch(time, [totals.pop(time)])
-
-    source = timed([number // 10 for number in range(100)])
-    pipeline = ps.pipe(source, singly(), total(), ps.collect(timed=True))
-    expected = [(time, sum(range(10 * time, 10 * time + 10))) for time in range(10)]
-    assert ps.run(pipeline, limit=limit, check=True) == expected
-
-
 def test_a_list_that_is_changed_after_its_yield():
     @ps.source
     async def source(ctx):
@@ -292,46 +262,3 @@ def test_a_batch_is_a_value_of_an_iterable():
         yield ps.Batch(4, [])
 
     assert ps.run(ps.pipe(ps.from_async_iterable(batches()), ps.collect())) == [ps.Batch(3, ["a"]), ps.Batch(4, [])]
-
-
-async def test_one_that_waits_between_asks_is_cancelled_by_an_abort():
-    """It went on waiting when its values were answered; it is released before the abort is confirmed."""
-    released = []
-
-    @ps.source
-    async def source(ctx):
-        try:
-            yield 1
-            await trio.sleep_forever()
-        finally:
-            released.append(True)
-
-    @ps.sink
-    async def sink(upstream, ctx):
-        assert (await upstream.ask(10)).values == [1]
-        await trio.testing.wait_all_tasks_blocked()
-        await upstream.abort()
-        assert released == [True]
-
-    async with ps.pipe(source(), sink()).open() as running:
-        await running.result()
-
-
-async def test_a_generator_runs_in_one_task():
-    """Collecting or not, what it opens around its yields is closed where it was opened."""
-    tasks = set()
-
-    @ps.source
-    async def source(ctx):
-        async with trio.open_nursery() as nursery:
-            for number in range(50):
-                tasks.add(trio.lowlevel.current_task())
-                with trio.CancelScope():
-                    yield number
-                if number % 9 == 0:
-                    await trio.lowlevel.checkpoint()
-            nursery.cancel_scope.cancel()
-
-    async with ps.pipe(source(), singly(), ps.collect()).open() as running:
-        assert await running.result() == list(range(50))
-    assert len(tasks) == 1

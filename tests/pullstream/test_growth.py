@@ -2,7 +2,6 @@
 
 import gc
 import random
-import sys
 import weakref
 from collections import Counter
 from collections.abc import Collection
@@ -254,22 +253,6 @@ def test_no_state_stays_for_a_time(name):
     soak(FOLDING[name](watched(states)), times, lambda: looks.append(len(states)))
     # States are kept for a few batches' times.
     assert looks[-1] < times / 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
-@pytest.mark.parametrize("name", ["map", "count_by_key", "group_by a fold"])
-def test_a_million_times(name, beside):
-    """Memory is flat after the first half: not one block for ten times more, besides a few batches on their way."""
-    blocks = []
-
-    def look():
-        gc.collect()
-        blocks.append(sys.getallocatedblocks())
-
-    soak(SHAPES[name], 1_000_000, look, beside=beside)
-    # How many values are on their way follows the pace: at most some 4,096, of a few blocks each.
-    assert blocks[1] - blocks[0] < 40_000
 
 
 async def test_no_task_that_has_ended_is_kept(kept, autojump_clock):

@@ -48,15 +48,6 @@ async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_resolved_before_it_is_opened(kind, counting, probe):
-    """Then the run does not wait."""
-    pipeline, handle, module = place(kind, counting(probe, 2))
-    handle.resolve(module)
-    async with pipeline.open() as running:
-        assert await running.result() == ["0", "1"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 async def test_fails(kind, counting, probe, autojump_clock):
     """Its failure fails the stream, as the same object, and nothing is opened."""
     pipeline, handle, _ = place(kind, counting(probe, 2))
@@ -104,46 +95,3 @@ def test_kinds():
     """There are three."""
     with pytest.raises(ps.CompositionError, match="'duplex'"):
         ps.deferred("duplex")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_times_pass_in_and_out(kind, autojump_clock):
-    """Completions come inside as they do outside, and no time completes outside before it has inside."""
-
-    @ps.source
-    async def days(ctx):
-        for day in range(4):
-            await trio.sleep(1)
-            yield ps.Batch(day, [day, day])
-
-    @ps.sink
-    async def slowly(upstream, ctx):
-        got = []
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    ctx.notify_at(time)
-                    got.extend(values)
-                case ps.Completed(time):
-                    await trio.sleep(0.25)
-                    got.append((time, trio.current_time() - start))
-        return got
-
-    counts = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda _: "n")
-    handle = ps.deferred(kind)
-    handle.resolve({"source": ps.pipe(days(), counts), "transformer": counts, "sink": ps.pipe(counts, slowly())}[kind])
-    parts = {"source": (handle, slowly()), "transformer": (days(), handle, slowly()), "sink": (days(), handle)}[kind]
-    seen = []
-    async with ps.pipe(*parts).open() as running, trio.open_nursery() as nursery:
-        start = trio.current_time()
-
-        async def wait(day):
-            await running.progress.completed(day)
-            seen.append((day, trio.current_time() - start))
-
-        for day in range(4):
-            nursery.start_soon(wait, day)
-        result = await running.result()
-    pairs = [row for row in result if row[0] != "n"]
-    assert pairs == [(0, 2.25), (1, 3.25), (2, 4.25), (3, 4.5)]
-    assert sorted(seen) == [(0, 2.25), (1, 3.25), (2, 4.25), (3, 4.5)]

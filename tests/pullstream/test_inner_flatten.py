@@ -4,7 +4,6 @@
 """
 
 import pickle
-import random
 import tracemalloc
 from collections import Counter
 from itertools import product
@@ -43,18 +42,6 @@ def test_values_of_all_forms(form, concurrency, limit):
         assert sorted(values) == everything
         for n in range(5):
             assert [value for value in values if value // 10 == n] == everything[4 * n : 4 * n + 4]
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("form", ["sources", "lists", "generators"])
-def test_flat_map_takes_all_forms(form, limit):
-    """Sources and iterables give the same values, one after another; an empty one gives none."""
-
-    def mixed(n):
-        return ps.empty() if n == 2 else nested(n)[form]
-
-    values = ps.run(ps.pipe(ps.values(range(5)), ps.flat_map(mixed), ps.collect()), limit=limit)
-    assert values == [n * 10 + m for n, m in product([0, 1, 3, 4], range(4))]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
@@ -141,13 +128,6 @@ def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
         assert tracemalloc.get_traced_memory()[1] < 3_000_000
     finally:
         tracemalloc.stop()
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_empty_inner_streams():
-    """All of them end, without a value."""
-    inner = ps.empty()
-    assert ps.run(ps.pipe(ps.values(range(100_000)), ps.map(lambda _: inner), ps.flatten(), ps.collect())) == []
 
 
 class Work(trio.abc.Instrument):
@@ -267,36 +247,6 @@ async def test_side_by_side_opens_no_more_than_concurrency(counting, new_probe, 
 # ---- times
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
-@pytest.mark.parametrize("limit", [1, 3, 4096])
-async def test_a_time_is_complete_when_its_inner_streams_have_ended(concurrency, limit, autojump_clock):
-    """Its values are at the time of the outer value, which completes when the last of them is out."""
-
-    @ps.source
-    async def slow(ctx, time):
-        for n in range(3):
-            await trio.sleep(1)
-            yield ps.Batch(n, [(time, n)])
-
-    seen = []
-    days = [0, 0, 1, 1, 2, 3]
-    stream = ps.pipe(ps.values(days, time=lambda n: n), ps.map(slow), ps.flatten(concurrency=concurrency))
-    pipeline = ps.pipe(stream, ps.collect(timed=True))
-    async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
-
-        async def wait(time):
-            await running.progress.completed(time)
-            seen.append((time, trio.current_time()))
-
-        start = trio.current_time()
-        for time in range(4):
-            nursery.start_soon(wait, time)
-        values = await running.result()
-    assert sorted(values) == sorted((day, (day, n)) for day in days for n in range(3))
-    expected = {1: [6, 12, 15, 18], 3: [3, 6, 6, 6]}[concurrency]
-    assert sorted((time, at - start) for time, at in seen) == list(enumerate(expected))
-
-
 async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
     """Of streams that came together, those that are not open yet keep their time open as well."""
 
@@ -312,60 +262,6 @@ async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
         start = trio.current_time()
         await running.progress.completed(1)
         assert trio.current_time() - start == 5
-
-
-async def test_inside_an_inner_stream_times_complete(autojump_clock):
-    """A module that waits for completions works as it does outside."""
-
-    def counts(n):
-        return ps.pipe(
-            ps.values(range(6), time=lambda v: v // 2),
-            ps.reduce_by_key(ps.Fold(int, lambda total, value: total + value), key=lambda _: n),
-        )
-
-    for concurrency in (1, 2):
-        values = ps.pipe(ps.values("ab"), ps.map(counts), ps.flatten(concurrency=concurrency), ps.collect())
-        async with values.open() as running:
-            assert sorted(await running.result()) == [("a", 1), ("a", 5), ("a", 9), ("b", 1), ("b", 5), ("b", 9)]
-
-
-@pytest.mark.parametrize("seed", range(15))
-async def test_random_trees(seed, autojump_clock):
-    """In any order of events, all values of an outer time come before it completes."""
-    rng = random.Random(seed)
-    plan = [(n // 3, [rng.choice([0, 0, 1, 3]) for _ in range(rng.randrange(5))]) for n in range(12)]
-
-    @ps.source
-    async def inner(ctx, time, pauses):
-        for pause in pauses:
-            await trio.sleep(pause)
-            yield ps.Batch(0, [time])
-
-    complete = []
-    out = []
-
-    @ps.sink
-    async def keeping(upstream, ctx):
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    assert all(value == time for value in values)
-                    assert time not in complete, "R12"
-                    out.extend(values)
-                    ctx.notify_at(time)
-                case ps.Completed(time):
-                    complete.append(time)
-
-    pipeline = ps.pipe(
-        ps.values(plan, time=lambda row: row[0]),
-        ps.map(lambda row: inner(*row)),
-        ps.flatten(concurrency=rng.choice([1, 2, 5])),
-        keeping(),
-    )
-    async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:
-        await running.result()
-    assert sorted(out) == [time for time, pauses in plan for _ in pauses]
-    assert sorted(complete) == sorted({time for time, pauses in plan if pauses})
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])

@@ -4,7 +4,6 @@
 """
 
 import gc
-import random
 
 import pytest
 import trio
@@ -19,19 +18,6 @@ class Boom(Exception):
 
 def summed(key=lambda _: "sum"):
     return ps.reduce_by_key(ps.Fold(int, lambda total, n: total + n), key=key)
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("capacity", [None, 1, 2])
-def test_every_value_goes_through_its_group(limit, capacity):
-    """The values of each key come once, in order, at every limit and capacity."""
-    pairs = ps.run(
-        ps.pipe(ps.values(range(20)), ps.group_by(lambda n: n % 3, ps.map(str), capacity=capacity), ps.collect()),
-        limit=limit,
-    )
-    assert sorted(pairs, key=lambda pair: int(pair[1])) == [(n % 3, str(n)) for n in range(20)]
-    for key in range(3):
-        assert [int(value) for k, value in pairs if k == key] == list(range(key, 20, 3))
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
@@ -81,42 +67,6 @@ def test_arguments_are_refused_when_composing():
             ps.group_by(*wrong[:2], **({"capacity": wrong[2]} if len(wrong) > 2 else {}))
 
 
-@pytest.mark.parametrize("limit", [1, 3, 4096])
-@pytest.mark.parametrize("capacity", [None, 2])
-async def test_groups_receive_completions(limit, capacity, autojump_clock):
-    """A fold in a group answers as soon as its time is complete outside, and that time only completes with it."""
-
-    @ps.source
-    async def days(ctx):
-        for day in range(4):
-            await trio.sleep(1)
-            yield ps.Batch(day, [day, day + 1, day])
-        await trio.sleep(1)
-
-    out, seen = [], {}
-
-    def got(pair):
-        out.append((pair, trio.current_time() - start))
-
-    pipeline = ps.pipe(days(), ps.group_by(lambda n: n % 2, summed(), capacity=capacity), ps.drain(got))
-    async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
-        start = trio.current_time()
-
-        async def wait(day):
-            await running.progress.completed(day)
-            seen[day] = trio.current_time() - start, len(out)
-
-        for day in range(4):
-            nursery.start_soon(wait, day)
-        await running.result()
-    assert sorted(out) == sorted(
-        ((key, ("sum", total)), at)
-        for day, at in enumerate([2, 3, 4, 5])
-        for key, total in ((day % 2, day * 2), ((day + 1) % 2, day + 1))
-    )
-    assert seen == {day: (at, 2 * (day + 1)) for day, at in enumerate([2, 3, 4, 5])}
-
-
 @pytest.mark.parametrize("way", ["group_by", "deferred"])
 async def test_completions_come_inside_without_a_waiter_outside(way, autojump_clock):
     """When the source advances without a value, a module inside receives the completion at once."""
@@ -138,47 +88,6 @@ async def test_completions_come_inside_without_a_waiter_outside(way, autojump_cl
         start = trio.current_time()
         await running.wait()
     assert arrived == [1]
-
-
-@pytest.mark.parametrize("seed", range(15))
-async def test_random_groups_against_an_oracle(seed, autojump_clock):
-    """With any pauses and limits: the sums per key and time are those of a loop, none after its time is complete."""
-    rng = random.Random(seed)
-    plan = sorted((rng.randrange(4), rng.randrange(10)) for _ in range(25))
-    expected = {}
-    for day, n in plan:
-        expected[n % 3, day] = expected.get((n % 3, day), 0) + n
-
-    @ps.source
-    async def source(ctx):
-        for day, n in plan:
-            await trio.sleep(rng.choice([0, 0, 0.5]))
-            yield ps.Batch(day, [n])
-
-    async def later(n):
-        await trio.sleep(rng.choice([0, 0.2, 1]))
-        return n
-
-    complete, sums = [], {}
-
-    @ps.sink
-    async def keeping(upstream, ctx):
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    assert time not in complete, "R12"
-                    ctx.notify_at(time)
-                    for key, (_, total) in values:
-                        assert (key, time) not in sums
-                        sums[key, time] = total
-                case ps.Completed(time):
-                    complete.append(time)
-
-    group = ps.pipe(ps.map_async(later, rng.choice([1, 3])), summed())
-    pipeline = ps.pipe(source(), ps.group_by(lambda n: n % 3, group), keeping())
-    async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:
-        await running.result()
-    assert sums == expected
 
 
 @pytest.mark.parametrize("above", [ps.prefetch(2), ps.batch(1), ps.sort_by_time()], ids=["prefetch", "batch", "sort"])

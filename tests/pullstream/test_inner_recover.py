@@ -3,8 +3,6 @@
 `test_stream_endings.py` ends them in every way.
 """
 
-import random
-
 import pytest
 import trio
 
@@ -244,45 +242,6 @@ async def test_retry_follows_a_source_that_advances(autojump_clock):
 
     async with ps.pipe(ps.retry(advancing()), ps.collect()).open() as running:
         assert await completions(running, [0, 1, 4, 5]) == {0: 0, 1: 0, 4: 0, 5: 3}
-
-
-@pytest.mark.parametrize("seed", range(20))
-async def test_random_failures_announce_nothing_early(seed, autojump_clock):
-    """With any values and pauses, no batch has a time that its sink has seen complete (R12)."""
-    rng = random.Random(seed)
-    plan = [(n // 3, n) for n in range(12)]
-
-    @ps.source
-    async def flaky(ctx):
-        for time, value in plan:
-            await trio.sleep(rng.choice([0, 0, 1]))
-            if rng.random() < 0.25:
-                raise Boom
-            yield ps.Batch(time, [value])
-
-    complete, out = [], []
-
-    @ps.sink
-    async def keeping(upstream, ctx):
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    assert time not in complete, "R12"
-                    out.extend(values)
-                    ctx.notify_at(time)
-                case ps.Completed(time):
-                    complete.append(time)
-
-    skips = rng.random() < 0.5
-    source = ps.retry(flaky(), rng.choice([0, 2, 30]), skip_delivered=skips)
-    rest = ps.catch(lambda _: ps.values([(9, 99)], time=lambda pair: pair[0]))
-    stream = ps.pipe(source, rest, ps.map(lambda value: value), keeping())
-    async with stream.open(limit=rng.choice([1, 3])) as running:
-        await running.result()
-    wanted = [value for _, value in plan]
-    if (9, 99) not in out:
-        assert sorted(set(out)) == wanted
-        assert not skips or out == wanted
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,9 @@ from collections import Counter
 import pytest
 import trio
 import trio.testing
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import pullstream as ps
 from pullstream import timely
-from tests.sampling import amount
 from timely import Antichain
 
 
@@ -146,46 +143,6 @@ async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_cl
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
-async def test_a_loop_in_a_loop_keeps_as_many_rounds_as_are_open(limit, autojump_clock):
-    """So it is inside, for the rounds of either loop."""
-    most, outer = [], []
-
-    def again(n):
-        return n if n >= 60 else ps.Again(n + 1)
-
-    inner = ps.loop(per_round(lambda n: n if n % 10 == 0 else ps.Again(n + 1), most))
-    body = ps.pipe(inner, per_round(again, outer))
-    async with ps.pipe(ps.values([1]), ps.loop(body), ps.collect()).open(limit=limit, check="strict") as running:
-        assert await running.result() == [60]
-    assert len(most) == 60
-    assert len(outer) == 6
-    assert max(most) <= 3
-    assert max(outer) <= 2
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
-async def test_what_is_counted_per_round_comes_round_by_round(limit, autojump_clock):
-    """A module that answers per time gives its answer for a round while later ones go round."""
-    gone, counts = [], []
-
-    def go(n):
-        gone.append(n)
-        return count_to(100)(n)
-
-    count = ps.pipe(
-        ps.count_by_key(lambda _: "n"),
-        ps.timed(),
-        ps.tap(lambda pair: counts.append((*pair[0].counters, pair[1][1], len(gone)))),
-        ps.filter(lambda _: False),
-    )
-    pipeline = ps.pipe(ps.values([0]), ps.loop(ps.fork(ps.map(go), count)), ps.collect())
-    async with pipeline.open(limit=limit) as running:
-        assert await running.result() == [100]
-    assert [(number, count) for number, count, _ in counts] == [(number, 1) for number in range(101)]
-    assert all(begun - number <= 6 for number, _, begun in counts)
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
 async def test_a_body_may_wait_for_its_first_round_while_values_go_round(limit, autojump_clock):
     """What goes round until the first round is complete ends soon."""
     rounds = []
@@ -318,40 +275,3 @@ def test_a_loop_that_grows_too_much_in_the_middle_of_many_times_fails_alike():
     for capacity in range(7, 31):
         with pytest.raises(ps.Overflow, match="loop ingress"):
             ps.run(ps.pipe(source, ps.loop(thrice, capacity=capacity), ps.collect()), limit=30)
-
-
-@settings(max_examples=amount(15, 60), deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=12),
-    st.sampled_from(sorted(BODIES)),
-    st.sampled_from([1, 2, 7, 4096]),
-    st.integers(0, 2**32),
-)
-def test_no_completion_of_a_loop_ever_lies(rows, body, limit, seed):
-    """Behind a loop no value comes at a time that was announced as complete, and all are complete at the end."""
-    rows = sorted(rows)
-    arrived, complete = [], []
-
-    def down(value):
-        time, left = value
-        return ps.Again((time, left - 1)) if left else time
-
-    async def main():
-        trio._core._run._r.seed(seed)
-        sink = ps.drain(lambda time: arrived.append((time, list(complete))))
-        source = ps.values(rows, time=lambda row: row[0])
-        pipeline = ps.pipe(source, ps.loop(BODIES[body](down)), sink)
-
-        async def announce(progress, time):
-            await progress.completed(time)
-            complete.append(time)
-
-        async with pipeline.open(limit=limit, check=True) as running, trio.open_nursery() as nursery:
-            for time in range(5):
-                nursery.start_soon(announce, running.progress, time)
-            await running.result()
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert Counter(time for time, _ in arrived) == Counter(time for time, _ in rows)
-    assert all(time not in before for time, before in arrived)
-    assert sorted(complete) == list(range(5))

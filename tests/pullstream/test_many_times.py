@@ -90,21 +90,6 @@ def test_what_comes_before_a_time_that_is_wrong(limit, values, error):
     assert seen == [1, 2, 5]
 
 
-@LIMITS
-def test_what_comes_before_a_failure_of_the_source(limit):
-    """The iterator fails after values of several times, and so does what gives times."""
-
-    def failing():
-        yield from [1, 2, 2, 3]
-        raise Boom
-
-    for source in (at_once(failing()), ps.values([1, 2, 2, 3, 9], time=fails_at(9))):
-        seen = []
-        with pytest.raises(Boom):
-            ps.run(ps.pipe(source, ps.drain(seen.append)), limit=limit)
-        assert seen == [1, 2, 2, 3]
-
-
 async def test_what_waits_in_a_channel_comes_at_once():
     """What is there is taken with the first value, at its times, and nothing waited for."""
     send, receive = trio.open_memory_channel(10)
@@ -118,39 +103,6 @@ async def test_what_waits_in_a_channel_comes_at_once():
 # ---- transformers
 
 
-@LIMITS
-@pytest.mark.parametrize(
-    "module",
-    [
-        ps.map_time(lambda n: n // 3),
-        ps.delay(10),
-        ps.timed(),
-        ps.timed(lambda time, value: time * value),
-        ps.take(5),
-        ps.take(lambda n: n < 6, ahead=4),
-        ps.skip(4),
-        ps.skip(lambda n: n < 6),
-        ps.tap(lambda n: None, on_end=lambda exc: None),
-        ps.flat_map(lambda n: [n] * (n % 4)),
-        ps.flat_map(lambda n: iter([n] * (n % 4))),
-        ps.flat_map(lambda n: ps.values([n] * (n % 3)) if n % 2 else [n]),
-        ps.flat_map(lambda n: range(100)),
-        ps.map_batches(lambda values: [n for n in values for _ in range(n % 3)]),
-        ps.pipe(ps.map(lambda n: [[n], [n, n]]), ps.flatten(depth=2)),
-        ps.pipe(ps.map_time(lambda n: n // 4), ps.map(lambda n: -n), ps.delay(1), ps.filter(lambda n: n % 2)),
-    ],
-    ids=str,
-)
-def test_modules_give_what_they_give_one_time_after_another(module, limit):
-    """In order and out of order, with values that share a time."""
-    for values in (range(20), [5, 5, 6, 6, 6, 9], [0]):
-        expected = ps.run(ps.pipe(at_once(values), module, ps.collect(timed=True)), limit=1)
-        assert ps.run(ps.pipe(at_once(values), module, ps.collect(timed=True)), limit=limit) == expected
-    jumbled = ps.pipe(ps.values([3, 1, 1, 4, 2, 8, 7, 5]), ps.stamp(lambda n: n, lateness=3))
-    expected = ps.run(ps.pipe(jumbled, module, ps.collect(timed=True)), limit=1)
-    assert ps.run(ps.pipe(jumbled, module, ps.collect(timed=True)), limit=limit) == expected
-
-
 def test_a_function_of_times_is_called_once_for_values_in_a_row():
     """It is not called again for the same time, and values of one time made of many are one batch."""
     called = []
@@ -161,37 +113,6 @@ def test_a_function_of_times_is_called_once_for_values_in_a_row():
 
     assert ps.run(ps.pipe(at_once([3, 3, 3, 59]), ps.map_time(minute), answers(9))) == [ps.Batch(0, [3, 3, 3, 59])]
     assert called.count(3) <= 3, "the sidecar looks as well"
-
-
-@LIMITS
-@pytest.mark.parametrize(
-    ("module", "error"),
-    [
-        (ps.map(fails_at(5)), Boom),
-        (ps.timed(fails_at(5)), Boom),
-        (ps.flat_map(fails_at(5, lambda n: [n])), Boom),
-        (ps.flat_map(lambda n: map(fails_at(5), [n])), Boom),
-        (ps.flat_map(lambda n: ps.values([n]) if n != 5 else ps.fail(Boom())), Boom),
-        (ps.take(fails_at(5, lambda n: True), ahead=100), Boom),
-        (ps.skip(fails_at(5, lambda n: n < 2)), None),
-    ],
-    ids=str,
-)
-async def test_what_fails_in_the_middle_fails_after_what_comes_before(module, error, limit):
-    """The results before it arrive; their times are complete, and that of the failure is not."""
-    seen = []
-    pipeline = ps.pipe(at_once(range(1, 10)), module, ps.drain(seen.append))
-    if error is None:
-        await trio.to_thread.run_sync(lambda: ps.run(pipeline, limit=limit))
-        assert seen == list(range(2, 10))
-        return
-    async with pipeline.open(limit=limit) as running:
-        with pytest.raises(error):
-            await running.result()
-        assert [value[-1] if isinstance(value, tuple) else value for value in seen] == [1, 2, 3, 4]
-        await running.progress.completed(4)
-        with pytest.raises(error):
-            await running.progress.completed(5)
 
 
 @LIMITS
@@ -219,27 +140,6 @@ async def test_a_delay_past_the_last_time(limit):
             await running.result()
         assert seen == days[:3]
         await running.progress.completed(days[2])
-
-
-@LIMITS
-@pytest.mark.parametrize("count", [0, 1, 8, 20, 99])
-def test_take_counts_values_of_many_times(limit, count):
-    """It asks for so many, and ends after them."""
-    assert ps.run(ps.pipe(at_once(range(30)), ps.take(count), ps.collect()), limit=limit) == list(range(30))[:count]
-
-
-async def test_what_is_read_in_the_middle_of_many_times(autojump_clock):
-    """While a stream in its middle is waited for, the times before it are complete, and those after it are not."""
-
-    def stream(n):
-        return ps.pipe(ps.interval(10), ps.take(1), ps.map(lambda _: n)) if n == 3 else [n] * (n % 2)
-
-    async with ps.pipe(at_once([1, 2, 3, 4, 5]), ps.flat_map(stream), ps.collect(timed=True)).open() as running:
-        await running.progress.completed(2)
-        assert trio.current_time() < 10
-        assert list(running.progress.frontier()) == [3]
-        await running.progress.completed(5)
-        assert await running.result() == [(1, 1), (3, 3), (5, 5)]
 
 
 async def test_a_time_is_complete_with_the_last_of_what_it_was_expanded_to():
@@ -303,30 +203,6 @@ def test_sinks_give_what_they_give_one_time_after_another(limit):
     ended = []
     assert run(ps.on_end(ended.append)) is None
     assert ended == [None]
-
-
-@LIMITS
-@pytest.mark.parametrize(
-    ("sink", "result"), [(ps.reduce(operator.add, 0), 45), (ps.last(), 9), (ps.collect(), list(range(10)))], ids=str
-)
-def test_a_journal_has_each_time_by_itself(sink, result, limit, tmp_path):
-    """A run that was stopped in the middle of many times goes on from the time that it had come to."""
-    called = []
-
-    def run(bad):
-        def look(n):
-            called.append(n)
-            if n == bad:
-                raise Boom
-
-        journal = ps.Journal(tmp_path / "journal", version="1")
-        return ps.run(ps.pipe(at_once(range(10)), ps.tap(look), sink), limit=limit, journal=journal)
-
-    with pytest.raises(Boom):
-        run(6)
-    called.clear()
-    assert run(None) == result
-    assert called == [6, 7, 8, 9], "what was done is not done again"
 
 
 # ---- how far one has come
@@ -439,16 +315,4 @@ def test_values_out_of_order_need_no_ask_for_each_time(name, below, monkeypatch)
     monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
     last = ps.drain() if below == "drain" else ps.pipe(ps.take_times(5000), ps.drain())
     ps.run(ps.pipe(ps.values(range(2000)), ps.stamp(TIMES.__getitem__, lateness=20), WHOLE[name](), last))
-    assert len(asks) < 1000
-
-
-@pytest.mark.parametrize("below", ["drain", "take_times"])
-def test_sources_merged_out_of_order_need_no_ask_for_each_time(below, monkeypatch):
-    """The same for sources that are merged by the order of their values."""
-    asks = []
-    ask = Lane.ask
-    monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
-    last = ps.drain() if below == "drain" else ps.pipe(ps.take_times(5000), ps.drain())
-    sources = [ps.pipe(ps.values(range(2000)), ps.stamp(TIMES.__getitem__, lateness=20)) for _ in range(2)]
-    ps.run(ps.pipe(ps.merge_sorted(*sources), last))
     assert len(asks) < 1000

@@ -133,53 +133,6 @@ async def test_a_running_is_entered_once():
         assert await running.result() == [1]
 
 
-def test_collect_timed():
-    """`timed` gives every value with its time."""
-    assert ps.run(ps.pipe(ps.values([5, 12], time=lambda n: n // 10), ps.collect(timed=True))) == [(0, 5), (1, 12)]
-
-
-@pytest.mark.parametrize(
-    "slow",
-    [
-        ps.map(lambda _: time.sleep(0.006)),
-        ps.filter(lambda _: not time.sleep(0.006)),
-        ps.flat_map(lambda n: time.sleep(0.006) or [n]),
-    ],
-    ids=["map", "filter", "flat_map"],
-)
-def test_slow_functions_are_given_few_values_at_a_time(slow):
-    """However slow a user's function is, nobody else waits for more than a few of its calls."""
-    asked = []
-
-    @ps.source
-    class Numbers(ps.authoring.Kernel):
-        async def produce(self, limit):
-            asked.append(limit)
-            return ps.Batch(0, [1] * min(limit, 30 - sum(asked[:-1]))) if sum(asked[:-1]) < 30 else ps.DONE
-
-    ps.run(ps.pipe(Numbers(), slow, ps.drain()))
-
-    assert max(asked) <= 16
-    assert asked[2] <= 2
-
-
-async def test_cheap_functions_are_given_many_values_at_a_time():
-    """The pace grows to the run's limit while batches are cheap."""
-    asked = []
-
-    @ps.source
-    class Numbers(ps.authoring.Kernel):
-        async def produce(self, limit):
-            asked.append(limit)
-            return ps.Batch(0, [1] * limit) if len(asked) < 20 else ps.DONE
-
-    async with ps.pipe(Numbers(), ps.map(abs), ps.drain()).open(limit=500) as running:
-        with trio.fail_after(300):
-            await running.result()
-
-    assert max(asked) == 500
-
-
 def test_a_reader_is_not_iterated():
     """`async for` over what is upstream is answered with what to write instead."""
 

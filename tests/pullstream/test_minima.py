@@ -133,17 +133,3 @@ def test_prefetch_takes_times_in_no_order_a_few_at_a_time():
     assert ps.run(ps.pipe(Answering(), ps.prefetch(10 * count), ps.collect())) == list(range(count))
     assert max(limits) <= 64
     assert Counted.looks < count * count
-
-
-def test_prefetch_asks_for_more_and_more_where_times_are_quickly_compared():
-    """Few asks bring many values."""
-    limits = []
-
-    @ps.source
-    class Answering(ps.authoring.Kernel):
-        async def produce(self, limit):
-            limits.append(limit)
-            return ps.Batch(0, range(limit)) if len(limits) < 9 else ps.DONE
-
-    ps.run(ps.pipe(Answering(), ps.prefetch(10_000), ps.drain()))
-    assert max(limits) > 1000

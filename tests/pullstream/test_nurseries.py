@@ -121,28 +121,6 @@ async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, 
     assert seen == [0] if delay == 0.5 else [0, 1]
 
 
-@ps.source
-async def gives_up_waiting(ctx):
-    """A scope around its yield, of which the deadline strikes while nobody asks."""
-    with trio.move_on_after(1):
-        yield "first"
-        yield "never asked for in time"
-    yield "after it"
-
-
-async def test_a_deadline_around_a_yield_strikes_there(autojump_clock):
-    """The generator goes on behind its scope, and what it comes to is the answer to the next ask."""
-    seen = []
-
-    async def slowly(value):
-        seen.append(value)
-        await trio.sleep(5)
-
-    async with ps.pipe(gives_up_waiting(), ps.map_async(slowly, concurrency=1), ps.drain()).open(check=True) as running:
-        await running.result()
-    assert seen == ["first", "after it"]
-
-
 @pytest.mark.parametrize(
     "pipeline",
     [

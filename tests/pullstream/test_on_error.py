@@ -240,17 +240,6 @@ def test_only_a_sink_is_a_place_for_failed_values():
             ps.map(int, on_error=wrong)
 
 
-@pytest.mark.parametrize("policy", ["fail", "skip"])
-def test_drain_goes_on_with_the_next_value(policy):
-    """With "fail" its function was called up to the failure, with "skip" with every value."""
-    seen = []
-    try:
-        ps.run(ps.pipe(NUMBERS, ps.drain(lambda n: seen.append(even(n)), on_error=policy)))
-    except Boom:
-        assert policy == "fail"
-    assert seen == ([0] if policy == "fail" else [0, 2, 4])
-
-
 def test_every_module_that_calls_a_function_with_each_value_has_a_policy():
     """A new module without one must get one, or a sentence that says why it has none."""
     named = {name.split(",")[0] for name in MODULES} | MANY_AT_ONCE
@@ -292,20 +281,6 @@ def test_map_batches_fails_by_the_list():
         for answer, batch in zip(answers, batches, strict=True)
     )
     assert run(ps.map_batches(all_even, on_error="skip"), limit=1) == [0, 2, 4]
-
-
-async def test_map_batches_counts_values():
-    """A list that is left out counts by its values."""
-    module = ps.map_batches(lambda values: [even(value) for value in values], on_error="skip")
-    async with ps.pipe(ps.values([1, 1]), module, ps.collect()).open() as running:
-        assert await running.result() == []
-        assert sum(row.skipped for row in running.counters()) == 2
-
-
-def test_calls_in_any_order_fail_one_by_one(autojump_clock):
-    """With ordered=False results come as they are ready, and a failed one among them."""
-    answers = run(ps.map_async(even_later, 3, ordered=False, on_error="result"))
-    assert sorted(marked(answer) for answer in answers) == [-5, -3, -1, 0, 2, 4]
 
 
 def test_a_call_that_cannot_be_awaited_fails_the_stream():
@@ -403,17 +378,6 @@ def test_a_blueprint_with_a_policy_is_data(policy):
     assert pickle.loads(pickle.dumps(module)) == module
     again = pickle.loads(pickle.dumps(ps.pipe(ps.values(["1", "x"]), module, ps.collect())))
     assert ps.run(again) == ps.run(again) == [1]
-
-
-def test_policies_of_neighbours_are_independent():
-    """A Failed that one module answers is a value like any other to the next, whatever that one's policy is."""
-    pipeline = ps.pipe(
-        ps.values(range(4)),
-        ps.map(even, on_error="result"),
-        ps.map(lambda value: value if isinstance(value, ps.Failed) else even(value + value // 2), on_error="skip"),
-        ps.collect(),
-    )
-    assert [marked(value) for value in ps.run(pipeline)] == [0, -1, -3]
 
 
 def test_a_sink_for_failed_values_may_have_a_policy_itself():
@@ -523,61 +487,3 @@ def test_a_sink_for_failed_values_may_end_early(limit):
 
     assert trio.run(main) <= 3
     assert kept == [1]
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-def test_failed_values_arrive_before_the_failure_of_the_source(limit, counting, probe):
-    """Their sink gets them, and then the failure."""
-    notes, endings = [], []
-
-    @ps.sink
-    async def note(upstream, ctx):
-        try:
-            async for batch in ctx.batches(upstream):
-                notes.extend(failed.value for failed in batch.values)
-        except ValueError as exc:
-            endings.append(exc)
-            raise
-
-    failure = ValueError("above")
-    with pytest.raises(ValueError, match="above") as raised:
-        ps.run(ps.pipe(counting(probe, 4, failure=failure), ps.map(even, on_error=note()), ps.collect()), limit=limit)
-    assert notes == [1, 3]
-    assert raised.value is failure
-    assert endings == [failure]
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-def test_failed_values_arrive_before_an_early_end(limit, counting, probe):
-    """`take` ends the stream: the sink of the failed values gets those before, and its end."""
-    notes = []
-    pipeline = ps.pipe(counting(probe, 99), ps.map(even, on_error=noting(notes)), ps.take(3), ps.collect())
-    assert ps.run(pipeline, limit=limit) == [0, 2, 4]
-    assert [failed.value for _, failed in notes][:2] == [1, 3]
-    assert probe.balanced
-
-
-@pytest.mark.parametrize("way", ["abort", "cancel"])
-async def test_an_abort_also_abandons_the_sink_of_failed_values(way, counting, probe, autojump_clock):
-    """An abort or a cancellation from outside cancels it, as it does the main one; no time completes."""
-    ends = []
-
-    @ps.sink
-    async def note(upstream, ctx):
-        try:
-            async for _ in ctx.batches(upstream):
-                await trio.sleep(3)
-        except trio.Cancelled:
-            ends.append("cancelled")
-            raise
-        ends.append("end")
-
-    source = counting(probe, 99, delay=2)
-    with trio.move_on_after(7 if way == "cancel" else 100):
-        async with ps.pipe(source, ps.map(even, on_error=note()), ps.collect()).open() as running:
-            await trio.sleep(7)
-            await running.abort()
-            with pytest.raises(ps.errors.Abandoned):
-                await running.progress.completed(0)
-    assert ends == ["cancelled"]
-    assert probe.balanced

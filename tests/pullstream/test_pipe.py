@@ -195,12 +195,6 @@ def test_what_a_stream_is_made_of_is_looked_at_by_its_source_alone():
     assert numbers.looks == 1
 
 
-def test_a_blueprint_is_run_any_number_of_times():
-    """A blueprint keeps nothing of its runs."""
-    pipeline = ps.pipe(ps.values(range(9)), ps.filter(lambda n: n % 2), passed_on(), ps.take(3), ps.collect())
-    assert [ps.run(pipeline) for _ in range(3)] == [[1, 3, 5]] * 3
-
-
 @pytest.mark.parametrize(
     "pipeline",
     [
@@ -264,12 +258,6 @@ def test_what_can_be_read_once_refuses_to_be_pickled():
     """A module over an iterator says why it cannot travel."""
     with pytest.raises(TypeError, match="cannot be pickled: it can be read only once"):
         pickle.dumps(ps.values(iter([1])))
-
-
-def test_a_blueprint_is_not_a_collection():
-    """Iterating over a blueprint says how to get at its values."""
-    with pytest.raises(TypeError, match=r"ps\.run\(ps\.pipe\(values\(\[1, 2\]\), ps\.collect\(\)\)\)"):
-        list(SOURCE)
 
 
 def test_ten_thousand_maps_are_one_loop():

@@ -122,16 +122,6 @@ async def test_take_completes_below_and_abandons_above(autojump_clock):
             assert isinstance(await outcome(progress, 2, at=name), ps.errors.Abandoned)
 
 
-async def test_take_times_takes_whole_times(autojump_clock):
-    """All values of the first times, at any limit, and complete above as well as below."""
-    for limit in (1, 2, 4096):
-        pipeline = ps.pipe(timed(1, 1, 2, 2, 2, 3, 4), ps.take_times(2), ps.collect())
-        async with pipeline.open(limit=limit) as running:
-            assert await running.result() == [1, 1, 2, 2, 2]
-            assert await outcome(running.progress, 2, at="values") == "complete"
-            assert isinstance(await outcome(running.progress, 4, at="values"), ps.errors.Abandoned)
-
-
 async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
     """After running.abort() waiters get Abandoned, as does the result; complete times stay complete."""
 
@@ -169,16 +159,6 @@ async def test_a_cancellation_from_outside_abandons(autojump_clock):
     assert scope.cancelled_caught
     assert released == [True]
     assert isinstance(await outcome(running.progress, 1), ps.errors.Abandoned)
-
-
-async def test_an_exception_in_the_block_abandons(autojump_clock):
-    """It comes out as itself, and the stream is aborted."""
-    with pytest.raises(Unseen):
-        async with ps.pipe(timed(*range(10)), ps.map_async(trio.sleep, 1), ps.collect()).open(limit=1) as running:
-            await running.progress.completed(2)
-            raise Unseen
-    assert await outcome(running.progress, 2) == "complete"
-    assert isinstance(await outcome(running.progress, 9), ps.errors.Abandoned)
 
 
 async def test_a_failure_in_the_nursery_of_the_block_comes_once(autojump_clock):

@@ -64,45 +64,6 @@ async def test_the_end_on_one_lane_does_not_acknowledge_for_another(autojump_clo
         await running.progress.completed(1)
 
 
-async def test_a_source_that_advances_completes_times_below(autojump_clock):
-    """After `ctx.advance` the times before complete at the sink, though its ask has no answer yet."""
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, ["a"])
-        ctx.advance(5)
-        await trio.sleep(100)
-        yield ps.Batch(7, ["b"])
-
-    async with ps.pipe(source(), ps.map(str.upper), ps.collect()).open() as running:
-        start = trio.current_time()
-        await running.progress.completed(4)
-        assert trio.current_time() == start
-        assert running.progress.frontier().elements == (5,)
-        await running.progress.completed(6)
-        assert trio.current_time() - start == pytest.approx(100)
-
-
-async def test_a_hold_of_a_sink_delays_completion(autojump_clock):
-    """`completed` waits until it is released, though all input has been acknowledged."""
-    written = []
-
-    @ps.sink
-    async def slow_writer(upstream, ctx):
-        batch = await upstream.ask(1)
-        with ctx.hold(batch.time):
-            await upstream.ask(1)
-            await trio.sleep(10)
-            written.append(batch.time)
-        await trio.sleep(10)
-
-    async with ps.pipe(timed(1, 2), slow_writer()).open() as running:
-        start = trio.current_time()
-        await running.progress.completed(1)
-        assert written == [1]
-        assert trio.current_time() - start == pytest.approx(10)
-
-
 async def test_an_exception_inside_a_hold_does_not_complete_its_time(autojump_clock):
     """The effect failed: its time must not look complete, though the block was left."""
     failure = Unseen()
@@ -155,13 +116,6 @@ async def holding(upstream, ctx):
         yield batch
         while (more := await upstream.ask(1)) is not ps.DONE:
             yield more
-
-
-async def test_a_transformer_aborted_inside_a_hold_ends_quietly(autojump_clock):
-    """Ending its generator there raises nothing new."""
-    pipeline = ps.pipe(timed(1, 2, 3, 4), holding(), ps.take(2), ps.collect())
-    async with pipeline.open() as running:
-        assert await running.result() == [1, 2]
 
 
 async def test_a_failure_below_a_transformer_inside_a_hold_arrives_as_itself(autojump_clock):

@@ -317,14 +317,3 @@ def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
 
 class InFlight(Claim):
     """A lane without an edge."""
-
-
-async def test_completions_pass_nested_streams_and_their_successors(autojump_clock):
-    """A completion inside reaches the outside and the next nested streams, and does not go round for ever."""
-    group = ps.group_by(lambda value: hash(value) % 2, ps.count_by_key())
-    source = ps.values(range(20), time=lambda n: n // 4)
-    async with ps.pipe(source, group, group, ps.drain()).open() as running:
-        with trio.fail_after(60):
-            for time in range(5):
-                await running.progress.completed(time)
-            await running.result()

@@ -144,14 +144,6 @@ async def test_they_fire_while_upstream_is_silent(module, edge, autojump_clock):
 
 
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_what_is_kept_comes_before_a_failure(module, autojump_clock):
-    """The last value is not lost when upstream fails: it comes at once, then the failure."""
-    script = [(0, "a"), (0.1, "b"), (0.2, ValueError("failed"))]
-    found = await seen(ps.pipe(at(script), module(1.0)))
-    assert found[-2:] == [(0.2, "b"), (0.2, "failed")]
-
-
-@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
 async def test_a_slow_consumer_gets_the_latest(module, edge, autojump_clock):
     """They read on while nobody asks, keep one value, and give the newest."""
     script = [(n / 10, n) for n in range(100)]
@@ -175,36 +167,6 @@ async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module,
     if module is ps.throttle:
         assert found.pop(0) == (1, "a1")
     assert found == [(1, "a3"), (2, "b2"), (3, "c")]
-
-
-@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_a_time_completes_behind_them_when_it_does_above(module, autojump_clock):
-    """A source that says it has gone on is enough: the value goes out, and the time completes at the sink."""
-
-    @ps.source
-    async def goes_on(ctx):
-        yield ps.Batch(1, ["a"])
-        yield ps.Batch(1, ["b"])
-        ctx.advance(2)
-        await trio.sleep_forever()
-
-    got = []
-    async with ps.pipe(goes_on(), module(1000.0), ps.drain(got.append)).open(check=True) as running:
-        await running.progress.completed(1)
-        assert got[-1] == "b"
-        assert trio.current_time() < 1000
-        await running.abort()
-
-
-@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_what_is_kept_holds_its_time(module, autojump_clock):
-    """Until it is answered a value that is kept holds its time, by the module's name; what replaces it does then."""
-    script = [(0, "a"), (1, "b"), (2, "c"), (1e9, "d")]
-    async with ps.pipe(at(script), module(100.0), ps.collect()).open() as running:
-        await trio.sleep(5)
-        holders = [blocking.holder for blocking in running.progress.explain(0) if blocking.what == "holds"]
-        assert holders == [module.__name__]
-        await running.abort()
 
 
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])

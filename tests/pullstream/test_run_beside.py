@@ -111,23 +111,6 @@ async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, a
             await trio.sleep_forever()
 
 
-async def test_it_hears_of_a_failure_and_the_opener_still_does(autojump_clock):
-    """`result` raises in what looks on; if it goes on, or lets it pass, it is raised once to whoever opened the run."""
-    heard = []
-
-    async def hearing(running):
-        try:
-            await running.result()
-        except ZeroDivisionError as exc:
-            heard.append(exc)
-            raise
-
-    with pytest.raises(ZeroDivisionError) as caught:
-        async with ps.pipe(slowly(0), ps.map(lambda n: 1 / n), ps.drain()).open(beside=hearing):
-            pass
-    assert heard == [caught.value]
-
-
 async def test_that_it_has_heard_of_a_failure_does_not_hide_it(autojump_clock):
     """What looks on waits for the result, and lets its failure be: the opener is told all the same."""
 

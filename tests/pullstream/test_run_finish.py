@@ -65,14 +65,6 @@ async def test_finishing_what_has_ended_changes_nothing():
         assert await running.result() == ["a", "b"]
 
 
-async def test_finishing_before_the_first_ask(counting, probe):
-    """A source that was asked for nothing acquires nothing, and gives nothing."""
-    async with ps.pipe(counting(probe, 5), ps.collect()).open() as running:
-        await running.finish()
-        assert await running.result() == []
-    assert probe.acquired == probe.released
-
-
 async def test_a_stream_that_is_opened_later_inside_another_is_empty(autojump_clock):
     """Streams inside streams end as well, and those that would follow them there are not read."""
 

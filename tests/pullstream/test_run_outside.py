@@ -68,42 +68,6 @@ async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
                 assert await running.result() == [0, 2, 4, 6, 8]
 
 
-async def test_a_failure_beside_a_nursery_of_the_block_arrives_as_itself(autojump_clock):
-    """A block that waits in a nursery of its own is cancelled, and the failure is in no group."""
-    with pytest.raises(Boom):
-        async with ps.pipe(ps.once(1), ps.map(broken), ps.drain()).open(), trio.open_nursery() as nursery:
-            nursery.start_soon(trio.sleep_forever)
-
-
-async def test_a_failure_handled_in_the_block_is_the_blocks(autojump_clock):
-    """Who asked for the result was told; the block goes on, undisturbed, and ends quietly."""
-    went_on = False
-
-    async with ps.pipe(ps.once(1), ps.map(broken), ps.drain()).open() as running:
-        with pytest.raises(Boom):
-            await running.result()
-        await trio.sleep(1)
-        went_on = True
-
-    assert went_on
-
-
-async def test_the_grace_bounds_a_generators_cleanup(autojump_clock):
-    """A generator that never finishes cleaning up is cut short after release_timeout, and everything ends."""
-
-    @ps.source
-    async def stuck(ctx):
-        try:
-            yield 1
-            yield 2
-        finally:
-            await trio.sleep_forever()
-
-    with trio.fail_after(100), pytest.raises(ps.errors.ReleaseTimeout, match="stuck"):
-        async with ps.pipe(stuck(), ps.take(1), ps.collect()).open(release_timeout=3) as running:
-            await running.result()
-
-
 async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
     """A sink that returns early is complete only when upstream has let go without trouble."""
 

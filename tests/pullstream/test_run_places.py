@@ -120,8 +120,3 @@ def test_in_worker_threads():
         thread.join()
     assert outcomes == {1: [0, 1], 2: [0, 0, 1], 3: [0, 0, 0], 4: [0, 0, 0]}
     assert asyncio.run(from_asyncio()) == [0, 1, 2]
-
-
-async def test_in_a_thread_of_a_trio_program():
-    """A run in a worker thread of trio's is a program of its own."""
-    assert await trio.to_thread.run_sync(ps.run, pipeline()) == [0, 1, 2]

@@ -109,16 +109,6 @@ def test_find_may_ask_for_more(counting, probe):
     assert probe.asked[0] == max(probe.asked) == 4
 
 
-def test_a_find_is_complete_below():
-    """What ends by itself ends its times, as take does."""
-
-    async def main():
-        async with ps.pipe(ps.integers(), ps.find(lambda n: n == 3)).open() as running:
-            await running.progress.completed(0)
-
-    trio.run(main)
-
-
 @pytest.mark.parametrize("sink", [ps.drain(broken), ps.find(broken), ps.reduce(operator.truediv, 0)])
 def test_a_callable_that_raises(sink, counting, probe):
     """The source is told with the exception, released, and the run fails with the same object (R8)."""
@@ -178,18 +168,6 @@ async def test_on_end_of_an_abort(how, counting, probe, autojump_clock):
         except Boom:
             assert how == "block"
     assert called == [(ps.errors.Abandoned, 1)]
-
-
-async def test_on_end_of_an_abort_between_two_asks(counting, probe):
-    """Called once, with Abandoned, after the source was released, when the sink was not waiting for a value."""
-    called = []
-    sink = ps.on_end(lambda exc: called.append((type(exc), probe.released)))
-    async with ps.pipe(counting(probe, 1_000_000_000), sink).open(limit=1) as running:
-        for _ in range(5):
-            await trio.lowlevel.checkpoint()
-        await running.abort()
-    assert called == [(ps.errors.Abandoned, 1)]
-    assert probe.asked
 
 
 async def test_on_end_of_an_abort_whose_release_fails(autojump_clock):

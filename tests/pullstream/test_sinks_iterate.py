@@ -50,23 +50,6 @@ async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
         await values.running.progress.completed(3)
 
 
-async def test_nothing_is_given_after_the_block():
-    """The rest of the batch under way is not, either."""
-    async with ps.aiterate(ps.values(range(10))) as values:
-        assert await anext(values) == 0
-    assert [value async for value in values] == []
-
-
-async def test_what_aiterate_has_read_is_complete(autojump_clock):
-    """A time is complete when the loop asks for something later."""
-    async with ps.aiterate(ps.values([1, 2, 3], time=lambda n: n)) as values:
-        async for value in values:
-            if value == 2:
-                await values.running.progress.completed(1)
-                assert values.running.progress.frontier().less_equal(2)
-    await values.running.progress.completed(3)
-
-
 async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_clock):
     """A time is complete once the block has read past it, in the middle of a batch as well."""
     with trio.fail_after(10):

@@ -138,17 +138,6 @@ async def test_a_task_that_does_not_end_is_left(monkeypatch):
     free.set()
 
 
-def test_in_an_asyncio_program():
-    """A run that asyncio waits for has a loop of its own beside, and asyncio's goes on afterwards."""
-
-    async def main():
-        with pytest.warns(RuntimeWarning, match="await arun"):
-            result = ps.run(ps.pipe(ps.from_asyncio(numbers), ps.map_async(ps.asyncio_call(double), 2), ps.collect()))
-        return result, await double(1)
-
-    assert asyncio.run(main()) == ([0, 2, 4, 6, 8], 2)
-
-
 def test_an_abort_cancels_the_calls():
     """`take` has enough: what is still under way is cancelled before the run ends."""
     cancelled = []
@@ -238,15 +227,6 @@ def test_a_generator_as_source(limit):
         ps.run(pipeline)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
-def test_no_more_is_made_than_was_asked_for(limit):
-    """take(3) lets three values be made, and the generator is closed before the run ends."""
-    record = []
-    source = ps.from_asyncio(functools.partial(numbers, 100, record=record))
-    assert ps.run(ps.pipe(source, ps.take(3), ps.collect()), limit=limit) == [0, 1, 2]
-    assert record == [0, 1, 2, "closed"]
-
-
 @pytest.mark.parametrize("how", ["end", "failure", "abort", "error", "abort under way", "cancel", "never asked"])
 async def test_closed_once_in_every_ending(how, edge, drained):
     """Before the end is confirmed, whatever it is."""
@@ -330,41 +310,6 @@ def test_a_coroutine_that_nobody_asks_for():
         warnings.simplefilter("error")
         ps.run(ps.pipe(ps.from_asyncio(double(5)), ps.take(0), ps.collect()))
         gc.collect()
-
-
-def test_an_asyncio_server():
-    """A queue fed by real connections on loopback is a source; calls answer through asyncio's streams."""
-
-    async def served():
-        queue = asyncio.Queue()
-
-        async def connected(reader, writer):
-            queue.put_nowait((await reader.readline()).decode().strip())
-            writer.write(b"thanks\n")
-            await writer.drain()
-            writer.close()
-
-        server = await asyncio.start_server(connected, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-
-        async def visit(n):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(f"visitor {n}\n".encode())
-            assert await reader.readline() == b"thanks\n"
-            writer.close()
-            await writer.wait_closed()
-
-        async with server, asyncio.TaskGroup() as group:
-            for n in range(5):
-                group.create_task(visit(n))
-                yield await queue.get()
-
-    async def shout(text):
-        process = await asyncio.create_subprocess_exec("tr", "a-z", "A-Z", stdin=-1, stdout=-1)
-        return (await process.communicate(text.encode()))[0].decode()
-
-    pipeline = ps.pipe(ps.from_asyncio(served), ps.map_async(ps.asyncio_call(shout), 3), ps.collect())
-    assert ps.run(pipeline) == [f"VISITOR {n}" for n in range(5)]
 
 
 @pytest.mark.parametrize(

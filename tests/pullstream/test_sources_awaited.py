@@ -68,47 +68,6 @@ async def test_an_async_iterator_is_read_once(autojump_clock):
             pass
 
 
-@pytest.mark.parametrize("how", ["end", "abort", "error", "abort under way", "cancel", "never asked"])
-async def test_an_iterator_is_closed_once(how, edge, drained, autojump_clock):
-    """However the stream ends, and before that is confirmed."""
-    given = Closing()
-    async with edge(ps.from_async_iterable(given)) as reader, trio.open_nursery() as nursery:
-        if how == "end":
-            assert len(await drained(reader)) == 9
-        elif how == "abort under way":
-            nursery.start_soon(reader.lane().ask)
-            await trio.sleep(0.5)
-            await reader.abort()
-        elif how == "cancel":
-            with trio.move_on_after(0.5):
-                await reader.ask()
-        elif how == "never asked":
-            await reader.abort()
-        else:
-            await reader.ask()
-            await (reader.abort() if how == "abort" else reader.error(Boom()))
-        assert given.closed == 1
-    assert given.closed == 1
-
-
-async def test_a_generator_may_hold_scopes_around_its_yields(autojump_clock):
-    """It runs in a task of its own, and its cleanup may await."""
-    cleaned = []
-
-    async def numbers():
-        with trio.fail_after(100):
-            try:
-                for n in range(9):
-                    yield n
-            finally:
-                await trio.sleep(0.1)
-                cleaned.append(True)
-
-    async with ps.pipe(ps.from_async_iterable(numbers()), ps.take(3), ps.collect()).open() as running:
-        assert await running.result() == [0, 1, 2]
-    assert cleaned == [True]
-
-
 async def test_an_iterator_that_fails(autojump_clock):
     """What came before arrives; a failure of closing is raised too."""
 
@@ -235,18 +194,6 @@ async def test_a_channel_is_closed(how, edge, autojump_clock):
             await reader.abort()
     with pytest.raises(trio.ClosedResourceError):
         receive.receive_nowait()
-
-
-async def test_a_time_that_raises_loses_nothing_before_it(autojump_clock):
-    """A channel's values before the one whose time cannot be told arrive (R8)."""
-    send, receive = trio.open_memory_channel(5)
-    for n in (3, 2, 1, 0):
-        send.send_nowait(n)
-    got = []
-    with pytest.raises(ZeroDivisionError):
-        async with ps.pipe(ps.from_channel(receive, time=lambda n: 6 // n), ps.drain(got.append)).open():
-            pass
-    assert got == [3, 2, 1]
 
 
 async def test_interval(edge, autojump_clock):

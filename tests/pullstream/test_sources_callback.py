@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-import trio
 
 import pullstream as ps
 
@@ -92,39 +91,6 @@ async def test_overflow(overflow, got, dropped, edge, drained):
             producer.emit.end()
             assert await drained(reader) == [4]
     assert producer.unregistered == 1
-
-
-@pytest.mark.parametrize("how", ["abort", "error", "cancel", "fail", "end"])
-async def test_unregistered_once_in_every_ending(how, edge, autojump_clock):
-    """At release, and emitting afterwards is harmless."""
-    producer = Producer([1])
-    async with edge(ps.from_callback(producer)) as reader:
-        assert (await reader.ask()).values == [1]
-        if how == "abort":
-            await reader.abort()
-        elif how == "error":
-            await reader.error(Boom())
-        elif how == "cancel":
-            with trio.move_on_after(1):
-                await reader.ask()
-        elif how == "fail":
-            producer.emit.fail(Boom())
-            with pytest.raises(Boom):
-                await reader.ask()
-        else:
-            producer.emit.end()
-            assert await reader.ask() is ps.DONE
-        assert (producer.registered, producer.unregistered) == (1, 1)
-        assert producer.emit(2) is False
-    assert producer.unregistered == 1
-
-
-async def test_not_registered_before_the_first_ask(edge):
-    """What was never asked is not opened to be aborted (R10)."""
-    producer = Producer()
-    async with edge(ps.from_callback(producer)) as reader:
-        await reader.abort()
-    assert (producer.registered, producer.unregistered) == (0, 0)
 
 
 def test_callables_that_raise():

@@ -89,17 +89,6 @@ async def test_failures_come_after_what_was_before(which, counting, new_probe, a
     assert new.reasons == [failure]
 
 
-async def test_an_abort_reaches_both(counting, new_probe, autojump_clock):
-    """Also what was only opened to be kept."""
-    old, new = new_probe(), new_probe()
-    source = ps.catch_up(counting(old, 9, delay=1, timed=True), counting(new, 9, delay=1, timed=True))
-    async with ps.pipe(source, ps.take(2), ps.collect()).open() as running:
-        assert await running.result() == [0, 1]
-    assert old.reasons == new.reasons == [None]
-    assert old.balanced
-    assert new.balanced
-
-
 async def test_times_complete_when_neither_can_give_them(autojump_clock):
     """What is kept holds its times; so does the mark."""
     new = ps.pushable(5)

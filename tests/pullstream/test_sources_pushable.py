@@ -188,24 +188,6 @@ async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
     pushed.end()
 
 
-async def test_an_abort_while_an_ask_waits(edge, autojump_clock):
-    """The ask is answered done, and nothing pushed later gets through (R5)."""
-    pushed = ps.pushable(1)
-    answers = []
-    async with edge(pushed) as reader, trio.open_nursery() as nursery:
-        other = reader.lane()
-
-        async def ask():
-            answers.append(await reader.ask())
-
-        nursery.start_soon(ask)
-        await trio.testing.wait_all_tasks_blocked()
-        await other.abort()
-        with pytest.raises(ps.errors.Ended):
-            await pushed.push(1)
-    assert answers == [ps.DONE]
-
-
 async def test_nothing_is_kept_after_an_abort(edge):
     """A handle that is kept does not keep what was pushed into it."""
 

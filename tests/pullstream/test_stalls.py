@@ -84,84 +84,6 @@ async def test_acknowledging_first_helps(autojump_clock):
     assert seen == [1, 2, 3]
 
 
-async def test_a_slow_world_is_no_stall(autojump_clock):
-    """While a clock, a disk or a handle may still bring something, nothing is stalled."""
-
-    async def slowly(n):
-        await trio.sleep(1000)
-        return n
-
-    @ps.transformer
-    async def late(upstream, ctx):
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, _):
-                    ctx.notify_at(time)
-                    await trio.sleep(1000)
-                case ps.Completed(time):
-                    await trio.sleep(1000)
-                    yield ps.Batch(time, [time])
-
-    pipeline = ps.pipe(timed(1, 2), ps.map_async(slowly, 1), late(), ps.map_async(slowly, 2), ps.collect())
-    async with pipeline.open() as running:
-        assert await running.result() == [1, 2]
-
-
-async def test_tasks_of_a_sink_count(autojump_clock):
-    """A sink's own task that sleeps may still do something; once it only waits inside as well, all is lost."""
-
-    @ps.sink
-    async def two(upstream, ctx, running):
-        batch = await upstream.ask()
-
-        async def work():
-            await trio.sleep(50)
-            await running[0].progress.completed(batch.time)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(work)
-            nursery.start_soon(work)
-
-    running = Box()
-    began = trio.current_time()
-    with pytest.raises(ExceptionGroup) as caught:
-        await fate(ps.pipe(ps.integers(), two(running)), running)
-    first, second = caught.value.exceptions
-    assert first is second
-    assert isinstance(first, ps.StalledError)
-    assert trio.current_time() - began == 50
-
-
-async def test_a_stall_releases_everything(counting, probe, autojump_clock):
-    """What was acquired is released, and whoever waits outside learns of it."""
-    running = Box()
-    told = []
-
-    async def outside():
-        try:
-            await running[0].progress.completed(5)
-        except ps.StalledError as exc:
-            told.append(exc)
-
-    pipeline = ps.pipe(counting(probe, 9, timed=True), ps.sink(awaiting)(running))
-    with pytest.raises(ps.StalledError):
-        async with pipeline.open() as running[0], trio.open_nursery() as nursery:
-            nursery.start_soon(outside)
-    assert probe.balanced
-    assert probe.acquired == 1
-    assert len(told) == 1
-
-
-async def test_a_stream_that_is_paused_is_no_stall(autojump_clock):
-    """A handle may be used at any time, however long nothing moves."""
-    valve = ps.pausable()
-    valve.pause()
-    async with ps.pipe(ps.values("abc"), valve, ps.collect()).open() as running:
-        await trio.sleep(1000)
-        valve.resume()
-        assert await running.result() == ["a", "b", "c"]
-
-
 @ps.transformer
 async def stuck(upstream, ctx, running, after=0):
     """Waits, from its batch number `after` on, for what it holds up itself."""
@@ -269,20 +191,6 @@ async def test_what_is_being_aborted_is_not_stalled(hops, autojump_clock):
             await running.result()
 
 
-async def test_who_waits_with_a_deadline_is_not_stalled(autojump_clock):
-    """A sink that gives up asking after a while will move, whatever is stuck above it."""
-
-    @ps.sink
-    async def impatient(upstream, ctx):
-        with trio.move_on_after(3):
-            await upstream.ask()
-        return "gave up"
-
-    stuck = ps.in_flight(ps.filter(lambda n: n > 1), 1)
-    pipeline = ps.pipe(ps.values(range(3)), stuck, impatient())
-    assert await fate(pipeline, Box()) == "gave up"
-
-
 # ---- the last mover ends, leaves, or is cancelled
 
 
@@ -301,36 +209,6 @@ def order(monkeypatch):
     """Have the tasks of a round take their steps in an order that a seed gives."""
     monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
     return trio._core._run._r.seed
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("last", ["sleeps", "is cancelled", "leaves its nursery"])
-async def test_the_last_mover_does_not_begin_to_wait(last, seed, order, autojump_clock):
-    """Nothing can move any more though no task has begun to wait: one has gone."""
-    order(seed)
-
-    @ps.sink
-    async def helped(upstream, ctx):
-        batch = await upstream.ask()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(running[0].progress.completed, batch.time)
-            with trio.CancelScope() as scope:
-                if last == "is cancelled":
-                    nursery.start_soon(cancel_later, scope)
-                    await trio.sleep_forever()
-            if last == "sleeps":
-                nursery.start_soon(trio.sleep, 0.3)
-            elif last == "leaves its nursery":
-                await trio.sleep(0.3)
-
-    async def cancel_later(scope):
-        await trio.sleep(0.3)
-        scope.cancel()
-
-    running, began = Box(), trio.current_time()
-    with pytest.raises(ps.StalledError):
-        await fate(ps.pipe(ps.integers(), helped()), running)
-    assert trio.current_time() < began + 1
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -365,17 +243,6 @@ def test_a_dead_end_behind_iterate():
         ps.StalledError, match=r"asked, but not answering: into in_flight, .* must give one result for each value"
     ):
         list(ps.iterate(ps.pipe(ps.values(range(8)), dead_end())))
-
-
-async def test_a_dead_end_behind_aiterate(autojump_clock):
-    """The same in an async loop, once what came before has been read."""
-    seen = []
-    with pytest.raises(ps.StalledError):
-        async with ps.aiterate(ps.pipe(ps.values([9, 8, 0, 1]), dead_end())) as values:
-            async for value in values:
-                await trio.sleep(100)
-                seen.append(value)
-    assert seen == [9, 8]
 
 
 async def test_a_loop_that_does_something_else_is_no_stall(autojump_clock):
@@ -478,14 +345,6 @@ async def test_a_time_that_a_handle_completes_is_no_stall(between, autojump_cloc
         assert await running.result() == "complete"
 
 
-async def test_below_a_handle_a_sink_that_waits_for_itself_is_told(autojump_clock):
-    """What a handle may do does not help a sink that has the batch in hand."""
-    pushed = ps.pushable(3)
-    pushed.push_nowait(1)
-    with pytest.raises(ps.StalledError, match="which is the module that waits"):
-        await fate(ps.pipe(pushed, ps.sink(awaiting)(running := Box())), running)
-
-
 def handles():
     pushed, listened, added, later = ps.pushable(1), ps.broadcast(1), ps.dynamic_merge(), ps.deferred("source")
     sink, paused, (source, into) = ps.deferred("sink"), ps.pausable(), ps.duplex.pair()
@@ -583,13 +442,6 @@ def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
 # ---- handles that wait for each other
 
 
-async def test_two_pairs_that_wait_for_each_other(autojump_clock):
-    """Each gives what the other is given: nobody ever begins."""
-    (a, into_a), (b, into_b) = ps.duplex.pair(), ps.duplex.pair()
-    with pytest.raises(ps.StalledError, match="pair"):
-        await fate(ps.duplex.connect(ps.duplex.Duplex(a, into_a), ps.duplex.Duplex(b, into_b)), Box())
-
-
 async def test_two_runs_that_wait_for_each_other(autojump_clock):
     """A run that waits for another one is stalled when that is, and the other is told as well."""
     (a, into_a), (b, into_b) = ps.duplex.pair(), ps.duplex.pair()
@@ -636,13 +488,6 @@ async def test_an_end_of_a_pair_that_is_opened_late_is_no_stall(late, autojump_c
             assert {str(await one.result()), str(await other.result())} == {"['a', 'b', 'c']", "None"}
 
 
-async def test_a_run_that_waits_for_one_that_is_busy_is_no_stall(autojump_clock):
-    """What comes through a pair may take its time."""
-    source, sink = ps.duplex.pair()
-    async with ps.pipe(ps.values([1]), ps.map_async(slow, 1), sink).open():
-        assert await fate(ps.pipe(source, ps.collect()), Box()) == [None]
-
-
 async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock):
     """A task outside that waits for a completion, hears of the stall, and goes on: the run has ended all the same."""
     with trio.fail_after(100), pytest.raises(ps.StalledError):
@@ -650,18 +495,6 @@ async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock)
             with pytest.raises(ps.StalledError):
                 await running.progress.completed(0)
             await trio.sleep_forever()
-
-
-async def test_a_sink_that_waits_for_its_own_run(autojump_clock):
-    """The end of the run does not come before that of its sinks."""
-
-    @ps.sink
-    async def vain(upstream, ctx):
-        await running[0].result()
-
-    running = Box()
-    with pytest.raises(ps.StalledError):
-        await fate(ps.pipe(ps.values("abc"), vain()), running)
 
 
 async def test_the_source_is_told_why(counting, probe, autojump_clock):
@@ -757,16 +590,3 @@ def test_the_end_of_a_program_is_no_deadlock(how, caplog):
             case _:
                 ps.run(ps.pipe(ps.values("abc"), threaded()))
     assert not caplog.records
-
-
-async def test_a_dead_end_in_a_run_inside_a_sink_is_that_ones_alone(autojump_clock):
-    """A sink that reads another run hears of its deadlock, and may go on."""
-
-    @ps.sink
-    async def reading(upstream, ctx):
-        with pytest.raises(ps.StalledError):
-            async with ps.aiterate(ps.pipe(ps.values(range(8)), dead_end())) as values:
-                await anext(values)
-        return "went on"
-
-    assert await fate(ps.pipe(ps.integers(), reading()), Box()) == "went on"

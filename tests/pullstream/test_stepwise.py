@@ -160,27 +160,3 @@ def test_results_come_before_what_is_later_is_read(modules, limit):
     assert len(ahead) == 100
     # Those of a batch, the one that tells that these are over, and one value that the source looks at to know its end.
     assert max(ahead) <= 2 * limit + 1
-
-
-def test_a_failure_above_comes_after_what_was_complete_before_it():
-    """As everywhere; and what was kept for a time that was not complete is lost."""
-    seen = []
-
-    def failing():
-        yield from range(5)
-        raise LookupError("no more")
-
-    with pytest.raises(LookupError):
-        ps.run(ps.pipe(ps.values(failing(), time=lambda n: n), *counts(3), ps.drain(seen.append)))
-    assert len(seen) <= 4
-    assert seen == [(((n, 1), 1), 1) for n in range(len(seen))]
-
-
-@pytest.mark.parametrize("check", [False, True])
-def test_an_abort_between_steps(check):
-    """What is above is told, once, and nothing is left asked."""
-    ended = []
-    source = ps.pipe(ps.integers(), ps.stamp(lambda n: n), ps.tap(lambda _: None, on_end=ended.append))
-    stream = ps.pipe(source, *counts(3), ps.take(5), ps.collect())
-    assert len(ps.run(stream, check=check)) == 5
-    assert ended == [None]

@@ -20,31 +20,6 @@ async def slow(ctx, *given):
         await trio.sleep(1)
 
 
-async def test_distinct_values_come_at_once(autojump_clock):
-    """Nobody waits for a completion."""
-    start, seen = trio.current_time(), []
-    source = slow(ps.Batch(0, ["a", "b"]), ps.Batch(0, ["a", "c"]), ps.Batch(1, ["a"]))
-    note = ps.tap(lambda value: seen.append((value, trio.current_time() - start)))
-    async with ps.pipe(source, ps.unique_by_time(), note, ps.collect()).open() as running:
-        assert await running.result() == ["a", "b", "c", "a"]
-    assert seen == [("a", 0), ("b", 0), ("c", 1), ("a", 2)]
-
-
-async def test_distinct_holds_nothing(autojump_clock):
-    """A time is complete below when it is above: nobody has to ask for that."""
-    start = trio.current_time()
-
-    @ps.source
-    async def moving(ctx):
-        yield ps.Batch(0, "a")
-        ctx.advance(1)
-        await trio.sleep(5)
-
-    async with ps.pipe(moving(), ps.unique_by_time(), ps.drain()).open() as running:
-        await running.progress.completed(0)
-        assert trio.current_time() == start
-
-
 def test_running_refuses_times_in_no_order():
     """A state is carried to the next time: there must be one."""
 
@@ -91,10 +66,3 @@ async def test_an_effect_that_fails_is_no_completion(limit):
             with pytest.raises(Oops):
                 await running.progress.completed(1)
     assert calls == [0, 1]
-
-
-def test_counts_by_key_go_on():
-    """The ready-made count of each key goes on from time to time, as every fold does."""
-    source = ps.values([(1, "a"), (1, "a"), (2, "a"), (2, "b")], time=lambda pair: pair[0])
-    counts = ps.accumulate(ps.agg.count(), key=lambda pair: pair[1])
-    assert ps.run(ps.pipe(source, counts, ps.collect(timed=True))) == [(1, ("a", 2)), (2, ("a", 3)), (2, ("b", 1))]

@@ -49,34 +49,6 @@ def test_a_step_that_raises_leaves_no_key_behind():
     assert ps.run(ps.pipe(ps.values([1, 2]), module, ps.collect(timed=True))) == []
 
 
-async def test_results_come_when_a_source_only_moves_its_clock(autojump_clock):
-    """A completion wakes a module whose ask upstream is outstanding, and waits for no data."""
-    seen = []
-
-    @ps.source
-    async def slow(ctx):
-        yield ps.Batch(0, ["a"])
-        await trio.sleep(1)
-        ctx.advance(1)
-        await trio.sleep(100)
-        yield ps.Batch(2, ["b"])
-
-    start = trio.current_time()
-    note = ps.map(lambda pair: seen.append((pair, trio.current_time() - start)))
-    async with ps.pipe(slow(), ps.count_by_key(), note, ps.drain()).open() as running:
-        await running.progress.completed(0)
-        assert trio.current_time() - start == pytest.approx(1)
-    assert seen == [(("a", 1), pytest.approx(1)), (("b", 1), pytest.approx(101))]
-
-
-def test_top_keeps_the_first_of_equals():
-    """Equal ones are told apart by when they came."""
-    words = ["aa", "b", "cc", "dd", "e"]
-    assert ps.run(ps.pipe(ps.values(words), ps.reduce_by_time(ps.agg.top(3, len)), ps.collect())) == [
-        ["aa", "cc", "dd"]
-    ]
-
-
 class Tick(int):
     """A time that counts how often times are compared."""
 

@@ -289,28 +289,6 @@ def test_a_lateness_of_another_kind_is_told():
 NOON = dt.timedelta(hours=12)
 
 
-@LIMITS
-@pytest.mark.parametrize(
-    ("time", "step", "again"),
-    [
-        (9.7, 0.1, 0.7),
-        (dt.date(2013, 1, 1), NOON, NOON),
-        (dt.datetime(2013, 1, 1, tzinfo=dt.UTC), NOON, NOON),
-        (2, 3, 4),
-    ],
-)
-async def test_delays_in_a_row_give_what_they_give_one_after_the_other(time, step, again, limit, autojump_clock):
-    """What is complete below is what the values' own times say, also where the two steps add up to something else."""
-    pushed = ps.pushable(10)
-    module = ps.pipe(ps.delay(step), ps.delay(again), ps.count_by_key(lambda _: "n"))
-    async with ps.pipe(pushed, module, ps.collect(timed=True)).open(limit=limit) as running:
-        for n in range(3):
-            await pushed.push(n, time=time)
-            await trio.sleep(1)
-        pushed.end()
-        assert await running.result() == [(time + step + again, ("n", 3))]
-
-
 @pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])
 async def test_a_branch_that_goes_back_in_time_holds_its_times_beside_one_that_does_not(others, autojump_clock):
     """Minutes of seconds on one branch of a fork: they complete when the seconds do, not with the other branch."""

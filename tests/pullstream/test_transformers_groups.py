@@ -1,6 +1,5 @@
 """batch and window: groups of values at one time, by count and by the clock."""
 
-from contextlib import suppress
 from itertools import groupby
 
 import more_itertools
@@ -92,47 +91,6 @@ def test_times_that_come_mixed_are_kept_apart(given, count, limit):
         assert answers == timed(mixed(given), module, limit=1)
 
 
-@pytest.mark.parametrize("module", [ps.batch(3), ps.windowed(3, 3)])
-async def test_a_group_comes_when_its_time_is_complete(module, edge, autojump_clock):
-    """When the source says that nothing more comes at a time, its shorter group comes at once."""
-    advanced, clock = 10, trio.current_time
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, ["a"])
-        await trio.sleep(advanced)
-        ctx.advance(2)
-        await trio.sleep(100)
-        yield ps.Batch(2, ["b"])
-
-    start = clock()
-    async with edge(ps.pipe(source(), module)) as reader:
-        assert await reader.ask(5) == ps.Batch(1, [["a"]])
-        assert clock() - start == advanced
-        assert await reader.ask(5) == ps.Batch(2, [["b"]])
-        assert await reader.ask(5) is ps.DONE
-
-
-async def test_a_time_completes_below_once_its_last_group_is_handled(autojump_clock):
-    """What is kept is held: its time is complete below when the group has been taken, and not before."""
-    pipeline = ps.pipe(at([(0, 0, "a"), (5, 1, "b")]), ps.batch(2), ps.collect())
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(0, ["a"])
-        await trio.sleep(5)
-        ctx.advance(1)
-        await trio.sleep(5)
-
-    pipeline = ps.pipe(source(), ps.batch(2), ps.collect())
-    async with pipeline.open() as running:
-        await trio.sleep(1)
-        assert any("batch holds 0" in str(blocking) for blocking in running.progress.explain(0))
-        await running.progress.completed(0)
-        assert 5 <= trio.current_time() < 10
-        assert await running.result() == [["a"]]
-
-
 @ps.source
 class Hasty(ps.authoring.Kernel[str]):
     """Says soon after each answer that nothing more comes at its time."""
@@ -175,32 +133,6 @@ def test_values_before_a_failure_come_first(limit, counting, probe):
         with pytest.raises(ValueError, match="above"):
             ps.run(ps.pipe(source, module, ps.drain(values.append)), limit=limit)
         assert values == expected
-
-
-async def test_a_failure_never_completes_what_is_kept():
-    """After a failure the time of an open window is not complete below."""
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(0, ["a"])
-        yield ps.Batch(1, ["b"])
-        raise ValueError("above")
-
-    complete, failed = [], []
-
-    async def wait(running, time):
-        try:
-            await running.progress.completed(time)
-            complete.append(time)
-        except ValueError:
-            failed.append(time)
-
-    async with ps.pipe(source(), ps.windowed(2, 2), ps.collect()).open() as running, trio.open_nursery() as nursery:
-        nursery.start_soon(wait, running, 0)
-        nursery.start_soon(wait, running, 1)
-        with pytest.raises(ValueError, match="above"):
-            await running.result()
-    assert (complete, failed) == ([0], [1])
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -350,36 +282,6 @@ async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock)
         assert await reader.ask(9) == ps.Batch(0, [["a", "b"]])
         assert await reader.ask(9) == ps.Batch(0, [["c"]])
         assert await reader.ask(9) is ps.DONE
-
-
-@pytest.mark.parametrize(
-    "module", [ps.batch(90, seconds=50), ps.windowed(seconds=50), ps.batch(90), ps.windowed(90, 90)]
-)
-@pytest.mark.parametrize("way", ["abort", "error", "cancel"])
-async def test_what_is_kept_goes_with_an_abort(  # noqa: PLR0917 - fixtures
-    module, way, edge, counting, probe, autojump_clock
-):
-    """An abort while values are kept and an ask is outstanding is confirmed at once, and releases the source."""
-    start = trio.current_time()
-    async with edge(ps.pipe(counting(probe, 90, delay=2), module)) as reader, trio.open_nursery() as nursery:
-
-        async def ask():
-            if way == "cancel":
-                with trio.move_on_after(5):
-                    await reader.ask(1)
-            else:
-                with suppress(KeyError):
-                    assert await reader.ask(1) is ps.DONE
-
-        nursery.start_soon(ask)
-        await trio.sleep(5)
-        if way == "abort":
-            await reader.abort()
-        elif way == "error":
-            await reader.error(KeyError("below"))
-    assert trio.current_time() - start == 5
-    assert probe.balanced
-    assert probe.acquired == 1
 
 
 @pytest.mark.parametrize(

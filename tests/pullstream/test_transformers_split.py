@@ -163,13 +163,6 @@ def test_a_long_line_in_small_pieces_costs_what_it_is_long():
         assert ps.run(pipeline) == [10**6]
 
 
-def test_decoding_lines_in_small_pieces_is_reading_a_file():
-    """decode and split together read bytes as a text file does."""
-    whole = "tea, 茶\nrice, 米\r\nsalt, 塩"
-    data = more_itertools.sliced(whole.encode(), 1)
-    assert through(list(data), ps.decode(), ps.split()) == whole.splitlines()
-
-
 @pytest.mark.parametrize(
     ("compose", "said"),
     [

@@ -26,13 +26,6 @@ def through(data, *modules, limit=4096, time=None):
 
 @settings(deadline=None)
 @given(values, limits)
-def test_filter_not_is_what_filter_leaves_out(data, limit):
-    """filter_not keeps exactly the values for which the test is false, in order."""
-    assert through(data, ps.filter_not(lambda n: n % 2), limit=limit) == [n for n in data if not n % 2]
-
-
-@settings(deadline=None)
-@given(values, limits)
 def test_scan_is_accumulate(data, limit):
     """Each state is answered, as itertools.accumulate gives them, from a seed or from the first value."""
     assert through(data, ps.scan(operator.add), limit=limit) == list(accumulate(data))
@@ -45,15 +38,6 @@ def test_scan_of_a_fold_finishes_each_state(data, limit):
     """A Fold's state is made for the run, and its result answered after each value."""
     means = ps.Fold(list, lambda seen, n: [*seen, n], lambda seen: sum(seen) / len(seen))
     assert through(data, ps.scan(means), limit=limit) == [sum(data[:n]) / n for n in range(1, len(data) + 1)]
-
-
-@settings(deadline=None)
-@given(values, limits)
-def test_unique_is_unique_everseen(data, limit):
-    """unique keeps what more_itertools.unique_everseen does, with a key and without."""
-    assert through(data, ps.unique(), limit=limit) == list(more_itertools.unique_everseen(data))
-    expected = list(more_itertools.unique_everseen(data, lambda n: n % 3))
-    assert through(data, ps.unique(lambda n: n % 3), limit=limit) == expected
 
 
 @settings(deadline=None)
@@ -83,33 +67,6 @@ def test_keys_are_as_they_are():
     assert through([1, "1", 1.0, (1,)], ps.unique()) == [1, "1", (1,)]
     with pytest.raises(TypeError, match="unhashable"):
         through([[1]], ps.unique())
-
-
-@pytest.mark.parametrize("module", [ps.unique(), ps.scan(operator.add, 0), ps.unique(capacity=3)])
-def test_state_belongs_to_one_run(module):
-    """A blueprint that is run again starts anew."""
-    pipeline = ps.pipe(ps.values([1, 2, 3]), module, ps.collect())
-    assert ps.run(pipeline) == ps.run(pipeline)
-
-
-def test_times_are_kept():
-    """What comes of a value comes at its time."""
-    data = [10, 11, 20, 21]
-    pipeline = ps.pipe(
-        ps.values(data, time=lambda n: n // 10),
-        ps.tap(lambda _: None, on_end=lambda _: None),
-        ps.unique(),
-        ps.scan(operator.add),
-        ps.collect(timed=True),
-    )
-    assert ps.run(pipeline) == [(1, 10), (1, 21), (2, 41), (2, 62)]
-
-
-def test_tap_sees_every_value_and_changes_none():
-    """The function is called once with each value, in order; what it returns is dropped."""
-    seen = []
-    assert through("abc", ps.tap(seen.append)) == ["a", "b", "c"]
-    assert seen == ["a", "b", "c"]
 
 
 def raising(value):

@@ -1,6 +1,6 @@
 """take and skip, by number and by test: a stream's beginning, and its rest."""
 
-from itertools import dropwhile, islice, takewhile
+from itertools import dropwhile, takewhile
 
 import more_itertools
 import pytest
@@ -22,14 +22,6 @@ class Boom(Exception):
 
 def through(data, *modules, limit=4096, time=None):
     return ps.run(ps.pipe(ps.values(data, time=time), *modules, ps.collect()), limit=limit)
-
-
-@settings(deadline=None)
-@given(values, counts, limits)
-def test_take_and_skip_are_slices(data, count, limit):
-    """take(n) is the first n values, skip(n) the others."""
-    assert through(data, ps.take(count), limit=limit) == list(islice(data, count))
-    assert through(data, ps.skip(count), limit=limit) == list(islice(data, count, None))
 
 
 @settings(deadline=None)
@@ -92,15 +84,6 @@ def test_skip_asks_for_no_more_than_is_asked_for(counting, probe, limit):
     assert sum(probe.asked) == 8
 
 
-def test_times_are_kept():
-    """What passes is at its time, and batches are at one."""
-    data = [10, 11, 20, 21, 30]
-    pipeline = ps.pipe(
-        ps.values(data, time=lambda n: n // 10), ps.skip(1), ps.take(lambda n: n < 30), ps.collect(timed=True)
-    )
-    assert ps.run(pipeline) == [(1, 11), (2, 20), (2, 21)]
-
-
 def checked(value):
     if value % 2:
         raise Boom(value)
@@ -112,21 +95,6 @@ MODULES = {
     "take with the last": lambda policy: ps.take(checked, last=True, on_error=policy),
     "skip": lambda policy: ps.skip(checked, on_error=policy),
 }
-SHOWN = {"take": [0, -1, 2, -3], "take with the last": [0, -1, 2, -3, 4], "skip": [-1, -3, 4, 5, 6]}
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("name", MODULES)
-def test_a_test_that_raises(name, limit):
-    """The value fails the stream after those before it, or is left out, or comes as a result; it ends nothing."""
-    shown = SHOWN[name]
-    marked = through(range(7), MODULES[name]("result"), limit=limit)
-    assert [-value.value if isinstance(value, ps.Failed) else value for value in marked] == shown
-    assert through(range(7), MODULES[name]("skip"), limit=limit) == [value for value in shown if value >= 0]
-    before = []
-    with pytest.raises(Boom):
-        ps.run(ps.pipe(ps.values(range(7)), MODULES[name]("fail"), ps.drain(before.append)), limit=limit)
-    assert before == shown[: shown.index(-1)]
 
 
 @pytest.mark.parametrize(

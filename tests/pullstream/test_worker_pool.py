@@ -4,7 +4,6 @@
 """
 
 import pickle
-import random
 
 import pytest
 import trio
@@ -133,48 +132,3 @@ async def test_a_pool_belongs_to_one_run():
                 pass
         pool.add(ps.map(str))
         assert await running.result() == ["1"]
-
-
-async def test_times_complete_with_their_results(autojump_clock):
-    """A time is complete when the results of all its values are out, however many workers had them."""
-    seen = {}
-    pool = ps.worker_pool(tenfold(1, fails_after=1), tenfold(3))
-    stream = ps.pipe(ps.values(range(4), time=lambda n: n // 2), pool)
-    async with ps.pipe(stream, ps.collect()).open() as running, trio.open_nursery() as nursery:
-        start = trio.current_time()
-
-        async def wait(time):
-            await running.progress.completed(time)
-            seen[time] = trio.current_time() - start
-
-        nursery.start_soon(wait, 0)
-        nursery.start_soon(wait, 1)
-        await running.result()
-    assert seen == {0: 3, 1: 9}
-
-
-@pytest.mark.parametrize("seed", range(15))
-async def test_random_pools(seed, autojump_clock):
-    """With any paces and failures: one result each, in order, and none after its time is complete."""
-    rng = random.Random(seed)
-    workers = [
-        tenfold(rng.choice([0, 0.3, 1]), fails_after=rng.choice([None, 0, 2, 5])) for _ in range(rng.randrange(4))
-    ]
-    complete, out = [], []
-
-    @ps.sink
-    async def keeping(upstream, ctx):
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    assert time not in complete, "R12"
-                    out.extend(values)
-                    ctx.notify_at(time)
-                case ps.Completed(time):
-                    complete.append(time)
-
-    pool = ps.worker_pool(*workers, tenfold(rng.choice([0, 1])), concurrency=rng.choice([1, 2]))
-    pipeline = ps.pipe(ps.values(range(15), time=lambda n: n // 4), pool, keeping())
-    async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:
-        await running.result()
-    assert out == [n * 10 for n in range(15)]

@@ -16,7 +16,6 @@ from timely.theory.model import (
     ModelError,
     ModelGraph,
     Notify,
-    Pointstamp,
     Program,
     acts,
     compose,
@@ -104,21 +103,6 @@ def test_buffers_preserve_could_result_in_between_the_old_locations():
                 assert (condition_2(after) is None) == (condition_2(before) is None)
 
 
-def test_buffers_preserve_could_result_in_for_the_edge_behind_them_too():
-    """Calling the half behind the buffer by the edge's old name gives the same relation again."""
-    rng = random.Random(32)
-    for _ in range(60):
-        program = random_program(rng, (0, 1), Wild(past_sends=0.4), nodes=2, edges=3)
-        before = leads_of(program)
-        after = leads_of(insert_buffer(program, "e0"))
-
-        def renamed(stamp):
-            return Pointstamp("e0:after", stamp.time) if stamp.location == "e0" else stamp
-
-        for a, b in product(before.stamps, repeat=2):
-            assert after(renamed(a), renamed(b)) == before(a, b)
-
-
 def test_graphs_are_composed_over_shared_edges_only():
     """Shared edges become internal; sharing a node, or an edge in the same role, is refused."""
     left = ModelGraph(("p",), (Edge("x", "p"), Edge("z", destination="p")))
@@ -162,22 +146,6 @@ def test_no_joint_step_is_an_action_of_both_at_the_border(way):
                 assert not (one and other)
                 seen += one or other
     assert seen
-
-
-def test_with_its_environment_it_is_the_flat_graph_with_its_own():
-    """What the surroundings may take from the outputs of the whole is the same side by side and flat."""
-    rng = random.Random(37)
-    for _ in range(15):
-        first, second = one_way(rng, SHAPES["chain 2"])
-        machine, composite = joined(first, second)
-        start = start_of(composite, rng.choices(first.messages, k=2))
-
-        def steps(state, composite=composite):
-            yield from composite.steps(state)
-            yield from composite.environment(state)
-
-        flat = states_reached([composite.flatten(start)], machine.steps)
-        assert {composite.flatten(pair) for pair in states_reached([start], steps)} == flat
 
 
 def test_composed_both_ways_it_allows_nothing_the_flat_graph_does_not():

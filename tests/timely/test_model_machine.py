@@ -19,13 +19,10 @@ from timely.theory.model import (
     Outp,
     Program,
     Reaction,
-    Receive,
     Step,
     Transition,
-    buffer,
     condition_1,
     condition_2,
-    is_subsequence,
     new_requests,
     one_steps,
     random_walk,
@@ -114,23 +111,6 @@ def test_not_waits_until_no_incoming_edge_can_bring_the_time():
     assert checked
 
 
-def test_not_tells_a_node_without_inputs_at_once():
-    """A source is told of any time it asks about: that is how computations start without input edges."""
-    graph = ModelGraph(("p",), (Edge("o", "p"),))
-    machine = machine_of(Program(graph, {"p": relation_node({0: [("o", 0)]}, initial_requests={0, 1})}, (0, 1)))
-    (state,) = machine.initial()
-    assert {a.event.time for a, _ in machine.steps(state)} == {0, 1}, "and in either order"
-
-
-def test_not_may_answer_a_later_request_first():
-    """Off cycles nothing orders the notifications of one node: time 1 may be told before time 0."""
-    graph = ModelGraph(("p",), (Edge("i", destination="p"),))
-    machine = machine_of(Program(graph, {"p": relation_node(initial_requests={0, 1})}, (0, 1)))
-    (state,) = machine.initial()
-    late = next(after for a, after in machine.steps(state) if a.event.time == 1)
-    assert [a.event.time for a, _ in machine.steps(late)] == [0]
-
-
 def test_inp_and_outp_are_what_their_formulas_say():
     """Each generated input or output action satisfies its formula, and neither satisfies the other's."""
     inputs = outputs = 0
@@ -146,38 +126,6 @@ def test_inp_and_outp_are_what_their_formulas_say():
                 outputs += 1
     assert inputs
     assert outputs
-
-
-def test_a_subsequence_keeps_order_and_may_skip():
-    """The relation of Inp and Outp on queues, against enumeration of all subsequences."""
-    a, b = Message(0), Message(1)
-    for long in product((a, b), repeat=3):
-        subsequences = {
-            tuple(m for m, keep in zip(long, keeps, strict=True) if keep) for keeps in product((0, 1), repeat=3)
-        }
-        for length in range(4):
-            for short in product((a, b), repeat=length):
-                assert is_subsequence(short, long) == (short in subsequences)
-
-
-def test_messages_left_on_output_edges_are_in_clock_but_block_nobody():
-    """Nothing follows an output edge, so a message lying there holds up no notification."""
-    graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
-    machine = machine_of(Program(graph, {"p": relation_node({0: [("o", 0)]}, initial_requests={0})}, (0,)))
-    (state,) = machine.initial({"i": [Message(0)]})
-    ((_, after),) = machine.receipts(state)
-    assert machine.in_clock(after, "o", 0)
-    assert any(isinstance(a, Notify) for a, _ in machine.steps(after))
-
-
-def test_a_node_may_ask_again_for_ever():
-    """Condition 1 allows asking for the time just told, so a behaviour need not end: it is one state, revisited."""
-    graph = ModelGraph(("p",), ())
-    machine = machine_of(Program(graph, {"p": relation_node(requests={0: {0}}, initial_requests={0})}, (0,)))
-    assert meets_conditions(machine)
-    explorer = Explorer(machine.initial(), machine.steps, depth=20)
-    assert [step.before == step.after for step in explorer] == [True]
-    assert (explorer.states, explorer.complete) == (1, True)
 
 
 def test_proposition_7_every_state_is_explained_by_local_histories():
@@ -386,13 +334,3 @@ def test_proposition_8_and_theorem_2_for_every_behaviour_on_the_two_node_loop():
                 for step in explore_watched(machine, machine.initial()[0], depth=8, max_states=200):
                     assert machine.clock(step.after.state) & ~machine.clock(step.before.state) == 0
                     assert theorem_2(machine, step.after) is None
-
-
-def test_a_buffer_node_in_a_program_is_a_relay_between_queues():
-    """Two edges joined by a buffer carry the same messages in the same order."""
-    graph = ModelGraph(("b",), (Edge("i", destination="b"), Edge("o", "b")))
-    machine = machine_of(Program(graph, {"b": buffer("o")}, (0, 1)))
-    (state,) = machine.initial({"i": [Message(1), Message(0)]})
-    for _ in range(2):
-        state = next(after for action, after in machine.steps(state) if isinstance(action, Receive))
-    assert state.queues == ((), (Message(1), Message(0)))

@@ -205,11 +205,6 @@ def walks(seed, count):
                 yield machine, start, list(random_walk(start, machine.steps, 12, rng))
 
 
-def initial_plan(machine, start):
-    plan = plan_of(machine.leads)
-    return Plan(plan.edges, plan.sends, initial=machine.leads.unmask(machine.pending(start)))
-
-
 def counted_initial(machine, start):
     """What a state holds, message by message: several at one time are several."""
     graph = machine.program.graph
@@ -227,64 +222,6 @@ def test_every_run_of_the_machine_is_allowed():
         assert result.ok, result.violations
         completions += result.completions
     assert completions
-
-
-def test_an_unsound_run_is_noticed():
-    """The same runs with a completion slipped in while its pointstamp is pending are never allowed."""
-    noticed = 0
-    for machine, start, walk in walks(43, 60):
-        initial = counted_initial(machine, start)
-        if not initial:
-            continue
-        plan = plan_of(machine.leads)
-        plan = Plan(plan.edges, plan.sends, initial=initial)
-        record = [Completed(*initial[0]), *record_of(machine, start, walk)]
-        assert replay(plan, record).violations[0].rule == "too early"
-        noticed += 1
-    assert noticed
-
-
-def test_times_of_any_kind_in_a_loop():
-    """Times need only be hashable and ordered: pairs in a loop, entering at round 0 and leaving without it."""
-    plan = Plan(
-        [
-            Edge("in", "source", "enter"),
-            Edge("first", "enter", "body"),
-            Edge("again", "feedback", "body"),
-            Edge("result", "body", "split"),
-            Edge("back", "split", "feedback"),
-            Edge("left", "split", "sink"),
-            Edge("done", "sink"),
-        ],
-        sends={
-            "first": lambda t: [Round(t, 0)],
-            "again": lambda t: [Round(t.epoch, t.number + 1)],
-            "left": lambda t: [t.epoch],
-        },
-        initial=[("source", 0)],
-    )
-    record = [Sent("first", Round(0, 0)), Held("source", 1), Released("source", 0), Sent("back", Round(0, 0))]
-    record += [Taken("first", Round(0, 0))]
-    assert rules(plan, [*record, Completed("done", 0)]) == ["too early"]
-    assert rules(plan, [*record, Completed("result", Round(0, 0))]) == []
-    assert rules(plan, [*record, Completed("result", Round(0, 1))]) == ["too early"]
-    assert rules(plan, [*record, Taken("back", Round(0, 0)), Completed("done", 0)]) == []
-
-
-class Round:
-    """An epoch and a round of a loop, ordered componentwise."""
-
-    def __init__(self, epoch, number):
-        self.epoch, self.number = epoch, number
-
-    def __le__(self, other):
-        return self.epoch <= other.epoch and self.number <= other.number
-
-    def __eq__(self, other):
-        return (self.epoch, self.number) == (other.epoch, other.number)
-
-    def __hash__(self):
-        return hash((self.epoch, self.number))
 
 
 def plan_of_ports(graph, initial):

@@ -249,38 +249,6 @@ def test_echoing_the_outside_stalls_an_outer_loop(checked, monkeypatch):
     assert level.frontier(Target(1, 1)) != Antichain()
 
 
-def test_a_message_inside_is_a_capability_outside():
-    """What is under way in a subgraph holds its outputs, through the leave summary, until it is taken."""
-    leaf = Leaf("inner", 1, 1)
-    scope = Subgraph("loop", 1, 1, [leaf], [(Source(0), Target(1)), (Source(1), Target(0))], enter=ENTER, leave=LEAVE)
-    source, sink = Leaf("source", 0, 1, initial=0), Leaf("sink", 1, 0)
-    level = Operators([source, scope, sink], [(Source(0), Target(1)), (Source(1), Target(2))])
-    settle(level)
-    source.send(0, 3)
-    source.change(0, 0, -1)
-    settle(level)
-    scope.take(0, 3)
-    settle(level)
-    assert level.frontier(Target(1)) == Antichain()
-    assert level.frontier(Target(2)) == Antichain([3])
-    assert scope.inner.frontier(Target(1)) == Antichain([LoopTime(3, (0,))])
-    leaf.take(0, LoopTime(3, (0,)))
-    settle(level)
-    assert level.frontier(Target(2)) == Antichain()
-    assert sink.frontiers[0].frontier == Antichain()
-
-
-def test_a_subgraph_summarises_its_inside():
-    """Paths are composed with enter and leave: a delay inside shows, the loop counter does not."""
-    inner = Leaf("inner", 1, 1, {(0, 0): (FEEDBACK,)})
-    scope = Subgraph("loop", 1, 1, [inner], [(Source(0), Target(1)), (Source(1), Target(0))], enter=ENTER, leave=LEAVE)
-    assert scope.internal_summary()[0] == {(0, 0): (IDENTITY,)}
-    region = Subgraph(
-        "region", 1, 1, [Leaf("d", 1, 1, {(0, 0): (Delay(2),)})], [(Source(0), Target(1)), (Source(1), Target(0))]
-    )
-    assert region.internal_summary()[0] == {(0, 0): (Delay(2),)}
-
-
 def test_a_loop_around_a_subgraph_that_does_not_advance_is_refused():
     """A cycle is checked through subgraphs, by their summaries."""
     inner = [(Source(0), Target(1)), (Source(1), Target(0))]

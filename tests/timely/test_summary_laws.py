@@ -210,22 +210,6 @@ def _comparable(a, b):
         return False
 
 
-def test_delays_in_a_row_are_not_added_up():
-    """Steps of floats, and parts of days on dates, would give another time as one."""
-    floats = Delay(0.1).followed_by(Delay(0.7))
-    assert floats.results_in(9.7) == 9.7 + 0.1 + 0.7 != 9.7 + (0.1 + 0.7)
-    halves = Delay(HOURS).followed_by(Delay(HOURS))
-    assert halves.results_in(date(2013, 1, 1)) == date(2013, 1, 1)
-    assert halves.results_in(datetime(2013, 1, 1)) == datetime(2013, 1, 2)
-
-
-def test_delays_with_limits_in_a_row_cannot_be_taken_past_the_end_of_time():
-    """Two days after the last but one there is no date: nothing comes out, and nothing is raised."""
-    both = Delay(DAY, limit=date.max).followed_by(Delay(DAY, limit=date.max))
-    assert both.results_in(date.max - DAY) is None
-    assert both.results_in(date.max - 2 * DAY) == date.max
-
-
 def test_delays_are_compared_by_steps_and_limits_and_never_by_sums():
     """A shorter step with as late a limit is below; where only a rounded sum could tell, nothing is said."""
     assert Delay(1) <= Delay(2)

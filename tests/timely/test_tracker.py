@@ -167,21 +167,6 @@ def test_a_frontier_that_moves_back_is_an_error():
         tracker.propagate()
 
 
-def test_the_end_of_time_is_final():
-    """After the empty frontier nothing may come, not even at a great time."""
-    graph, places = line(Delay(1))
-    tracker = Tracker(graph)
-    tracker.observe(places[-1])
-    tracker.update(places[0], 3, 1)
-    tracker.propagate()
-    tracker.update(places[0], 3, -1)
-    assert tracker.propagate() == [places[-1]]
-    assert tracker.frontier(places[-1]) == Antichain()
-    tracker.update(places[0], 99, 1)
-    with pytest.raises(RetreatError):
-        tracker.propagate()
-
-
 def test_what_appears_from_nothing_is_an_error_in_debug_mode():
     """Also where nobody observes."""
     graph, places = line(Delay(1), Delay(1))
@@ -229,22 +214,6 @@ def test_each_edge_may_have_its_own_domain():
     assert [tracker.frontier(end) for end in ends] == [Antichain([3]), Antichain(["monday"])]
 
 
-def test_observing_later_on_a_running_tracker(random_graph, history):
-    """A place observed, left or asked about at any moment has the frontier it should; the others are undisturbed."""
-    for seed in range(25):
-        made = random_graph(seed)
-        tracker = CheckedTracker(made.graph)
-        for out in history(made, 10):
-            for update in out:
-                tracker.update(*update)
-            place = made.rng.randrange(len(made.graph))
-            made.rng.choice([tracker.observe, tracker.unobserve])(place)
-            tracker.propagate()
-            expected = implied(tracker)
-            for place in range(len(made.graph)):
-                assert tracker.frontier(place) == expected.get(place, Antichain())
-
-
 def test_changes_seen_through_frontier_are_still_reported():
     """Reading a frontier applies updates, and the next propagation reports them all the same, once."""
     graph, places = line(Delay(1))
@@ -269,32 +238,6 @@ def test_there_and_back_is_no_change():
     assert len(tracker._buffer) < 5000
     assert tracker.propagate() == []
     assert tracker.counts(places[0]) == {3: 1}
-
-
-def test_beginning_passes_loops_and_leaves_them():
-    """A source that knows nothing yet holds a whole loop at BEGINNING; when it knows, the loop does not remember."""
-    builder = GraphBuilder()
-    builder.add_node("start", 0, 1)
-    builder.add_node("body", 1, 1)
-    builder.add_node("back", 1, 1, {(0, 0): Delay(1)})
-    for edge in [(Source(0), Target(1)), (Source(1), Target(2)), (Source(2), Target(1))]:
-        builder.add_edge(*edge)
-    graph = builder.build()
-    tracker = CheckedTracker(graph)
-    for place in range(len(graph)):
-        tracker.observe(place)
-    start, body = graph.place(Source(0)), graph.place(Target(1))
-    tracker.update(start, BEGINNING, 1)
-    tracker.propagate()
-    assert tracker.frontier(body) == Antichain([BEGINNING])
-    tracker.update(start, BEGINNING, -1)
-    tracker.update(start, 7, 1)
-    tracker.propagate()
-    assert tracker.frontier(body) == Antichain([7])
-    assert tracker.frontier(graph.place(Source(2))) == Antichain([8])
-    tracker.update(start, 7, -1)
-    tracker.propagate()
-    assert tracker.frontier(body) == Antichain()
 
 
 def test_explain_names_blockers_with_paths_nearest_first():

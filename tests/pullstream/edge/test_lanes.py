@@ -39,29 +39,6 @@ def sink(function):
 CHECKS = pytest.mark.parametrize("check", [False, True, "strict"])
 
 
-@CHECKS
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_sink_of_two_lanes_may_be_aborted(seed, check):
-    """The checker finds no fault, whichever lane's ask comes back first (R6)."""
-
-    async def two_lanes(upstream, ctx):
-        async def ask(lane):
-            while await lane.ask() is not ps.DONE:
-                pass
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask, upstream)
-            nursery.start_soon(ask, upstream.lane())
-
-    async def main():
-        async with ps.pipe(ps.interval(1), ps.map(str), sink(two_lanes)).open(check=check) as running:
-            await trio.sleep(0.1)
-            await running.abort()
-
-    trio._core._run._r.seed(seed)
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
 class Fails(ps.authoring.Kernel):
     """Waits for an event, then fails."""
 

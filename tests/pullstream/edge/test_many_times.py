@@ -74,18 +74,6 @@ TIMES = {
 }
 
 
-async def notes_completion(running, times, log):
-    """Note when each of some times is complete, until all of them are."""
-
-    async def wait(time):
-        await running.progress.completed(time)
-        log.append(f"{time} complete")
-
-    async with trio.open_nursery() as nursery:
-        for time in times:
-            nursery.start_soon(wait, time)
-
-
 @CHECKS
 @LIMITS
 @WAYS
@@ -135,22 +123,6 @@ def test_what_nobody_looked_at_meanwhile_is_not_left_in_flight(asks, check):
         assert set(upstream.arriving()) == set(minimal(times[asks - 1 :]))
 
     by_hand(asks_on, Answers(many(times)), check=check)
-
-
-@CHECKS
-@pytest.mark.parametrize("whole", [False, True])
-def test_at_the_end_of_an_answer_nothing_is_left_in_flight(whole, check):
-    """Neither in the sidecar's own list, nor at any place."""
-    stamps = []
-
-    async def asks(upstream, ctx):
-        while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
-            del batch
-        upstream.arriving()
-        stamps.extend(upstream._counts.frontiers.in_flight)
-
-    by_hand(asks, Answers(many(TIMES["pairs"]), many(TIMES["pairs"])), check=check)
-    assert stamps == []
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -521,111 +493,7 @@ def test_the_times_in_flight_are_all_of_the_batch_however_few_count():
     assert by_hand(asks, Answers(many(times))) == [times, times, times, times[3:]]
 
 
-def test_what_is_whole_is_let_go_of_at_the_next_ask():
-    """A batch of several least times, and then one of a single one: nothing of the first stays (R11)."""
-
-    async def asks(upstream, ctx):
-        await upstream.ask_many(9)
-        await upstream.ask_many(9)
-        return [stamp.stamped for stamp in upstream._counts.frontiers.in_flight if stamp.live]
-
-    assert by_hand(asks, Answers(many([frozenset("a"), frozenset("b")]), many([frozenset("c")]))) == [frozenset("c")]
-
-
 # ---- who waits
-
-
-@CHECKS
-@pytest.mark.parametrize("whole", [False, True])
-def test_completions_as_it_is_given_out(whole, check):
-    """A time is complete when its last value has been dealt with, and not before."""
-    log = []
-
-    async def asks(upstream, ctx):
-        while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
-            await trio.sleep(1)
-            log.extend(batch.times)
-
-    async def main():
-        async with ps.pipe(Answers(many([2, 1, 3, 2])), ps.sink(asks)()).open(check=check) as running:
-            await notes_completion(running, (1, 2, 3), log)
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    order = [log.index(f"{time} complete") for time in (1, 2, 3)]
-    last = {time: max(number for number, entry in enumerate(log) if entry == time) for time in (1, 2, 3)}
-    if whole:
-        assert log[:4] == [2, 1, 3, 2]
-    else:
-        assert log[:3] == [2, 1, "1 complete"]
-    assert all(at > last[time] for at, time in zip(order, (1, 2, 3), strict=True))
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_who_waits_for_what_it_has_itself_in_flight_is_told_so(whole):
-    """Nothing can move any more: the rest of an answer is a batch that is not acknowledged."""
-
-    async def asks(upstream, ctx):
-        await (upstream.ask_many(9) if whole else upstream.ask(9))
-        await progress[0].completed(2)
-
-    progress = []
-
-    async def main():
-        async with ps.pipe(Answers(many([1, 2])), ps.sink(asks)()).open() as running:
-            progress.append(running.progress)
-            await running.result()
-
-    with pytest.raises(ps.StalledError, match="has not acknowledged a batch at 1"):
-        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-@pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("begin", [0, 1, 2])
-def test_times_done_counts_every_time(whole, begin):
-    """Whenever it is first asked for: a time is under way from when it has come to a sink until it is complete."""
-    counted = []
-
-    async def asks(upstream, ctx):
-        step = 0
-        while True:
-            if step == begin:
-                counted.append(progress[0].times_done())
-            if await (upstream.ask_many(9) if whole else upstream.ask(9)) is ps.DONE:
-                return
-            step += 1
-
-    progress = []
-
-    async def main():
-        async with ps.pipe(Answers(many([1, 2, 3]), many([4, 5])), ps.sink(asks)()).open() as running:
-            progress.append(running.progress)
-            await running.result()
-            counted.append(progress[0].times_done())
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    over_before = 3 * whole + (not whole) if begin == 2 else 0
-    assert counted == [0, 5 - over_before]
-
-
-def test_streams_opened_inside_hold_what_went_into_them():
-    """A module that opens a stream for each value holds the value's time, also while others are left."""
-    log = []
-
-    async def one(upstream, ctx):
-        while (batch := await upstream.ask(9)) is not ps.DONE:
-            await trio.sleep(1)
-            log.extend((batch.time, value) for value in batch.values)
-
-    async def main():
-        made = ps.pipe(ps.map(lambda n: ps.values([n, n])), ps.flatten(concurrency=2))
-        async with ps.pipe(Answers(many([2, 1, 3])), made, ps.sink(one)()).open() as running:
-            await notes_completion(running, (1, 2, 3), log)
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    values = [entry for entry in log if isinstance(entry, tuple)]
-    assert sorted(values) == [(1, 1), (1, 1), (2, 0), (2, 0), (3, 2), (3, 2)]
-    for time in (1, 2, 3):
-        assert all(log.index(entry) < log.index(f"{time} complete") for entry in values if entry[0] <= time)
 
 
 def test_as_many_times_are_counted_as_there_are_least_ones():

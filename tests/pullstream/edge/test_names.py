@@ -141,21 +141,6 @@ def test_what_is_no_method_by_the_name_of_one_is_refused(name):
         type("Named", (ps.authoring.Kernel,), {name: 7})
 
 
-def test_a_module_by_the_name_of_a_class_of_the_machines_has_names_of_its_own():
-    """Names that Python makes private are made so by the name of the class, which may be the same."""
-
-    @ps.transformer
-    class Kernel(ps.authoring.Kernel):
-        def __init__(self):
-            self.__edge = self.__requests = self.__scope = 7
-
-        async def produce(self, limit):
-            assert self.__edge == self.__requests == self.__scope == 7
-            return await self.upstream.ask(limit)
-
-    assert ps.run(ps.pipe(ps.values([1, 2]), Kernel(), ps.collect()), check=True) == [1, 2]
-
-
 def test_the_attributes_of_a_module_are_not_looked_at_all_at_once():
     """Python keeps those of an object whose dict nobody has looked at where they are quicker to get."""
     looks = []

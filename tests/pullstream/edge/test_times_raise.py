@@ -256,37 +256,6 @@ def test_no_lane_waits_shielded_for_an_end_that_does_not_come(failure, check):
     assert not held
 
 
-@pytest.mark.parametrize("seconds", [0, 1])
-def test_what_is_kept_comes_before_the_failure_however_late_that_is(seconds):
-    """A list is answered when the stream fails, whether its module waits for a completion by then or not yet."""
-    told = []
-
-    def fails(time):
-        if time >= 1:
-            raise raised
-        return time
-
-    @ps.source
-    async def slowly(ctx):
-        for time in range(2):
-            yield ps.Batch(time, [time])
-            await trio.sleep(seconds)
-
-    @ps.sink
-    async def until_it_fails(upstream, ctx):
-        with pytest.raises(Boom):
-            while True:
-                told.append((await upstream.ask()).values)
-
-    async def main():
-        async with ps.pipe(slowly(), ps.map_time(fails), ps.batch(2), until_it_fails()).open() as running:
-            await running.result()
-
-    raised = Boom("at a time")
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert told == [[[0]]]
-
-
 @pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
 def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
     """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""

@@ -125,21 +125,6 @@ def test_several_inputs_and_several_outputs_have_names():
     ]
 
 
-def test_what_comes_of_two_times_together_comes_at_their_join():
-    """Neither of the two has it; and nothing came in at that time."""
-    changes = [(Product(0, 1), ("left", ("k", 1), 1)), (Product(1, 0), ("right", ("k", 2), 1))]
-
-    @ps.transformer
-    async def at_their_times(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            for time, change in batch.values:
-                yield ps.Batch(time, [change])
-
-    source = ps.pipe(ps.values(changes, time=lambda _: Product(0, 0)), at_their_times())
-    out = ps.run(ps.pipe(source, maintain(lambda left, right: left.join(right)), ps.collect(timed=True)), check=True)
-    assert out == [(Product(1, 1), (("k", (1, 2)), 1))]
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "subject",

@@ -135,24 +135,6 @@ def test_the_rules_are_kept_where_times_are_dropped(path, check):
     assert max(out) == 4
 
 
-def appended(seen, value):
-    """The step of a fold that changes its state in place."""
-    seen.append(value)
-    return seen
-
-
-@pytest.mark.parametrize("stop", range(1, 10))
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_a_state_that_is_changed_in_place_is_saved_as_of_its_time(path, stop, limit):
-    """No value of a later time is in it, and so none is folded twice."""
-
-    def pipeline(stop):
-        return ps.pipe(numbers(), ps.map(stopping_at(stop)), ps.reduce(ps.Fold(list, appended)))
-
-    run_until(pipeline(stop), path, limit=limit)
-    assert ps.run(pipeline(None), journal=path) == ps.run(pipeline(None))
-
-
 def test_what_cannot_be_read_any_more_is_said(path, monkeypatch):
     """A state of a class that is gone is named, and its journal with it."""
     import pullstream.conformance.ready as module
@@ -193,27 +175,6 @@ async def wait(n):
     return n
 
 
-def test_each_sink_is_given_what_it_has_not_completed(path):
-    """Of two sinks the one that was ahead is given nothing twice, and the one behind everything it lacks."""
-
-    async def main(stop):
-        fast, slow = {}, {}
-        behind = ps.pipe(ps.map_async(waiting_at(stop), 1), ps.at_completion(slow.__setitem__))
-        pipeline = ps.pipe(numbers(100), ps.tee(ps.at_completion(fast.__setitem__), behind, capacity=20))
-        async with pipeline.open(journal=path, limit=2) as running:
-            await trio.testing.wait_all_tasks_blocked()
-            await (running.result() if stop is None else running.abort())
-        return fast, slow
-
-    ahead, behind = trio.run(main, 40)
-    assert list(behind) == list(range(20))
-    assert len(behind) < len(ahead) < 50
-    rest, lacking = trio.run(main, None)
-    assert [*ahead, *rest] == list(range(50))
-    assert [*behind, *lacking] == list(range(50))
-    assert lacking[20] == [40, 41]
-
-
 def test_sources_are_told_what_is_done(path):
     """A source may ask which times are done, and skip the work; without a journal none is."""
     read = []
@@ -239,46 +200,6 @@ def test_sources_are_told_what_is_done(path):
     ps.run(pipeline(-1), journal=path)
     # The last one that was given may still have been in flight.
     assert read == [2, 3, 4]
-
-
-def test_epochs_are_counted_from_the_beginning(path):
-    """A module that counts epochs counts all, and drops those that are done."""
-    seen = []
-    for stop in (7, None):
-        out = {}
-        source = ps.pipe(ps.values(range(10)), ps.tap(seen.append), ps.stamp_epochs(3))
-        run_until(storing(out, ps.map(stopping_at(stop)), source=source), path)
-    assert out == {2: [6, 7, 8], 3: [9]}
-    assert seen[-10:] == list(range(10))
-
-
-def test_windows_get_everything_they_are_made_of(path):
-    """Values in several windows are given again until the last of these is complete."""
-
-    def windows(stop, out):
-        source = ps.pipe(ps.values(range(20), time=int), ps.map(stopping_at(stop)))
-        return storing(out, ps.sliding(4, 2), source=source)
-
-    whole, parts = {}, {}
-    ps.run(windows(None, whole))
-    for stop in (5, 9, 10, 17, None):
-        run_until(windows(stop, parts), path)
-    assert parts == whole
-
-
-def test_joins_within_get_everything_that_may_match(path):
-    """Values that may match later ones are given again until those are complete."""
-
-    def pairs(stop, out):
-        left = ps.pipe(ps.values(range(20), time=int), ps.map(stopping_at(stop)))
-        joined = ps.join(left, ps.values(range(20), time=int), on=lambda n: n % 2, within=3)
-        return storing(out, ps.sort_by_time(lambda pair: pair), source=joined)
-
-    whole, parts = {}, {}
-    ps.run(pairs(None, whole))
-    for stop in (5, 9, 10, 17, None):
-        run_until(pairs(stop, parts), path)
-    assert parts == whole
 
 
 def test_finishing_early_is_not_the_end(path):
@@ -526,16 +447,6 @@ def test_times_that_cannot_be_pickled_are_said(path):
         ps.run(ps.pipe(two_times(), ps.drain()), journal=path)
 
 
-def test_times_that_cannot_be_pickled_are_said_of_a_run_that_fails(path):
-    """Whether the run has failed by then is chance: if so, the failure has a note of what was not written."""
-    pipeline = ps.pipe(ps.values([1, 2], time=unpicklable()), ps.map(stopping_at(2)), ps.drain())
-    with pytest.raises((ps.errors.JournalError, Stop)) as caught:
-        ps.run(pipeline, journal=path)
-    told = " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
-    assert "cannot be pickled" in told
-    assert "it is a time at drain" in told
-
-
 def test_what_cannot_be_written_ends_the_run(path, monkeypatch):
     """A journal that cannot be written is the run's failure: nothing goes on unrecorded."""
     from pullstream.journal.store import Store
@@ -652,19 +563,6 @@ def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypa
     monkeypatch.setattr(Keeper, "record", nothing)
     with pytest.raises(ps.errors.JournalError, match="were not recorded: the run is ending"):
         trio.run(main)
-
-
-def test_results_are_in_the_order_of_times(path):
-    """What came at times out of order is in the result as it is if the run was never stopped."""
-
-    def pipeline(stop):
-        source = ps.pipe(ps.values([5, 3, 4, 1, 2, 9, 7, 8, 6, 12, 10, 14, 20]), ps.map(stopping_at(stop)))
-        return ps.pipe(source, ps.stamp(int, lateness=4), ps.collect())
-
-    whole = ps.run(pipeline(None), journal=path.with_name("other"))
-    for stop in (9, 12, 20, None):
-        result = run_until(pipeline(stop), path, limit=1)
-    assert result == whole == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20]
 
 
 def test_who_waits_for_everything_waits_for_the_journal(path):

@@ -180,15 +180,6 @@ def test_boxes_are_in_their_frames_and_in_no_other(pipeline):
         assert abs(x1 - x2) >= BOX or abs(y1 - y2) >= HEIGHT
 
 
-def test_what_goes_round_passes_what_stands_beside():
-    """Half-way the line that leads back is at the side, where nothing is."""
-    layout = layout_of(planned(ps.pipe(ps.values([1]), ps.loop(ps.group_by(str, ps.scan(max))), ps.drain())).header)
-
-    (side,) = [way.side for way in layout.lines if way.side is not None]
-    loop, group = layout.frames
-    assert group.left + group.width < side < loop.left + loop.width
-
-
 def test_a_source_is_in_its_frame_whatever_its_name():
     """Also where it is named as what stands in the place of the modules above a part."""
 

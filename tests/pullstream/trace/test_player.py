@@ -5,7 +5,6 @@ import random
 import re
 import zlib
 from base64 import b64decode
-from itertools import pairwise
 
 import pytest
 
@@ -386,9 +385,3 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert main(["view", str(tmp_path / "broken.ndjson")]) == 1
     assert (tmp_path / "broken.html").exists()
     assert "refused by the model: event " in capsys.readouterr().out
-
-
-def test_events_come_in_order_in_the_page():
-    """The numbers of events are those of the trace."""
-    trace = Trace.of(long(1_000).splitlines())
-    assert all(b[0] == a[0] + 1 for a, b in pairwise(trace.events))

@@ -1,6 +1,5 @@
 """Traces: what is in them, that they are the same each time, and that the model judges them, whole or broken."""
 
-import gc
 import io
 import json
 from itertools import pairwise
@@ -12,8 +11,7 @@ import pullstream as ps
 from pullstream import checker
 from pullstream.authoring import Traits
 from pullstream.checker import Checker
-from pullstream.engine.run import Scope
-from pullstream.trace import Trace, TraceError, draw_graph, judge, mermaid, planned, traced_runs
+from pullstream.trace import Trace, TraceError, judge, traced_runs
 from pullstream.trace.view import data_of
 from timely import TimeDomainError
 
@@ -72,17 +70,6 @@ def test_events_are_numbered_and_timed():
 def test_the_same_bytes_each_time(make):
     """With a virtual clock and a seed, at limit 1: otherwise sinks ask for as many values as come quickly enough."""
     assert traced(make(), seed=3, limit=1) == traced(make(), seed=3, limit=1)
-
-
-@pytest.mark.parametrize("make", PIPELINES)
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_the_model_allows_what_was_written(make, limit):
-    """By what the trace says alone, whatever becomes of times on the way; checked or not."""
-    trace = read(traced(make(), limit=limit))
-    assert judge(trace).ok
-    assert trace.verdict["verdict"] == "allowed"
-    checked = traced(make(), limit=limit, check=True)
-    assert judge(read(checked)).ok
 
 
 def breakings():
@@ -277,14 +264,6 @@ def test_a_path_is_written(tmp_path):
     assert str(judge(Trace.read(path))).startswith("allowed by the model: ")
 
 
-def test_a_path_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
-    """By the error of the system."""
-    ran = []
-    with pytest.raises(FileNotFoundError):
-        ps.run(ps.pipe(ps.values("ab"), ps.tap(ran.append), ps.drain()), trace=tmp_path / "no" / "run.ndjson")
-    assert ran == []
-
-
 def test_a_disk_that_is_full_lets_the_run_go_on():
     """Who opened it hears of it at the end."""
 
@@ -384,14 +363,6 @@ def test_an_event_that_is_told_wrongly_is_refused(about):
     assert (number, "cannot be judged") in {(objection.event, objection.rule) for objection in verdict.objections}
 
 
-def test_a_trace_of_a_run_that_was_killed_is_judged_as_far_as_it_goes():
-    """Its last lines are missing."""
-    lines = traced(days(), limit=1).splitlines()
-    trace = Trace.of(lines[: len(lines) // 2])
-    assert trace.verdict is None
-    assert judge(trace).ok
-
-
 def test_a_run_that_never_begins_leaves_no_file_open(tmp_path):
     """Whatever keeps it from beginning."""
 
@@ -417,49 +388,6 @@ async def test_an_aborted_run_is_whole(tmp_path):
     trace = Trace.read(path)
     assert trace.verdict["verdict"] == "allowed"
     assert trace.events[-1][2:5] == ["ended", None, "Abandoned"]
-
-
-def test_a_pipeline_that_does_not_run_can_be_drawn():
-    """Whatever it is made of: nothing is called."""
-    called = []
-    pipelines = [
-        ps.pipe(
-            ps.merge(ps.values("ab"), ps.values("c")),
-            ps.loop(ps.map(called.append)),
-            ps.tee(ps.collect(), ps.pipe(ps.take(1), ps.drain())),
-        ),
-        ps.pipe(
-            ps.interval(1),
-            ps.prefetch(3),
-            ps.stamp(called.append),
-            ps.group_by(called.append, ps.count_by_key(called.append)),
-            ps.collect(),
-        ),
-        ps.pipe(ps.join(ps.values([1]), ps.values([2]), on=called.append), ps.map_process(abs, 2), ps.drain()),
-        ps.pipe(ps.pushable(3), ps.flat_map(str), ps.timeout(3), ps.debounce(1), ps.catch(called.append), ps.first()),
-    ]
-    for pipeline in pipelines:
-        drawn = planned(pipeline)
-        assert all(name in draw_graph(drawn) for name in drawn.modules if len(name) < 16)
-        assert mermaid(drawn).count("-->") + mermaid(drawn).count("-.->") >= len(drawn.modules) - 2
-    assert called == []
-
-
-async def test_streams_inside_are_forgotten_when_they_are_over(autojump_clock):
-    """However many come and go in a run that is traced."""
-
-    def scopes():
-        gc.collect()
-        return sum(isinstance(thing, Scope) for thing in gc.get_objects())
-
-    many, before = ps.dynamic_merge(), scopes()
-    async with ps.pipe(many, ps.drain()).open(trace=io.StringIO()) as running:
-        for n in range(30):
-            many.add(ps.once(n))
-            await trio.sleep(1)
-        assert scopes() - before <= 2
-        many.cap()
-        await running.result()
 
 
 def test_times_that_cannot_be_compared_are_judged_as_far_as_they_can():
