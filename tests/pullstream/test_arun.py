@@ -196,11 +196,3 @@ def test_ctrl_c_in_an_asyncio_program():
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=300)
     assert out.splitlines() == ["released", "interrupted"]
-
-
-def test_left_in_a_loop_that_is_stopped():
-    """A loop that stops, with a run still awaited in it, does not keep the program from ending; all is released."""
-    program = LIFESPAN.replace("asyncio.run(main())", "loop = asyncio.new_event_loop(); "
-        "loop.create_task(main()); loop.call_later(0.3, loop.stop); loop.run_forever()")  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=300, check=False)
-    assert done.stdout.splitlines() == ["running", "released"]

@@ -1,7 +1,5 @@
 """`broadcast`: listeners come and go, a slow one holds up or loses, and nobody is remembered who has left."""
 
-import pickle
-
 import pytest
 import trio
 from trio._core import _run as trio_scheduler
@@ -258,12 +256,3 @@ def test_completions(limit):
         assert told[0][1] - began == 1
 
     run(main)
-
-
-def test_handles_are_not_pickled(limit):
-    """Neither the handle nor what listens to it."""
-    news = ps.broadcast(1)
-
-    for thing in (news, ps.pipe(news.listen(), ps.collect())):
-        with pytest.raises(TypeError, match=r"broadcast, made at .*cannot be pickled"):
-            pickle.dumps(thing)

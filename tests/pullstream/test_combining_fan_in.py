@@ -18,10 +18,6 @@ from tests.sampling import amount
 LIMITS = [1, 2, 7, 4096]
 
 
-class Unseen(Exception):
-    """What these tests let fail."""
-
-
 @attrs.define
 class Watched:
     opened: int = 0

@@ -1,4 +1,4 @@
-"""Handles that steer a stream from outside: `pausable`, `abortable`, and `in_flight` with its `Quota`."""
+"""Handles: each belongs to one run; `pausable`, `abortable` and `in_flight` with its `Quota` steer a stream."""
 
 import contextlib
 import pickle
@@ -10,54 +10,87 @@ import trio.testing
 import pullstream as ps
 
 
-def handles():
-    quota = ps.types.Quota(3)
-    return [
-        ("pausable", ps.pausable()),
-        ("abortable", ps.abortable()),
-        ("Quota", ps.in_flight(ps.take(9), quota)),
-    ]
+def added(*sources):
+    merged = ps.dynamic_merge()
+    merged.add(*sources)
+    merged.cap()
+    return merged
+
+
+def ended():
+    pushed = ps.pushable(1)
+    pushed.push_nowait(1)
+    pushed.end()
+    return pushed
+
+
+def resolved(kind, module):
+    handle = ps.deferred(kind)
+    handle.resolve(module)
+    return handle
+
+
+def pool():
+    made = ps.worker_pool(dynamic=True)
+    made.add(ps.map(int))
+    return made
+
+
+def shaken():
+    async def nothing(io):
+        """Say nothing, and read nothing."""
+
+    return ps.duplex.handshake(ps.duplex.Duplex(ps.values([1]), ps.drain()), nothing).source
+
+
+ONE = ps.values([1])
+AGAIN = {
+    "pausable": lambda: ps.pipe(ONE, ps.pausable()),
+    "abortable": lambda: ps.pipe(ONE, ps.abortable()),
+    "Quota": lambda: ps.pipe(ONE, ps.in_flight(ps.take(9), ps.types.Quota(3))),
+    "deferred source": lambda: resolved("source", ONE),
+    "deferred transformer": lambda: ps.pipe(ONE, resolved("transformer", ps.map(int))),
+    "worker_pool": lambda: ps.pipe(ONE, pool()),
+}
+ONCE = {"pushable": ended, "dynamic_merge": lambda: added(ONE), "handshake": shaken}
+
+
+@pytest.mark.parametrize("name", [*AGAIN, *ONCE])
+async def test_a_handle_belongs_to_one_run_at_a_time(name, autojump_clock):
+    """A second open is refused by name while the first runs; afterwards another run may have it, or none."""
+    pipeline = ps.pipe((AGAIN | ONCE)[name](), ps.map_async(trio.sleep, 1), ps.collect())
+    refused = pytest.raises(ps.errors.ReuseError, match=rf"{name}, made at .*test_concurrent_handles.py")
+    async with pipeline.open() as running:
+        await trio.testing.wait_all_tasks_blocked()  # two that begin in one step begin in any order
+        with refused:
+            async with pipeline.open():
+                pass
+        assert await running.result() == [None]
+    with refused if name in ONCE else contextlib.nullcontext():
+        async with pipeline.open() as running:
+            assert await running.result() == [None]
+
+
+@pytest.mark.parametrize("name", ["pausable", "abortable", "Quota", "deferred transformer"])
+async def test_a_handle_stands_in_one_place(name):
+    """Twice in one pipeline is a second use."""
+    source = AGAIN[name]()
+    handle = ps.Transformer(source.modules[-1:])
+    with pytest.raises(ps.errors.ReuseError, match=name):
+        async with ps.pipe(source, handle, ps.collect()).open():
+            pass
+
+
+@pytest.mark.parametrize("name", [*AGAIN, *ONCE, "broadcast", "pair"])
+def test_a_handle_is_not_pickled(name):
+    """It refuses by name."""
+    others = {"broadcast": ps.broadcast(1).listen, "pair": lambda: ps.duplex.pair()[0]}
+    with pytest.raises(TypeError, match=f"{name}, made at .* cannot be pickled"):
+        pickle.dumps((AGAIN | ONCE | others)[name]())
 
 
 async def never(_):
     await trio.sleep_forever()
-
-
-NAMES = [name for name, _ in handles()]
-
-
-@pytest.fixture(params=range(3), ids=NAMES)
-def handle(request):
-    return handles()[request.param]
-
-
-async def test_a_handle_belongs_to_one_run_at_a_time(handle, autojump_clock):
-    """A second open is refused by name while the first runs; afterwards another run may have it."""
-    name, transformer = handle
-    pipeline = ps.pipe(ps.values([1]), transformer, ps.map_async(trio.sleep, 1), ps.collect())
-    async with pipeline.open() as running:
-        await trio.testing.wait_all_tasks_blocked()  # two that begin in one step begin in any order
-        with pytest.raises(ps.errors.ReuseError, match=rf"{name}, made at .*test_concurrent_handles.py"):
-            async with pipeline.open():
-                pass
-        assert await running.result() == [None]
-    async with pipeline.open() as running:
-        assert await running.result() == [None]
-
-
-async def test_a_handle_stands_in_one_place(handle):
-    """Twice in one pipeline is a second use."""
-    name, transformer = handle
-    with pytest.raises(ps.errors.ReuseError, match=name):
-        async with ps.pipe(ps.values([1]), transformer, transformer, ps.collect()).open():
-            pass
-
-
-def test_a_handle_is_not_pickled(handle):
-    """It refuses by name."""
-    name, transformer = handle
-    with pytest.raises(TypeError, match=f"{name}, made at .* cannot be pickled"):
-        pickle.dumps(transformer)
 
 
 # ---- pausable
@@ -374,52 +407,27 @@ async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock)
 # ---- from other threads
 
 
-async def test_a_thread_ends_a_stream():
-    """An abort from another thread ends the stream as one from its own, though nobody else does anything."""
-    stop = ps.abortable()
-    async with ps.pipe(ps.values([1]), ps.map_async(never, 1), stop, ps.collect()).open() as running:
-        await trio.testing.wait_all_tasks_blocked()
-        await trio.to_thread.run_sync(stop.abort)
-        assert await running.result() == []
-
-
-async def test_a_thread_adds_sources():
-    """What another thread adds is read, and its `cap` lets the stream end."""
-    shops = ps.dynamic_merge()
-    async with ps.pipe(shops, ps.collect()).open() as running:
-        await trio.testing.wait_all_tasks_blocked()
-        await trio.to_thread.run_sync(shops.add, ps.values([1, 2]))
-        await trio.testing.wait_all_tasks_blocked()
-        await trio.to_thread.run_sync(shops.cap)
-        assert await running.result() == [1, 2]
-
-
-async def test_a_thread_resolves_what_was_deferred():
-    """The stream goes on in its own thread."""
-    answer = ps.deferred("source")
-    async with ps.pipe(answer, ps.collect()).open() as running:
-        await trio.testing.wait_all_tasks_blocked()
-        await trio.to_thread.run_sync(answer.resolve, ps.values([1, 2]))
-        assert await running.result() == [1, 2]
-
-
-async def test_a_thread_fails_a_stream():
-    """The reason given in another thread arrives below."""
-    stop = ps.abortable()
-    with pytest.raises(ZeroDivisionError):
-        async with ps.pipe(ps.values([1]), ps.map_async(never, 1), stop, ps.collect()).open():
-            await trio.testing.wait_all_tasks_blocked()
-            await trio.to_thread.run_sync(stop.abort, ZeroDivisionError())
-
-
-async def test_a_thread_pauses_and_resumes():
-    """What another thread has resumed goes on by itself; a handle whose run is over can be called from anywhere."""
-    tap = ps.pausable()
+def steered():
+    """Streams with a handle, what another thread calls, and what comes of it."""
+    waits = ps.pipe(ps.values([1]), ps.map_async(never, 1))
+    stop, fails, tap = ps.abortable(), ps.abortable(), ps.pausable()
+    shops, answer = ps.dynamic_merge(), ps.deferred("source")
     tap.pause()
-    async with ps.pipe(ps.values([1, 2]), tap, ps.collect()).open() as running:
-        await trio.testing.wait_all_tasks_blocked()
-        await trio.to_thread.run_sync(tap.pause)
-        await trio.to_thread.run_sync(tap.resume)
-        assert await running.result() == [1, 2]
-    await trio.to_thread.run_sync(tap.pause)
-    assert tap.paused
+    yield "abortable", ps.pipe(waits, stop), [(stop.abort,)], []
+    yield "abortable, with a reason", ps.pipe(waits, fails), [(fails.abort, ZeroDivisionError())], ZeroDivisionError
+    yield "dynamic_merge", shops, [(shops.add, ps.values([1, 2])), (shops.cap,)], [1, 2]
+    yield "deferred", answer, [(answer.resolve, ps.values([1, 2]))], [1, 2]
+    yield "pausable", ps.pipe(ps.values([1, 2]), tap), [(tap.pause,), (tap.resume,)], [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("stream", "calls", "result"), [row[1:] for row in steered()], ids=[row[0] for row in steered()]
+)
+async def test_a_thread_may_use_a_handle(stream, calls, result):
+    """The stream hears of it though nobody else does anything; after the run a call from anywhere is harmless."""
+    with pytest.raises(result) if isinstance(result, type) else contextlib.nullcontext():
+        async with ps.pipe(stream, ps.collect()).open() as running:
+            for call in calls:
+                await trio.testing.wait_all_tasks_blocked()
+                await trio.to_thread.run_sync(*call)
+            assert await running.result() == result

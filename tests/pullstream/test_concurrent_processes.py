@@ -266,18 +266,6 @@ async def test_no_ending_leaves_a_process(  # noqa: PLR0917 - fixtures
     assert probe.balanced
 
 
-def test_what_a_function_prints_disturbs_nothing(helpers, capfd):
-    """It goes to stderr; and there is nothing to read."""
-    assert ps.run(ps.pipe(ps.once(1), ps.map_process(helpers.chatty, 1), ps.collect())) == [""]
-    assert "spoken by the function" in capfd.readouterr().err
-
-
-def test_a_large_value_goes_both_ways():
-    """More than a pipe holds."""
-    large = "x" * 3_000_000
-    assert ps.run(ps.pipe(ps.values([large] * 2), ps.map_process(str.upper, 2), ps.collect())) == [large.upper()] * 2
-
-
 def test_workers_ignore_an_interrupt(helpers):
     """Ctrl-C is for the program, which ends them in order."""
     assert ps.run(ps.pipe(ps.once(1), ps.map_process(helpers.handler, 1), ps.collect())) == [True]

@@ -215,12 +215,6 @@ async def misspelt(ctx):
     yield undefined  # noqa: F821 - the slip it stands for
 
 
-@ps.transformer
-async def good(upstream, ctx):
-    async for batch in ctx.batches(upstream):
-        yield batch
-
-
 def careless(function):
     """Calls its function, and makes nothing of what it raises."""
 
@@ -550,7 +544,7 @@ async def mixed(upstream, ctx):
         (["own.py:every(3, last=True)"], 0, "ok"),
         (["own:every(10, last=True)"], 2, "vacuous"),
         (["own:every"], 2, "put other arguments into the name"),
-        (["own:every("], 2, "nor a call of one"),
+        (["own:every("], 2, "neither a name nor a call"),
         (["own:rows", "--resource"], 0, "ok"),
         (["own:names", "--values", "lambda n: {'name': n}"], 0, "ok"),
         (["own:names"], 1, "make them with --values 'lambda n: ...'"),

@@ -1,6 +1,5 @@
 """What the counters of a run say."""
 
-import json
 import time
 
 import trio
@@ -79,27 +78,6 @@ async def test_an_ask_under_way_counts_already():
     assert rows["collect"].waiting_for_upstream >= 0.01
     assert rows["map_async"].values_in == 1
     assert rows["map_async"].values_out == 0
-
-
-async def test_counters_are_exported_as_plain_data():
-    """A row is a dict of names and numbers."""
-    rows = await counters_of(ps.pipe(ps.values("ab"), ps.drain()))
-    exported = json.loads(json.dumps([row.as_dict() for row in rows.values()]))
-    assert [row["values_out"] for row in exported] == [2, 0]
-    assert set(exported[0]) == {
-        "module", "values_in", "values_out", "skipped", "busy", "waiting_for_upstream", "waiting_for_downstream",
-        "status", "batches_in", "batches_out",
-    }  # fmt: skip
-
-
-async def test_nothing_that_was_not_asked_has_waited():
-    """A module behind an abort that came first has done nothing, for no time."""
-
-    async def hold(upstream, ctx):
-        await upstream.abort()
-
-    rows = await counters_of(ps.pipe(ps.values("ab"), ps.sink(hold)()))
-    assert rows["values"] == ps.types.Counters("values", 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 async def test_a_module_says_how_it_is_doing():

@@ -1,7 +1,5 @@
 """Long rows of modules: what one task can do in one stack, and what needs no stack."""
 
-import sys
-
 import pytest
 import trio
 import trio.testing
@@ -40,13 +38,6 @@ async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump
     await aborted(ps.pipe(counting(probe, 10**9, delay=0.1), row(lambda: ps.prefetch(2), 300)))
     assert probe.balanced
     assert probe.reasons == [None]
-
-
-def test_values_may_go_aside_again_and_again():
-    """Sinks beside the main one, as many as one likes: an ending begins a new stack at each."""
-    aside = row(lambda: ps.map(int, on_error=ps.drain()), 150)
-    assert ps.run(ps.pipe(ps.integers(), aside, ps.take(3), ps.collect())) == [0, 1, 2]
-    failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), aside))
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
@@ -96,13 +87,3 @@ async def aborted_at_once(source):
     async with ps.pipe(source, ps.drain()).open() as running:
         await trio.lowlevel.checkpoint()
         await running.abort()
-
-
-def test_the_limit_is_pythons_own():
-    """Who raises it may have longer rows."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(2 * before)
-    try:
-        assert ps.run(ps.pipe(ps.values([1]), row(lambda: ps.map_batches(list), 300), ps.collect())) == [1]
-    finally:
-        sys.setrecursionlimit(before)

@@ -1,7 +1,6 @@
 """`many`: sources are added before it opens, while it runs, and not after it was capped."""
 
 import gc
-import pickle
 
 import pytest
 import trio
@@ -128,20 +127,3 @@ def test_completions(limit, counting, new_probe):
             return await running.result()
 
     assert sorted(run(main)) == sorted([(n, n) for n in range(4)] * 2)
-
-
-def test_one_run(limit):
-    """A second run is refused by name, and so is pickling."""
-    many = ps.dynamic_merge()
-    many.cap()
-
-    async def main():
-        async with opened(many, limit=limit) as running:
-            await running.result()
-        with pytest.raises(ps.errors.ReuseError, match=r"dynamic_merge, made at .*a second time"):
-            async with opened(many, limit=limit):
-                pass
-
-    run(main)
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(many)

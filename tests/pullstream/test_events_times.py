@@ -104,26 +104,6 @@ def test_asking_to_be_told_too_late_is_refused():
     assert any("late" in line for line in caught.value.__notes__)
 
 
-def test_answering_at_a_time_not_held_is_refused():
-    """A transformer that speaks at a time it has acknowledged is told to hold it."""
-
-    @ps.transformer
-    async def looks_back(upstream, ctx):
-        async for event in ctx.batches(upstream):
-            yield ps.Batch(event.time - 1, event.values)
-
-    with pytest.raises(ps.errors.CapabilityError, match=r"looks_back.*answered at 0.*ctx\.hold"):
-        ps.run(ps.pipe(ps.values([1], time=lambda time: time), looks_back(), ps.collect()))
-
-
-def test_a_source_that_goes_back_in_time_is_refused():
-    """R12: what came before is delivered, then the error names the source and both times."""
-    seen = []
-    with pytest.raises(ps.errors.CapabilityError, match=r"values.*back in time.*1.*2.*R12"):
-        ps.run(ps.pipe(ps.values([2, 1], time=lambda time: time), ps.drain(seen.append)))
-    assert seen == [2]
-
-
 async def test_a_hold_is_lowered_step_by_step(autojump_clock):
     """What was held completes as far as the hold has been lowered, and no further; back it does not go."""
     seen = []

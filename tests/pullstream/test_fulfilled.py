@@ -69,12 +69,6 @@ def test_what_is_fulfilled_below(below, expected):
     )
 
 
-def test_windows_are_followed_to_the_last():
-    """A time is fulfilled when the last window it is in is over, not the first."""
-    found = fulfilled_of(lambda source: ps.pipe(source, ps.sliding(4, 2), ps.drain()), 8, range(8))
-    assert found == [0, 1, 2, 3, 4, 5]
-
-
 def test_join_within_is_followed_to_the_last_match():
     """A value that may match a later one is fulfilled when that is complete."""
     found = fulfilled_of(

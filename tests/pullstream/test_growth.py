@@ -255,26 +255,6 @@ def test_no_state_stays_for_a_time(name):
     assert looks[-1] < times / 2
 
 
-async def test_no_task_that_has_ended_is_kept(kept, autojump_clock):
-    """Though one waits for something outside all the while, and nobody has to look for another that may move."""
-    looks = []
-
-    @ps.source
-    async def never(ctx):
-        await trio.sleep_forever()
-        yield 0
-
-    @ps.source
-    async def ticks(ctx):
-        for number in looked_at(FEW, lambda: looks.append(kept())):
-            await trio.sleep(1)
-            yield number
-
-    async with ps.pipe(ps.merge(never(), ticks()), ps.take(FEW), ps.drain()).open() as running:
-        await running.result()
-    assert {what: size for what, size in looks[-1].items() if size > FEW / 2} == {}
-
-
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
 @pytest.mark.parametrize("acknowledges", [False, True], ids=["asks once more", "acknowledges"])
 async def test_a_lane_for_every_batch(acknowledges, check, kept):

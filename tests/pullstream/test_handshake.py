@@ -1,7 +1,5 @@
 """handshake: a talk first, and then the streams."""
 
-import pickle
-
 import pytest
 import trio
 
@@ -140,13 +138,3 @@ async def test_an_abort_in_the_talk(counting, new_probe, autojump_clock):
         await running.abort()
     assert cancelled == [3.5]
     assert all(probe.balanced for probe in probes)
-
-
-def test_it_is_used_once():
-    """A handshake is a handle."""
-    side = ps.duplex.handshake(ps.duplex.Duplex(ps.values("ab"), ps.drain()), nothing)
-    assert ps.run(ps.pipe(side.source, ps.collect())) == ["a", "b"]
-    with pytest.raises(ps.errors.ReuseError, match="handshake"):
-        ps.run(ps.pipe(side.source, ps.collect()))
-    with pytest.raises(TypeError, match="handshake"):
-        pickle.dumps(side.source)

@@ -3,8 +3,6 @@
 `test_stream_endings.py` ends them in every way.
 """
 
-import pickle
-
 import pytest
 import trio
 
@@ -76,22 +74,8 @@ async def test_an_abort_does_not_wait(kind, counting, probe, autojump_clock):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_belongs_to_one_run(kind, counting, probe):
-    """A second opening, pickling, and a wrong module are refused with its name."""
-    pipeline, handle, _ = place(kind, counting(probe, 2))
-    async with pipeline.open() as running:
-        with pytest.raises(ps.errors.ReuseError, match=f"deferred {kind}"):
-            async with pipeline.open():
-                pass
-        await running.abort()
-    with pytest.raises(TypeError, match=f"deferred {kind}"):
-        pickle.dumps(handle)
+def test_what_it_is_resolved_with_is_of_its_kind(kind):
+    """A wrong module is refused, with the kind."""
     for wrong in (7, ps.pipe(ps.integers(), ps.collect())):
         with pytest.raises(ps.CompositionError, match=f"must be resolved with a {kind}"):
-            handle.resolve(wrong)
-
-
-def test_kinds():
-    """There are three."""
-    with pytest.raises(ps.CompositionError, match="'duplex'"):
-        ps.deferred("duplex")
+            ps.deferred(kind).resolve(wrong)

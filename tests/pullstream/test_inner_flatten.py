@@ -205,26 +205,6 @@ def test_an_iterable_that_fails_gives_the_values_before(limit):
     assert failed.value.__notes__[0].startswith("raised in flatten")
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
-async def test_an_inner_failure_ends_those_beside_it(concurrency, counting, new_probe, autojump_clock):
-    """Waiting values are delivered first; the other inner streams and the outer one are notified with the failure."""
-    fails, other, outer = new_probe(), new_probe(), new_probe()
-    boom = Boom()
-    streams = [counting(fails, 1, delay=1, failure=boom), counting(other, 99, delay=1)]
-    given = []
-
-    stream = ps.pipe(counting(outer, 2), ps.map(streams.__getitem__), ps.flatten(concurrency=concurrency))
-    with pytest.raises(Boom) as caught:
-        async with ps.pipe(stream, ps.drain(given.append)).open(limit=1) as running:
-            await running.result()
-    assert caught.value is boom
-    assert outer.balanced
-    assert fails.balanced
-    assert other.balanced
-    assert outer.reasons == [boom]
-    assert other.reasons == ([boom] if concurrency == 2 else [])
-
-
 async def test_side_by_side_opens_no_more_than_concurrency(counting, new_probe, autojump_clock):
     """At most `concurrency` inner streams are open, and the next is opened when one has ended."""
     probes = [new_probe() for _ in range(6)]

@@ -21,13 +21,6 @@ def summed(key=lambda _: "sum"):
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
-def test_a_group_that_ends_takes_no_more(limit):
-    """Values of a key whose transformer has ended are left out, and the stream goes on."""
-    pipeline = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, ps.take(2)), ps.collect())
-    assert sorted(ps.run(pipeline, limit=limit)) == [(k, k + 3 * n) for k in range(3) for n in range(2)]
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
 def test_capacity_ends_the_group_that_waited_longest(limit):
     """It gives the values that it has, and its key begins anew."""
     grouped = ps.group_by(str.lower, ps.pipe(ps.map(lambda _: 1), ps.scan(lambda total, n: total + n, 0)), capacity=2)
@@ -193,15 +186,6 @@ def test_a_key_needs_no_task_and_no_step_of_the_scheduler(name, run):
     assert many.steps < few.steps + 150
 
 
-@pytest.mark.parametrize("inner", [ps.map(str), ps.pipe(ps.filter(bool), ps.scan(max), ps.take(2))])
-def test_groups_of_stages_ask_for_no_more_than_their_consumer(inner, counting, probe):
-    """One value is asked for one."""
-    assert ps.run(
-        ps.pipe(counting(probe, 9), ps.map(lambda n: n + 1), ps.group_by(id, inner), ps.take(1), ps.collect())
-    )
-    assert probe.asked == [1]
-
-
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
     """Also after those of other groups; the note names the module inside, and the value."""
@@ -214,14 +198,6 @@ def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
     (note,) = failed.value.__notes__
     assert note.startswith("raised in map(")
     assert note.endswith("at the value '7'")
-
-
-def test_a_fold_that_fails_in_a_group_is_named():
-    """Also where it fails when a time is complete."""
-    for fold in (ps.Fold(int, lambda n, _: n // 0), ps.Fold(int, lambda n, _: n, lambda n: n // 0)):
-        with pytest.raises(ZeroDivisionError) as failed:
-            ps.run(ps.pipe(ps.values([1]), ps.group_by(str, ps.reduce_by_time(fold)), ps.drain()))
-        assert failed.value.__notes__[0].startswith("raised in reduce_by_time(")
 
 
 def test_groups_give_finished_results_when_the_stream_fails(counting, probe):

@@ -13,10 +13,6 @@ class Boom(Exception):
     """Raised upstream."""
 
 
-class Other(Exception):
-    """Raised by a handler."""
-
-
 @ps.source
 async def failing(ctx, values, failure, *, delay=0.0):
     """Emits (time, value) pairs, then fails."""
@@ -53,41 +49,6 @@ def test_catch_ends_or_goes_on(limit):
         caught(lambda _: 7)
     with pytest.raises(TypeError, match="returned 'no'"):
         caught(lambda _: "no")
-
-
-def test_catch_before_the_first_value():
-    """Any time may come then; the values of the handler are at 0."""
-    pipeline = ps.pipe(ps.fail(Boom()), ps.catch(lambda _: ["ab"]), ps.collect(timed=True))
-    assert ps.run(pipeline) == [(0, "ab")]
-
-
-def test_catch_passes_the_exception_of_its_handler():
-    """The failure itself, as the same object, or another."""
-    boom = Boom()
-
-    def again(exc):
-        raise exc
-
-    def other(exc):
-        raise Other from exc
-
-    with pytest.raises(Boom) as caught:
-        ps.run(ps.pipe(ps.fail(boom), ps.catch(again), ps.collect()))
-    assert caught.value is boom
-    with pytest.raises(Other):
-        ps.run(ps.pipe(ps.fail(boom), ps.catch(other), ps.collect()))
-
-
-def test_a_failure_below_is_not_caught():
-    """Only failures of upstream are caught, not the reason of an error from below."""
-    handled = []
-
-    def raising(_):
-        raise Boom
-
-    with pytest.raises(Boom):
-        ps.run(ps.pipe(ps.integers(), ps.catch(handled.append), ps.map(raising), ps.collect()))
-    assert handled == []
 
 
 def test_arguments_are_refused_when_composing():
@@ -129,13 +90,6 @@ async def test_catch_keeps_times_open(autojump_clock):
     async with ps.pipe(stream, ps.collect()).open() as running:
         assert await completions(running, [1, 2, 3]) == {1: 2, 2: 22, 3: 22}
         assert await running.result() == ["a", "b", "x", "y"]
-
-
-async def test_catch_without_a_replacement_completes_everything(autojump_clock):
-    """The stream just ends."""
-    stream = ps.pipe(failing([(1, "a"), (2, "b")], Boom(), delay=1), ps.catch())
-    async with ps.pipe(stream, ps.collect()).open() as running:
-        assert await completions(running, [1, 2, 9]) == {1: 2, 2: 2, 9: 2}
 
 
 # ---- retry
@@ -228,20 +182,6 @@ async def test_retry_keeps_times_open(autojump_clock):
     async with ps.pipe(source, ps.collect(timed=True)).open() as running:
         assert await completions(running, [0, 1, 2, 3]) == {0: 1, 1: 2, 2: 15, 3: 15}
         assert await running.result() == [(1, "a"), (2, "b"), (2, "b"), (3, "c")]
-
-
-async def test_retry_follows_a_source_that_advances(autojump_clock):
-    """When the source advances without a value, times complete outside as well."""
-
-    @ps.source
-    async def advancing(ctx):
-        yield ps.Batch(1, ["a"])
-        ctx.advance(5)
-        await trio.sleep(3)
-        yield ps.Batch(5, ["b"])
-
-    async with ps.pipe(ps.retry(advancing()), ps.collect()).open() as running:
-        assert await completions(running, [0, 1, 4, 5]) == {0: 0, 1: 0, 4: 0, 5: 3}
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,6 @@ from tests.sampling import amount
 from timely import BEGINNING, Antichain, Product, TimeDomainError
 
 
-class Oops(Exception):
-    """What these tests raise."""
-
-
 def name(row):
     """The key of a row (time, key, number)."""
     return row[1]
@@ -110,12 +106,6 @@ def test_pairs_are_those_of_plain_python(case):
     found = trio.run(main, clock=MockClock(autojump_threshold=0))
     left, right = (list(itertools.chain(*each)) for each in (case.left, case.right))
     assert sorted(found, key=repr) == pairs(left, right, case.how, case.within)
-
-
-def test_keys_of_two_kinds():
-    """Each source may have a key of its own."""
-    joined = ps.join(ps.values(["a1", "b2"]), ps.values([2, 3]), on=(lambda text: int(text[1]), int))
-    assert ps.run(ps.pipe(joined, ps.collect())) == [("b2", 2)]
 
 
 def test_times_of_other_kinds():
@@ -230,35 +220,6 @@ def test_completions_are_exact(steps, how, within, limit):
                         ]
 
     trio.run(main)
-
-
-async def test_a_clock_tells_what_is_unmatched(autojump_clock):
-    """A source that only says what will not come any more is enough for the unmatched values of the other."""
-    del autojump_clock
-    log = []
-
-    @ps.source
-    async def quiet(ctx):
-        for time in range(2, 30):
-            await trio.sleep(1)
-            ctx.advance(time)
-        await trio.sleep_forever()
-        yield
-
-    left = ps.pipe(ps.concat(ps.values([1, 4], time=int), ps.pipe(ps.values([40], time=int), ps.map_async(asleep, 1))))
-    joined = ps.join(left, quiet(), on=lambda _: 0, how="left")
-    async with ps.pipe(joined, ps.drain(log.append)).open(check="strict") as running:
-        await running.progress.completed(3)
-        assert trio.current_time() < 8
-        assert log == [(1, None)]
-        await running.progress.completed(5)
-        assert log == [(1, None), (4, None)]
-        await running.abort()
-
-
-async def asleep(value):
-    """Never gives it."""
-    await trio.sleep_forever()
 
 
 class Moves(list):

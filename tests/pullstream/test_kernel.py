@@ -238,23 +238,6 @@ async def test_a_failing_cleanup_of_a_generator_is_raised(edge, autojump_clock, 
                 raise Boom
 
 
-async def test_a_cancelled_nursery_of_a_module_is_a_cancellation(edge, autojump_clock):
-    """A group of cancellations never becomes the stream's failure (R3)."""
-
-    @ps.source
-    class Parallel(ps.authoring.Kernel):
-        async def produce(self, limit):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(trio.sleep_forever)
-                nursery.start_soon(trio.sleep_forever)
-
-    async with edge(Parallel()) as reader:
-        with trio.move_on_after(1) as scope:
-            await reader.ask()
-        assert scope.cancelled_caught
-        assert await reader.ask() is ps.DONE
-
-
 async def test_a_failure_beside_cancellations_is_kept(edge, autojump_clock):
     """In a group with cancellations it fails the stream, without them (R3, R8)."""
 
@@ -302,17 +285,6 @@ def test_a_callable_that_raises_stop_iteration_is_loud(pipeline, exception):
 
     with pytest.raises((RuntimeError, StopAsyncIteration)):
         ps.run(ps.pipe(pipeline(stop), ps.collect()))
-
-
-@pytest.mark.parametrize("sink", [ps.drain, lambda f: ps.reduce(lambda _, n: f(n), 0)])
-def test_a_sinks_callable_that_raises_stop_iteration_is_loud(sink):
-    """The same in sinks."""
-
-    def stop(_):
-        raise StopIteration
-
-    with pytest.raises(RuntimeError):
-        ps.run(ps.pipe(ps.values([1]), sink(stop)))
 
 
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])

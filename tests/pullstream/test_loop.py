@@ -8,7 +8,6 @@ import trio.testing
 
 import pullstream as ps
 from pullstream import timely
-from timely import Antichain
 
 
 def collatz(pair):
@@ -163,58 +162,6 @@ async def test_a_body_may_wait_for_its_first_round_while_values_go_round(limit, 
 
     async with ps.pipe(ps.values("a"), ps.loop(until_told()), ps.collect()).open(limit=limit) as running:
         assert await running.result() == ["a"]
-
-
-async def test_the_frontier_in_a_body_while_a_round_runs(autojump_clock):
-    """What may still come inside: what goes round at its round, and what is outside from the first one on."""
-
-    async def second(n):
-        await trio.sleep(1)
-        return count_to(3)(n)
-
-    handle = ps.pushable(10)
-    pipeline = ps.pipe(handle, ps.loop(ps.map_async(second, 1).named("body")), ps.drain())
-    async with pipeline.open() as running:
-        seen = []
-        await handle.push(0, 0)
-        await trio.sleep(1.5)
-        seen.append(running.progress.frontier("body"))
-        handle.advance(1)
-        seen.append(running.progress.frontier("body"))
-        await handle.push(0, 1)
-        await trio.sleep(1)
-        seen.append(running.progress.frontier("body"))
-        await trio.sleep(2)
-        seen.append(running.progress.frontier("body"))
-        handle.end()
-    assert seen == [
-        Antichain([timely.LoopTime(0, (0,))]),
-        Antichain([timely.LoopTime(0, (1,)), timely.LoopTime(1, (0,))]),
-        # A value at 1 waits outside, for the time before it.
-        Antichain([timely.LoopTime(0, (2,)), timely.LoopTime(1, (0,))]),
-        Antichain([timely.LoopTime(1, (0,))]),
-    ]
-
-
-async def test_a_time_is_complete_behind_the_loop_when_it_has_converged(autojump_clock):
-    """completed(t) returns after the last value at t has left, however often it went round, and not before."""
-
-    async def call(pair):
-        await trio.sleep(1)
-        return collatz(pair)
-
-    left = []
-    slow = ps.values([(27, 27), (2, 2)], time=lambda pair: 0 if pair[0] == 27 else 1)
-    sink = ps.drain(lambda pair: left.append((pair[0], trio.current_time())))
-    async with ps.pipe(slow, ps.loop(ps.map_async(call, 1)).named("collatz"), sink).open() as running:
-        await trio.sleep(50)
-        blocking = [str(one) for one in running.progress.explain(0)]
-        await running.progress.completed(0)
-        assert left == [(27, 112.0)]
-        assert trio.current_time() == 112.0
-        await running.progress.completed(1, at="collatz")
-        assert trio.current_time() == 114.0
-    assert any("map_async holds LoopTime(0, (49,)) -> collatz" in text for text in blocking), blocking
 
 
 async def test_what_goes_round_comes_before_what_is_outside(counting, probe, autojump_clock):

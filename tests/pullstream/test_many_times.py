@@ -1,6 +1,5 @@
 """Values of many times at once, from sources to sinks: the same as one time after another, and what fails, fails so."""
 
-import datetime as dt
 import operator
 
 import pytest
@@ -10,7 +9,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.edge.lane import Lane
 from pullstream.errors import CapabilityError
-from timely import Antichain, SummaryError, TimeDomainError
+from timely import Antichain, TimeDomainError
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
@@ -18,15 +17,6 @@ LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 def at_once(values, **options):
     """A source that gives values at the times that they are, as many as are asked for."""
     return ps.values(values, time=lambda n: n, **options)
-
-
-@ps.sink
-async def answers(upstream, ctx, limit):
-    """The answers to asks for `limit` values of however many times."""
-    given = []
-    while (batch := await upstream.ask_many(limit)) is not ps.DONE:
-        given.append(batch)
-    return given
 
 
 class Boom(Exception):
@@ -45,14 +35,6 @@ def fails_at(bad, function=lambda *args: args[-1]):
 
 
 # ---- sources
-
-
-def test_a_source_answers_many_times_at_once():
-    """As many values as are asked for, each at its time; of one time alone it is a plain batch."""
-    assert ps.run(ps.pipe(at_once([1, 1, 2, 3, 3]), answers(3))) == [
-        ps.Batch.of([1, 1, 2], [1, 1, 2]),
-        ps.Batch(3, [3, 3]),
-    ]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 10])
@@ -90,56 +72,7 @@ def test_what_comes_before_a_time_that_is_wrong(limit, values, error):
     assert seen == [1, 2, 5]
 
 
-async def test_what_waits_in_a_channel_comes_at_once():
-    """What is there is taken with the first value, at its times, and nothing waited for."""
-    send, receive = trio.open_memory_channel(10)
-    for n in (1, 2, 2, 3):
-        send.send_nowait(n)
-    send.close()
-    async with ps.pipe(ps.from_channel(receive, time=lambda n: n), answers(3)).open() as running:
-        assert await running.result() == [ps.Batch.of([1, 2, 2], [1, 2, 2]), ps.Batch(3, [3])]
-
-
 # ---- transformers
-
-
-def test_a_function_of_times_is_called_once_for_values_in_a_row():
-    """It is not called again for the same time, and values of one time made of many are one batch."""
-    called = []
-
-    def minute(n):
-        called.append(n)
-        return n // 60
-
-    assert ps.run(ps.pipe(at_once([3, 3, 3, 59]), ps.map_time(minute), answers(9))) == [ps.Batch(0, [3, 3, 3, 59])]
-    assert called.count(3) <= 3, "the sidecar looks as well"
-
-
-@LIMITS
-@pytest.mark.parametrize(
-    ("function", "error"),
-    [(fails_at(5), Boom), (lambda n: None if n == 5 else n, TypeError), (lambda n: -n, CapabilityError)],
-)
-def test_a_function_of_times_that_fails_in_the_middle(function, error, limit):
-    """Results that come before are answered."""
-    seen = []
-    with pytest.raises(error):
-        ps.run(ps.pipe(at_once(range(1, 10)), ps.map_time(function), ps.drain(seen.append)), limit=limit)
-    assert seen == ([1] if error is CapabilityError else [1, 2, 3, 4])
-
-
-@LIMITS
-async def test_a_delay_past_the_last_time(limit):
-    """What comes before a time that has none so late is delivered, and its times are complete."""
-    last = dt.date.max
-    days = [last - dt.timedelta(days=n) for n in (3, 2, 1, 0)]
-    seen = []
-    pipeline = ps.pipe(at_once(days), ps.delay(dt.timedelta(days=1)), ps.drain(seen.append))
-    async with pipeline.open(limit=limit) as running:
-        with pytest.raises(SummaryError):
-            await running.result()
-        assert seen == days[:3]
-        await running.progress.completed(days[2])
 
 
 async def test_a_time_is_complete_with_the_last_of_what_it_was_expanded_to():

@@ -2,7 +2,6 @@
 
 import gc
 import inspect
-import pickle
 import weakref
 from itertools import chain
 
@@ -370,16 +369,6 @@ async def test_a_policy_has_the_name_that_was_written(policy, rows):
     assert repr(source) == f"pipe(values([1]), map(even, on_error={policy!r}))"
 
 
-@pytest.mark.parametrize("policy", ["skip", ps.drain()])
-def test_a_blueprint_with_a_policy_is_data(policy):
-    """It can be shown, pickled and run again."""
-    module = ps.map(int, on_error=policy)
-    assert f"on_error={policy!r}" in repr(module)
-    assert pickle.loads(pickle.dumps(module)) == module
-    again = pickle.loads(pickle.dumps(ps.pipe(ps.values(["1", "x"]), module, ps.collect())))
-    assert ps.run(again) == ps.run(again) == [1]
-
-
 def test_a_sink_for_failed_values_may_have_a_policy_itself():
     """Also beside another one."""
 
@@ -397,45 +386,6 @@ def test_a_sink_for_failed_values_may_have_a_policy_itself():
 # ---- a sink for failed values, beside the main one
 
 
-async def test_the_sink_for_failed_values_sets_the_pace(edge, counting, probe, autojump_clock):
-    """While it works on one batch, the source is asked for one more value at most."""
-
-    @ps.sink
-    async def slow(upstream, ctx):
-        async for _ in ctx.batches(upstream):
-            await trio.sleep(10)
-
-    start = trio.current_time()
-    async with edge(ps.pipe(counting(probe, 99), ps.map(lambda n: even(2 * n + 1), on_error=slow()))) as reader:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(reader.ask, 1)
-            await trio.sleep(35)
-            assert 3 <= sum(probe.asked) <= 5
-            await reader.abort()
-        assert trio.current_time() - start == 35
-
-
-async def test_completion_waits_for_the_sink_of_failed_values(autojump_clock):
-    """A time is complete when both sinks have acknowledged its values."""
-    done = []
-
-    @ps.sink
-    async def slow(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            await trio.sleep(10)
-            done.append(batch.time)
-
-    source = ps.values(range(4), time=lambda n: n // 2)
-    async with ps.pipe(source, ps.map(even, on_error=slow()), ps.collect()).open() as running:
-        await trio.sleep(1)
-        assert [str(blocking) for blocking in running.progress.explain(0)] == ["slow has not acknowledged a batch at 0"]
-        await running.progress.completed(0)
-        assert done == [0]
-        await running.progress.completed(1)
-        assert done == [0, 1]
-        assert await running.result() == [0, 2]
-
-
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_failing_sink_for_failed_values_fails_the_run(limit, counting, probe):
     """Its exception arrives as itself, the source is notified, and everything is released."""
@@ -450,28 +400,6 @@ def test_a_failing_sink_for_failed_values_fails_the_run(limit, counting, probe):
     assert len(raised.value.__notes__) == 1
     assert probe.balanced
     assert probe.reasons == ([raised.value] if not probe.ended else [None])
-
-
-async def test_a_failing_sink_for_failed_values_does_not_wait_for_the_source(autojump_clock):
-    """The ask that the source has not answered yet fails at once."""
-
-    @ps.sink
-    async def refuses(upstream, ctx):
-        await upstream.ask(1)
-        await trio.sleep(1)
-        raise SinkFailed
-
-    start = trio.current_time()
-
-    @ps.source
-    async def slow(ctx):
-        yield 1
-        await trio.sleep_forever()
-
-    with pytest.raises(SinkFailed):
-        async with ps.pipe(slow(), ps.map(even, on_error=refuses()), ps.collect()).open() as running:
-            await running.result()
-    assert trio.current_time() - start == 1
 
 
 @pytest.mark.parametrize("limit", LIMITS)

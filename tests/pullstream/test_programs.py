@@ -322,3 +322,9 @@ SURE = [
 def test_programs_that_hold_what_can_be_held(program):
     """What `python -m tests.breaks` breaks of holds and counts is found here at once."""
     refine(program)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_row_gives_what_plain_python_gives(name):
+    """Each row alone, below answers of many times: the values at their times, at every limit, cut or whole."""
+    compare(sure(name, kind="paced"))

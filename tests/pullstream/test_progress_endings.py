@@ -141,35 +141,6 @@ async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
             await running.result()
 
 
-async def test_a_cancellation_from_outside_abandons(autojump_clock):
-    """It cancels the pipeline, releases everything, and completes nothing."""
-    released = []
-
-    @ps.source
-    async def source(ctx):
-        try:
-            yield ps.Batch(1, [1])
-            await trio.sleep_forever()
-        finally:
-            released.append(True)
-
-    with trio.move_on_after(5) as scope:
-        async with ps.pipe(source(), ps.collect()).open() as running:
-            await running.progress.completed(1)
-    assert scope.cancelled_caught
-    assert released == [True]
-    assert isinstance(await outcome(running.progress, 1), ps.errors.Abandoned)
-
-
-async def test_a_failure_in_the_nursery_of_the_block_comes_once(autojump_clock):
-    """A waiter in a nursery gets the failure; the block raises that nursery's group, and nothing around it."""
-    failure = Unseen()
-    with pytest.raises(BaseExceptionGroup) as caught:
-        async with failing("map", failure).open() as running, trio.open_nursery() as nursery:
-            nursery.start_soon(running.progress.completed, 2)
-    assert caught.value.exceptions == (failure,)
-
-
 async def test_completed_waits_for_every_sink(autojump_clock):
     """A slow branch of a tee delays it."""
 
@@ -185,46 +156,6 @@ async def test_completed_waits_for_every_sink(autojump_clock):
         assert trio.current_time() - start == pytest.approx(10)
         await running.progress.completed(2)
         assert trio.current_time() - start == pytest.approx(20)
-
-
-async def test_a_branch_that_ends_early_holds_nothing_up(autojump_clock):
-    """Its own times are complete when it has ended, and those of the other branch as they come."""
-    gate = trio.Event()
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, [1])
-        yield ps.Batch(2, [2])
-        await gate.wait()
-
-    short = ps.pipe(ps.take(1), ps.drain().named("short"))
-    async with ps.pipe(source(), ps.tee(short, ps.drain().named("long"))).open(limit=1) as running:
-        await running.progress.completed(1)
-        await running.progress.completed(2, at="short")
-        assert running.progress.frontier(at="short") == type(running.progress.frontier())()
-        assert running.progress.explain(2, at="short") == []
-        assert running.progress.frontier(at="long").elements == (2,)
-        gate.set()
-        await running.progress.completed(2)
-
-
-async def test_results_owed_below_an_early_end_in_a_branch_are_delivered(autojump_clock):
-    """`take` in one branch ends its times though the other branch goes on, and their results are emitted."""
-    gate = trio.Event()
-    got = []
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, [1])
-        yield ps.Batch(1, [2])
-        await gate.wait()
-
-    count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda _: "n")
-    short = ps.pipe(ps.take(1), count, ps.drain(got.append).named("short"))
-    async with ps.pipe(source(), ps.tee(short, ps.drain())).open(limit=1) as running:
-        await running.progress.completed(1, at="short")
-        assert got == [("n", 1)]
-        gate.set()
 
 
 @pytest.mark.parametrize("holds", ["nothing", "this batch", "the one before"])

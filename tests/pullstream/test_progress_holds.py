@@ -17,33 +17,6 @@ def timed(*times):
     return ps.values(list(times), time=lambda time: time)
 
 
-async def test_a_lane_acknowledges_for_itself_alone(autojump_clock):
-    """While one of two lanes of a reader works on a time, the asks of the other do not complete it."""
-    working, finish = trio.Event(), trio.Event()
-
-    @ps.sink
-    async def two_lanes(upstream, ctx):
-        other = upstream.lane()
-        first = await upstream.ask(1)
-        assert first.time == 1
-        working.set()
-        for _ in range(3):
-            await other.ask(1)
-        await finish.wait()
-        while await upstream.ask(1) is not ps.DONE:
-            pass
-        await other.ask(1)
-
-    async with ps.pipe(timed(1, 2, 3, 4, 5), ps.map(lambda n: n), two_lanes()).open() as running:
-        await working.wait()
-        await trio.testing.wait_all_tasks_blocked()
-        assert running.progress.frontier().less_equal(1)
-        assert not running.progress.frontier(at="map").less_equal(3)
-        finish.set()
-        await running.progress.completed(1)
-        await running.progress.completed(5)
-
-
 async def test_the_end_on_one_lane_does_not_acknowledge_for_another(autojump_clock):
     """It completes nothing that the other lane still works on."""
     finish = trio.Event()
@@ -81,31 +54,6 @@ async def test_an_exception_inside_a_hold_does_not_complete_its_time(autojump_cl
                 await running.progress.completed(1)
             await running.progress.completed(0)
             raise failure
-
-
-async def test_a_hold_left_by_a_handled_exception_ends_with_the_next_event(autojump_clock):
-    """The module goes on, and the time completes."""
-
-    @ps.sink
-    async def handling(upstream, ctx):
-        async for event in ctx.events(upstream):
-            try:
-                with ctx.hold(event.time):
-                    raise Unseen
-            except Unseen:
-                continue
-
-    gate = trio.Event()
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, ["a"])
-        yield ps.Batch(2, ["a"])
-        await gate.wait()
-
-    async with ps.pipe(source(), handling()).open() as running:
-        await running.progress.completed(1)
-        gate.set()
 
 
 @ps.transformer

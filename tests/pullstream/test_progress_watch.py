@@ -120,22 +120,6 @@ async def test_watch_ends_as_the_stream_does(how, autojump_clock):
     assert [] not in moves
 
 
-async def test_pointstamps_list_everything_that_holds_times_up(autojump_clock):
-    """A source's clock, holds, and batches that are not acknowledged; nothing at the end."""
-
-    async def stuck(n):
-        await trio.sleep(100)
-        return n
-
-    numbers = ps.values([1, 2, 2, 3], time=lambda n: n)
-    async with ps.pipe(numbers, ps.map_async(stuck, 2).named("ask"), ps.collect()).open() as running:
-        await trio.sleep(50)
-        found = {str(stamp) for stamp in running.progress.pointstamps()}
-        assert found == {"values may still produce from 2", "ask holds 1", "ask holds 2"}
-        await running.result()
-    assert running.progress.pointstamps() == []
-
-
 async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
     """`completed` raises when it cannot compare the times, and the run goes on."""
     finish = trio.Event()
@@ -188,23 +172,6 @@ async def test_progress_can_be_read_after_two_domains_have_met(read_before):
     assert found["watched"] == Antichain([timely.BEGINNING])
     assert "nothing in this run can move" in found["asked"]
     assert found["waits"]
-
-
-async def test_without_frontiers_a_module_that_computes_per_time_answers_at_the_end():
-    """It reads times where they are held and in flight, and must not do that once they cannot be compared."""
-
-    @ps.source
-    async def meets(ctx):
-        running._run.scope.sidecar.stop_tracking()
-        for time in range(9):
-            yield ps.Batch(time, [time])
-        before.extend(seen)
-
-    before, seen = [], []
-    count = ps.reduce_by_time(ps.Fold(int, lambda number, _: number + 1))
-    async with ps.pipe(meets(), count, ps.tap(seen.append), ps.drain()).open(limit=1) as running:
-        await running.result()
-    assert (before, len(seen)) == ([], 9)
 
 
 async def test_the_module_where_two_domains_meet_fails():

@@ -80,6 +80,8 @@ async def later(value):
         (lambda: ps.broadcast(0), "capacity"),
         (lambda: ps.broadcast(1, overflow="burst"), "overflow"),
         (lambda: ps.dynamic_merge().add(3), "needs sources"),
+        (lambda: ps.pushable(0), "at least 1 as its capacity"),
+        (lambda: ps.deferred("duplex"), "'duplex'"),
         (lambda: ps.join(ONE, [1], on=int), "join.*source"),
         (lambda: ps.join(ONE, ONE, on=3), "join.*on"),
         (lambda: ps.join(ONE, ONE, on=(int,)), "join.*pair of keys"),

@@ -111,19 +111,6 @@ async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, a
             await trio.sleep_forever()
 
 
-async def test_that_it_has_heard_of_a_failure_does_not_hide_it(autojump_clock):
-    """What looks on waits for the result, and lets its failure be: the opener is told all the same."""
-
-    async def hearing(running):
-        with pytest.raises(ZeroDivisionError):
-            await running.result()
-
-    with pytest.raises(ZeroDivisionError):
-        async with ps.pipe(slowly(0), ps.map(lambda n: 1 / n), ps.drain()).open(beside=hearing) as running:
-            await running.wait()
-            await trio.sleep(1)
-
-
 async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
     """Its failure is the run's: the source is released, nothing completes, and the opener is told."""
     released = []
@@ -231,12 +218,6 @@ def test_what_cannot_look_on_is_refused(beside, told):
         ps.run(ps.pipe(ps.unfold(None, lambda _: (opened.append(1), None)), ps.take(1), ps.collect()), beside=beside)
     assert f"beside= at {__file__}" in str(caught.value)
     assert not opened
-
-
-def test_what_looks_on_without_waiting_is_refused():
-    """A plain function is called, and then there is nothing to wait for: that is said, and not trio's complaint."""
-    with pytest.raises(ps.CompositionError, match=r"got print, which returned None, not an awaitable"):
-        ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=print)
 
 
 async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):

@@ -10,10 +10,6 @@ class Boom(Exception):
     """What these tests let fail."""
 
 
-def broken(_):
-    raise Boom
-
-
 @ps.sink
 async def writer(upstream, ctx, written):
     async for event in ctx.events(upstream):

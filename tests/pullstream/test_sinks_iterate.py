@@ -1,7 +1,6 @@
 """aiterate and iterate: lazily, to the end or not, in scripts, threads and asyncio programs; Ctrl-C."""
 
 import asyncio
-import gc
 import signal
 import subprocess
 import sys
@@ -58,15 +57,6 @@ async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_cloc
                 if value > 1:
                     await values.running.progress.completed(value // 2 - 1)
                 assert values.running.progress.frontier().less_equal(value // 2)
-
-
-async def test_aiterate_keeps_open_what_the_block_has_not_read(autojump_clock):
-    """Times out of order: while a value is unread, its time is not complete."""
-    times = [n + (7, 0, 3)[n % 3] for n in range(100)]
-    async with ps.aiterate(ps.pipe(ps.values(range(100)), ps.stamp(times.__getitem__, lateness=9))) as values:
-        async for value in values:
-            frontier = values.running.progress.frontier()
-            assert all(frontier.less_equal(time) for time in times[value:])
 
 
 @pytest.mark.parametrize("read", ["iterate", "aiterate"])
@@ -177,24 +167,6 @@ def test_a_release_that_fails_is_raised_by_close():
         assert next(values) == 1
         with pytest.raises(error):
             values.close()
-
-
-def test_several_at_once(counting, new_probe):
-    """Side by side and one in another, in this thread and in others."""
-    probes = [new_probe() for _ in range(3)]
-    one, two, three = (ps.iterate(counting(probe, 20), limit=4) for probe in probes)
-    assert list(zip(one, two, strict=True)) == [(n, n) for n in range(20)]
-    assert [m for n in ps.iterate(ps.values(range(3))) for m in ps.iterate(ps.values([n, n]))] == [0, 0, 1, 1, 2, 2]
-    nested = ps.pipe(ps.values(range(3)), ps.map_async(lambda n: trio.to_thread.run_sync(inner, n), 3), ps.collect())
-    assert ps.run(nested) == [0, 1, 3]
-    next(three)
-    del three
-    gc.collect()
-    assert all(probe.balanced for probe in probes)
-
-
-def inner(n):
-    return sum(ps.iterate(ps.values(range(n + 1))))
 
 
 def test_closed_in_the_streams_own_thread(counting, probe):

@@ -3,10 +3,8 @@
 import asyncio
 import contextvars
 import functools
-import gc
 import threading
 import time
-import warnings
 from contextlib import suppress
 
 import pytest
@@ -304,14 +302,6 @@ def test_awaitables_as_source():
         ps.run(ps.pipe(ps.from_asyncio(lambda: 3), ps.collect()))
 
 
-def test_a_coroutine_that_nobody_asks_for():
-    """It is closed, and does not complain."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ps.run(ps.pipe(ps.from_asyncio(double(5)), ps.take(0), ps.collect()))
-        gc.collect()
-
-
 @pytest.mark.parametrize(
     "compose",
     [
@@ -380,26 +370,3 @@ async def test_what_was_on_its_way_is_no_failed_release(how, grouped):
         await running.abort()
     with pytest.raises(ps.errors.Abandoned):
         await running.result()
-
-
-@pytest.mark.parametrize("how", ["from_asyncio", "asyncio_call"])
-async def test_a_release_that_fails_is_told(how):
-    """What asyncio's code raises because it was cancelled is raised where the stream is aborted."""
-    begun = trio.Event()
-    token = trio.lowlevel.current_trio_token()
-
-    async def function(_=None):
-        token.run_sync_soon(begun.set)
-        try:
-            await asyncio.sleep(60)
-        finally:
-            raise OSError("of its clean-up")
-
-    if how == "from_asyncio":
-        source = ps.from_asyncio(function)
-    else:
-        source = ps.pipe(ps.once(1), ps.map_async(ps.asyncio_call(function), concurrency=1))
-    with pytest.raises(OSError, match="of its clean-up"):
-        async with ps.pipe(source, ps.drain()).open() as running:
-            await begun.wait()
-            await running.abort()

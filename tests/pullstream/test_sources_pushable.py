@@ -1,7 +1,6 @@
 """pushable: room, order, endings, times; who pushes and who reads, in every combination."""
 
 import gc
-import pickle
 import random
 import weakref
 
@@ -273,19 +272,3 @@ async def test_several_pushers_by_chance(seed, autojump_clock):
     assert set(got) <= set(taken)
     if not left_early and len(got) < stop:
         assert set(got) == set(taken)
-
-
-async def test_a_handle_belongs_to_one_run():
-    """A second open is refused by name, and so is pickling."""
-    pushed = ps.pushable(1)
-    pushed.end()
-    pipeline = ps.pipe(pushed.named("orders"), ps.collect())
-    async with pipeline.open():
-        pass
-    with pytest.raises(ps.errors.ReuseError, match=r"pushable, made at .*test_sources_pushable"):
-        async with pipeline.open():
-            pass
-    with pytest.raises(TypeError, match="pushable, made at"):
-        pickle.dumps(pushed)
-    with pytest.raises(ps.CompositionError, match="at least 1 as its capacity"):
-        ps.pushable(0)

@@ -10,7 +10,6 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream import authoring
 from pullstream.engine.runtime import blocked, rounds
 from pullstream.logger import LOG
 
@@ -67,23 +66,6 @@ async def test_the_classic_is_named(between, autojump_clock):
     assert "awaiting has not acknowledged a batch at 1, which is the module that waits" in text
 
 
-async def test_acknowledging_first_helps(autojump_clock):
-    """The same sink, after an ack, sees every time complete."""
-    seen = []
-
-    @ps.sink
-    async def patient(upstream, ctx, running):
-        async for batch in ctx.batches(upstream):
-            upstream.ack()
-            if seen and batch.time > seen[-1]:
-                await running[0].progress.completed(seen[-1])
-            seen.append(batch.time)
-
-    running = Box()
-    await fate(ps.pipe(timed(1, 2, 3), patient(running)), running)
-    assert seen == [1, 2, 3]
-
-
 @ps.transformer
 async def stuck(upstream, ctx, running, after=0):
     """Waits, from its batch number `after` on, for what it holds up itself."""
@@ -100,35 +82,6 @@ async def test_below_what_is_stuck_a_deadline_strikes(autojump_clock):
     running = Box()
     with pytest.raises(ps.AskTimeout):
         await fate(ps.pipe(timed(1, 2), stuck(running), ps.timeout(5), ps.collect()), running)
-
-
-async def test_below_what_is_stuck_a_handle_may_end_the_stream(autojump_clock):
-    """Whoever has the handle may use it at any time, and there is no stall before."""
-    running, switch = Box(), ps.abortable()
-    async with ps.pipe(timed(1, 2), stuck(running, after=1), switch, ps.collect()).open() as running[0]:
-        await trio.sleep(50)
-        switch.abort()
-        assert await running[0].result() == [1]
-
-
-async def test_what_is_kept_until_a_tick_comes_before_a_stall(autojump_clock):
-    """What is due at a tick is given, and then nothing can move any more."""
-    running, found = Box(), []
-    source = ps.values([1, 2], time=lambda _: 0)
-    with pytest.raises(ps.StalledError):
-        await fate(
-            ps.pipe(source, ps.flat_map(lambda n: [n]), One(), stuck(running, 1), ps.sample(5), ps.drain(found.append)),
-            running,
-        )
-    assert found == [1]
-
-
-@ps.transformer
-class One(authoring.Kernel):
-    """Asks for one value at a time, and answers one."""
-
-    async def produce(self, limit):
-        return await self.upstream.ask(1)
 
 
 async def test_handles_that_nobody_uses_for_long_are_no_stall(autojump_clock):
@@ -274,56 +227,7 @@ async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
         assert await running.result() == "complete"
 
 
-async def test_a_lane_whose_asker_has_gone_asks_no_more(autojump_clock):
-    """When the task outside has ended, nobody is left to go on."""
-
-    @ps.sink
-    async def lending(upstream, ctx):
-        lanes.append(upstream.lane())
-        await running.progress.completed(1)
-
-    async def ask():
-        await trio.sleep(1)
-        await lanes[0].ask()
-        await trio.sleep(50)
-
-    lanes = []
-    with pytest.raises(ExceptionGroup) as caught:
-        async with trio.open_nursery() as nursery, ps.pipe(timed(1, 2, 3), lending()).open() as running:
-            began = trio.current_time()
-            nursery.start_soon(ask)
-            await running.result()
-    assert caught.group_contains(ps.StalledError)
-    assert trio.current_time() == began + 51
-
-
 # ---- what a program outside may still do
-
-
-@pytest.mark.parametrize("below", ["directly", "prefetch", "tee", "merge"])
-async def test_a_scope_that_may_be_cancelled_is_no_stall(below, autojump_clock):
-    """A wait that a task outside ends by cancelling its scope is none for ever."""
-
-    @ps.sink
-    async def giving_up(upstream, ctx):
-        with trio.CancelScope() as scope:
-            scopes.append(scope)
-            await upstream.ask()
-        return "gave up"
-
-    stuck = ps.pipe(ps.values(range(3)), dead_end())
-    pipelines = {
-        "directly": ps.pipe(stuck, giving_up()),
-        "prefetch": ps.pipe(stuck, ps.prefetch(2), giving_up()),
-        "tee": ps.pipe(stuck, ps.tee(giving_up(), giving_up())),
-        "merge": ps.pipe(ps.merge(stuck, stuck), giving_up()),
-    }
-    scopes = []
-    async with pipelines[below].open() as running:
-        await trio.sleep(50)
-        for scope in scopes:
-            scope.cancel()
-        assert "gave up" in await running.result()
 
 
 @pytest.mark.parametrize("between", [ps.map(str), ps.prefetch(2)], ids=["map", "prefetch"])

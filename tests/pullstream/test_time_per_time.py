@@ -13,13 +13,6 @@ class Oops(Exception):
     """What these tests raise."""
 
 
-@ps.source
-async def slow(ctx, *given):
-    for batch in given:
-        yield batch
-        await trio.sleep(1)
-
-
 def test_running_refuses_times_in_no_order():
     """A state is carried to the next time: there must be one."""
 

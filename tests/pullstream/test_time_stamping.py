@@ -117,13 +117,6 @@ def test_lateness_of_dates():
     assert timed(ps.values(moments), stamped) == [(moment, moment) for moment in moments]
 
 
-async def test_event_times_complete_as_they_are_passed(autojump_clock):
-    """A time is complete when a later one has come, and all are at the end."""
-    source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [1, 2]), 1, ps.Batch(0, [4]), 1)
-    when = await completions(ps.pipe(source, ps.stamp(lambda n: n), ps.drain()), 0, 1, 2, 3, 4, 5)
-    assert when == {0: 0, 1: 1, 2: 2, 3: 2, 4: 3, 5: 3}
-
-
 async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clock):
     """A time is complete when one has come that is more than the lateness later."""
     source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [3]), 1, ps.Batch(0, [2]), 1, ps.Batch(0, [5]), 1)
@@ -206,29 +199,6 @@ async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock
     }
 
 
-async def test_nested_event_times_may_be_anything(autojump_clock):
-    """Nothing is said of the first time within one: it may be before zero."""
-    source = moving(("to", 1), 1, ("to", 2), 1, ps.Batch(2, [-3]), 1, ps.Batch(2, [-1]), 1, ("to", 3), 1)
-    pipeline = ps.pipe(source, ps.stamp(lambda n: n, nest=True), ps.sort_by_time(), ps.drain())
-    assert await completions(pipeline, (1, 5), (2, -3), (2, -1), (2, 9)) == {
-        (1, 5): 1,
-        (2, -3): 3,
-        (2, -1): 4,
-        (2, 9): 4,
-    }
-
-
-async def test_a_clock_that_moves_passes_restamp_and_delay(autojump_clock):
-    """Their times follow from those above, with or without data; results wake for them."""
-    seen = []
-    source = moving(ps.Batch(3, ["x"]), 1, ("to", 9), 1, ("to", 10), 1, ("to", 30), 1)
-    note = ps.map(lambda pair: seen.append((pair, trio.current_time() - start)))
-    start = trio.current_time()
-    pipeline = ps.pipe(source, ps.map_time(lambda n: n // 10), ps.delay(5), ps.count_by_key(), note, ps.drain())
-    assert await completions(pipeline, 4, 5, 6, 7) == {4: 0, 5: 2, 6: 3, 7: 3}
-    assert seen == [(("x", 1), 2)]
-
-
 @LIMITS
 def test_epochs(limit):
     """By count, by a test, by change of key; the first value begins none."""
@@ -284,9 +254,6 @@ def test_a_lateness_of_another_kind_is_told():
     told = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Use numbers, or dates and a timedelta"
     with pytest.raises(TypeError, match=told):
         ps.run(pipeline)
-
-
-NOON = dt.timedelta(hours=12)
 
 
 @pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])

@@ -135,16 +135,6 @@ def test_values_before_a_failure_come_first(limit, counting, probe):
         assert values == expected
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("module", [ps.batch(4), ps.windowed(4, 4), ps.windowed(4, 1)])
-def test_groups_ask_for_no_more_than_is_asked_for(module, limit, counting, probe):
-    """A group asks for the values of the lists that are wanted, at most, and at limit 1 for one value at a time."""
-    ps.run(ps.pipe(counting(probe, 99), module, ps.take(3), ps.collect()), limit=limit)
-    assert max(probe.asked) <= min(limit, 12)
-    assert sum(probe.asked) <= 12
-    assert probe.balanced
-
-
 # ---- by the clock
 
 

@@ -12,12 +12,7 @@ import pullstream as ps
 LIMITS = (1, 2, 7, 4096)
 values = st.lists(st.integers(0, 6), max_size=25)
 limits = st.sampled_from(LIMITS)
-counts = st.integers(0, 30)
 bounds = st.integers(0, 6)
-
-
-class Boom(Exception):
-    pass
 
 
 def through(data, *modules, limit=4096, time=None):
@@ -82,19 +77,6 @@ def test_skip_asks_for_no_more_than_is_asked_for(counting, probe, limit):
     assert result == [5, 6, 7]
     assert probe.asked[0] == min(limit, 8)
     assert sum(probe.asked) == 8
-
-
-def checked(value):
-    if value % 2:
-        raise Boom(value)
-    return value < 4
-
-
-MODULES = {
-    "take": lambda policy: ps.take(checked, ahead=9, on_error=policy),
-    "take with the last": lambda policy: ps.take(checked, last=True, on_error=policy),
-    "skip": lambda policy: ps.skip(checked, on_error=policy),
-}
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 `test_stream_endings.py` ends it in every way.
 """
 
-import pickle
-
 import pytest
 import trio
 
@@ -118,17 +116,3 @@ async def test_workers_join_while_it_runs(autojump_clock):
         await trio.sleep(2.5)
         pool.add(tenfold(1))
         assert await running.result() == [0, 10, 20, 30, 40, 50]
-    with pytest.raises(TypeError, match="worker_pool"):
-        pickle.dumps(pool)
-
-
-async def test_a_pool_belongs_to_one_run():
-    """A second opening is refused while the first is open."""
-    pool = ps.worker_pool(dynamic=True)
-    pipeline = ps.pipe(ps.values([1]), pool, ps.collect())
-    async with pipeline.open() as running:
-        with pytest.raises(ps.errors.ReuseError, match="worker_pool"):
-            async with pipeline.open():
-                pass
-        pool.add(ps.map(str))
-        assert await running.result() == ["1"]

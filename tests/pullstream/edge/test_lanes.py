@@ -204,21 +204,6 @@ def test_a_module_and_its_kernel_end_a_stream_once(failure, lane, check):
 
 
 @ps.transformer
-async def cleans_up_by_itself(upstream, ctx):
-    try:
-        async for batch in ctx.batches(upstream):
-            yield batch
-    finally:
-        await upstream.abort()
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_generator_may_end_what_its_kernel_has_ended(seed):
-    """Its `finally` sends an abort while the kernel's is under way, which breaks no rule (R9)."""
-    played(ps.pipe(ps.integers(), cleans_up_by_itself(), ps.take(2), ps.drain()), seed, "strict")
-
-
-@ps.transformer
 class ByAFurtherLane(ps.authoring.Kernel):
     """Asks on a lane of its own, and answers while that batch is in flight; at time 2 it answers at 1."""
 

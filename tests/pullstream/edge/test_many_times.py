@@ -111,20 +111,6 @@ def test_values_times_limits_and_frontiers(domain, bundle, way, limit, check):
     assert way != "cut" or max(counts) == 1
 
 
-@CHECKS
-@pytest.mark.parametrize("asks", range(1, 6))
-def test_what_nobody_looked_at_meanwhile_is_not_left_in_flight(asks, check):
-    """Of what is left two times are least, then one, then two: only these count, though the frontier is read once."""
-    times = [Product(0, 0), Product(0, 1), Product(1, 0), Product(1, 2), Product(2, 1)]
-
-    async def asks_on(upstream, ctx):
-        for _ in range(asks):
-            await upstream.ask(9)
-        assert set(upstream.arriving()) == set(minimal(times[asks - 1 :]))
-
-    by_hand(asks_on, Answers(many(times)), check=check)
-
-
 @pytest.mark.parametrize("whole", [False, True])
 def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
     """What came before them is answered first."""
@@ -274,27 +260,6 @@ def test_what_is_lost_by_a_cancellation_is_not_complete(seed):
     assert seen == [[(3, 0)], (None, [4])]
 
 
-@pytest.mark.parametrize("failure", [None, OSError("off")], ids=str)
-async def test_a_handle_that_ends_the_stream_leaves_nothing_of_it(failure, autojump_clock):
-    """The values of an answer that has passed, but that nobody was given, are as if they had not been answered."""
-    stop, got = ps.abortable(), []
-
-    async def asks(upstream, ctx):
-        got.extend(pairs(await upstream.ask(9)))
-        stop.abort(failure)
-        while (batch := await upstream.ask(9)) is not ps.DONE:
-            got.extend(pairs(batch))
-
-    with pytest.raises(OSError, match="off") if failure else nullcontext():
-        async with ps.pipe(Answers(many([3, 4, 5])), stop, ps.sink(asks)()).open() as running:
-            if failure is not None:
-                with pytest.raises(OSError, match="off"):
-                    await running.progress.completed(4)
-            await running.result()
-            await running.progress.completed(5)
-    assert got == [(3, 0)]
-
-
 async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
     """A lane is left after another one has heard of the end: what it had in flight is over, though nothing moves."""
     told = []
@@ -332,31 +297,6 @@ async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
 
 
 # ---- rights
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_rights_while_a_part_is_worked_on(whole):
-    """What is worked on gives the right to answer; what is left does when it is given out, or is had whole."""
-
-    @ps.transformer
-    class Speaks(ps.authoring.Kernel):
-        async def produce(self, limit):
-            batch = await (self.upstream.ask_many(9) if whole else self.upstream.ask(9))
-            return batch if batch is ps.DONE else many([*batch.times, 1])
-
-    got = []
-
-    async def asks(upstream, ctx):
-        while (batch := await upstream.ask(9)) is not ps.DONE:
-            got.extend(batch.times)
-
-    if whole:
-        by_hand(asks, Answers(many([2, 1])), Speaks())
-        assert got == [2, 1, 1]
-    else:
-        with pytest.raises(ps.errors.CapabilityError, match=r"answered at 1, but may not: .* works on is at 2"):
-            by_hand(asks, Answers(many([2, 1])), Speaks())
-        assert got == [2]
 
 
 def test_an_answer_at_a_time_that_may_not_be_is_given_up_to_there():
@@ -457,40 +397,6 @@ def test_a_stage_that_fails_in_the_middle(domain, position, raised):
     assert caught.value is failure
     assert got == pairs(many(times))[:position]
     assert fronts == [set(minimal(times[position:]))] * (position > 0)
-
-
-@pytest.mark.parametrize("taken", [0, 2, 4])
-def test_a_part_that_is_left_takes_the_place_of_the_whole(taken):
-    """`count_batch` counts what is left of a batch, and nothing beside it; of nothing, nothing."""
-
-    async def asks(upstream, ctx):
-        batch = await upstream.ask_many(9)
-        upstream.count_batch(batch.part(taken))
-        assert set(upstream.arriving()) == set(minimal(times[taken:]))
-        assert all(upstream.covers(time) for time in times[taken:])
-        upstream.ack()
-        assert set(upstream.arriving()) == set()
-        return [stamp for stamp in upstream._counts.frontiers.in_flight if stamp.live]
-
-    times = [frozenset("a"), frozenset("b"), frozenset("ac"), frozenset("d")]
-    assert by_hand(asks, Answers(many(times))) == []
-
-
-def test_the_times_in_flight_are_all_of_the_batch_however_few_count():
-    """Who begins to watch in the middle of a batch hears of every time in it, though the least alone are counted."""
-
-    async def asks(upstream, ctx):
-        batch = await upstream.ask_many(9)
-        seen = [list(upstream.times)]
-        for least in (minimal(times[1:]), minimal(times[3:])):
-            upstream.ack_before(least)
-            assert set(upstream.arriving()) == set(least)
-            seen.append(list(upstream.times))
-        upstream.ack_but(batch.part(3))
-        return [*seen, list(upstream.times)]
-
-    times = [frozenset("a"), frozenset("b"), frozenset("ac"), frozenset("d")]
-    assert by_hand(asks, Answers(many(times))) == [times, times, times, times[3:]]
 
 
 # ---- who waits

@@ -78,17 +78,6 @@ def test_what_is_right_is_not_accused(make):
 # ---- wrong pipelines
 
 
-@ps.transformer
-async def first_of_each_batch(upstream, ctx):
-    """Loses values where a batch is larger."""
-    async for batch in ctx.batches(upstream):
-        yield ps.Batch(batch.time, batch.values[:3])
-
-
-def loses_values():
-    return ps.pipe(ps.values(range(3)), ps.map_async(slowly, 3), first_of_each_batch(), ps.batch(2), ps.collect())
-
-
 def depends_on_batches():
     return ps.pipe(ps.values(range(4)), ps.map_batches(lambda values: [len(values)]), ps.collect())
 
