@@ -311,13 +311,13 @@ async def best_seller_at_once(upstream: ps.Reader[Sale], ctx: ps.Context) -> Asy
 def many_times() -> None:
     """8. A time for every row.
 
-    If every row has its own timestamp, a batch with one time is a batch of one row, and handing over single rows costs
-    far more than processing them. So values of several times travel together in one multi-time batch,
-    `Batch.of(times, values)`. It is equivalent to a sequence of single-time batches: each value is at its own time, an
-    ask for ten values is answered with at most ten, the end comes after all of it, and while it is in flight its
-    earliest time holds the frontier back. Most ready modules process it whole. Your own modules receive one time after another,
-    as in the piece before, unless they pass `many=True`, as `best_seller_at_once`, just above, does. It then receives
-    the completions that a batch causes after the whole batch. Its answers are the same.
+    If every row has its own timestamp, a batch with one time is a batch of one row, and handing over single rows
+    costs far more than processing them. So values of several times travel together in one multi-time batch,
+    `Batch.of(times, values)`. It is equivalent to a sequence of single-time batches: each value is at its own time,
+    an ask for ten values is answered with at most ten, the end comes after all of it, and while it is in flight its
+    earliest time holds the frontier back. Most ready modules process it whole. Your own modules receive one time
+    after another, as in the piece before, unless they pass `many=True`, as `best_seller_at_once`, just above, does.
+    It then receives the completions that a batch causes after the whole batch. Its answers are the same.
     """
 
     @ps.sink

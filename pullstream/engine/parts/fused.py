@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
 from pullstream.engine.interfaces import Inline, Resumable
-from pullstream.engine.parts.countable import countable, fails_in
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, caught
@@ -148,8 +148,8 @@ class Segment(PassOn, Inline, Resumable):
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
-        # These are read at every ask, and attributes of the instance are found fastest.
-        self.most, self.takes_many = maxsize, True
+        # This is read at every ask, and attributes of the instance are found fastest.
+        self.most = maxsize
         self._failure: BaseException | None = None
         functions = [stage.function for stage in stages]
         for number, stage in enumerate(stages):
@@ -179,30 +179,17 @@ class Segment(PassOn, Inline, Resumable):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        # The state of a stage is saved time by time.
+        return self.run_by_run(batch, self._through) if self._saves else self._through(batch)
+
+    def _through(self, batch: Batch[Any]) -> Batch[Any] | None:
         out: list[Any] = []
+        times: list[Any] | None = None
+        values: Any = batch.values if batch.uniform else countable(batch)
         if self._saves:
             self.memory.at(batch.time)
-        loop, self._loop = self._loop, self._later
         try:
-            loop.send((batch.values, out))
-        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
-            self._failure = exc
-            self.edge.fail_next(exc, out)
-        finally:
-            if self._saves:
-                self._save()
-        return Batch(batch.time, out) if out else None
-
-    @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
-        if self._saves:
-            # The state of a stage is saved time by time.
-            return super().answer_many(batch)
-        out: list[Any] = []
-        kept: list[Any] = []
-        values = countable(batch)
-        try:
-            if self._passes_all:
+            if batch.uniform or self._passes_all:
                 loop, self._loop = self._loop, self._later
                 loop.send((values, out))
             else:
@@ -210,12 +197,19 @@ class Segment(PassOn, Inline, Resumable):
                     loop, self._functions = self._make_timed(self._functions), self._functions_later
                     next(loop)
                     self._timed.append(loop)
-                self._timed[-1].send((values, out, batch.times, kept))
+                times = []
+                self._timed[-1].send((values, out, batch.times, times))
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self._failure = exc
-            fails_in(self.upstream, batch, values)
-            self.edge.fail_next(exc, out)
-        return Batch.of(batch.times[: len(out)] if self._passes_all else kept, out) if out else None
+            self.fail(exc, out, batch, 0 if batch.uniform else before_last(batch, values))
+        finally:
+            if self._saves:
+                self._save()
+        if not out:
+            return None
+        if batch.uniform:
+            return Batch(batch.time, out)
+        return Batch.of(batch.times[: len(out)] if times is None else times, out)
 
     @override
     def restore(self) -> None:

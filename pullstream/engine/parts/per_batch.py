@@ -1,7 +1,7 @@
 """Kernels that answer each batch with the result of a function, up to the value at which the function fails."""
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Sized
 from sys import maxsize
 from typing import Any
 
@@ -24,34 +24,43 @@ class PassOn(Kernel[Any], Stepwise):
     left_out: int = 0
     """The number of values that will be left out; they are asked for in addition to the wanted ones."""
 
-    takes_many: bool = True
-    """Whether a multi-time batch is answered whole; the completions it causes are then known after all of it."""
-
     @abstractmethod
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """Make the answer from a batch at one time; None if it is empty, and the next batch must be asked for."""
+        """Make the answer from a batch, at one time or many; None if it is empty, and the next must be asked for.
 
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """Make the answer from a multi-time batch; by default, join the answers to its runs."""
+        If it fails at a value, it calls `fail` and returns the results before. The completions that a multi-time batch
+        causes are known after all of it.
+        """
+
+    def run_by_run(self, batch: Batch[Any], answer: Callable[[Batch[Any]], Batch[Any] | None]) -> Batch[Any] | None:
+        """Join the answers to the runs of a batch, each at one time."""
+        if batch.uniform:
+            return answer(batch)
         times: list[Hashable] = []
         out: list[Any] = []
         taken = 0
+        failed = self.edge.handover
         try:
             for run in batch.runs():
-                answer = self.answer(run)
-                if answer is not None:
-                    times += answer.times
-                    out += answer.values
-                if self.edge.handover.failure is not None or not self.most:
+                part = answer(run)
+                if part is not None:
+                    times += part.times
+                    out += part.values
+                if failed.failure is not None or not self.most:
                     break
                 taken += len(run.values)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
-            self.upstream.ack_but(batch.part(taken))
-            self.edge.fail_next(exc, out)
+            self.fail(exc, out, batch, taken)
         else:
-            if self.edge.handover.failure is not None:
+            if failed.failure is not None:
                 self.upstream.ack_but(batch.part(taken))
         return Batch.of(times, out) if out else None
+
+    def fail(self, exc: BaseException, out: Sized, batch: Batch[Any], taken: int) -> None:
+        """Fail at the value number `taken` of a batch, after the results `out` of the values before it."""
+        if not batch.uniform:
+            self.upstream.ack_but(batch.part(taken))
+        self.edge.fail_next(exc, out)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -60,10 +69,10 @@ class PassOn(Kernel[Any], Stepwise):
                 limit = self.most
                 if not limit:
                     return DONE
-            batch = await self.upstream.ask(self._demand(limit), many=self.takes_many)
+            batch = await self.upstream.ask(self._demand(limit), many=True)
             if batch is DONE:
                 return DONE
-            answer = self.answer_many(batch) if not batch.uniform else self.answer(batch)
+            answer = self.answer(batch)
             if answer is not None:
                 # Acknowledged in the same step in which the answer is in flight below. After a failure, the values
                 # from the failure on have not been handled, so the batch is not acknowledged.
@@ -89,10 +98,10 @@ class PassOn(Kernel[Any], Stepwise):
         limit = min(limit, self.most)
         if not limit:
             return DONE
-        batch = await self.upstream.ask(self._demand(limit), stepping=True, many=self.takes_many)
+        batch = await self.upstream.ask(self._demand(limit), stepping=True, many=True)
         if batch is None or batch is DONE:
             return batch
-        answer = self.answer_many(batch) if not batch.uniform else self.answer(batch)
+        answer = self.answer(batch)
         if answer is None:
             await self.breathe()
         elif self.__edge__.handover.failure is None:
@@ -105,13 +114,16 @@ class PerBatch(PassOn):
 
     @abstractmethod
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
-        """Add the results for a batch to `out`; an exception is raised downstream after the results before it."""
+        """Add the results for values at one time to `out`; an exception is raised after the results before it."""
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        return self.run_by_run(batch, self._work)
+
+    def _work(self, run: Batch[Any]) -> Batch[Any] | None:
         out: list[Any] = []
         try:
-            self.work(out, batch.time, batch.values)
+            self.work(out, run.time, run.values)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.edge.fail_next(exc, out)
-        return Batch(batch.time, out) if out else None
+        return Batch(run.time, out) if out else None

@@ -85,8 +85,6 @@ class _Exit(PassOn):
         self._gate.let_out(len(batch.values))
         return batch
 
-    answer_many = answer
-
 
 @attrs.frozen(eq=False)
 class _InFlight(Wiring):

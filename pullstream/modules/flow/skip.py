@@ -30,16 +30,13 @@ class _Skip(PassOn, Inline, Resumable):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        if self.left_out == 0:
-            return batch
-        rest = batch.values[self.left_out :]
-        self.left_out -= len(batch.values) - len(rest)
-        self.memory.at(batch.time)["left"] = self.left_out
-        return Batch(batch.time, rest) if rest else None
+        return self.run_by_run(batch, self._skip) if self.left_out else batch
 
-    @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
-        return super().answer_many(batch) if self.left_out else batch
+    def _skip(self, run: Batch[Any]) -> Batch[Any] | None:
+        rest = run.values[self.left_out :]
+        self.left_out -= len(run.values) - len(rest)
+        self.memory.at(run.time)["left"] = self.left_out
+        return Batch(run.time, rest) if rest else None
 
 
 class _SkipWhile(PerBatch, Inline, Resumable):
@@ -58,11 +55,10 @@ class _SkipWhile(PerBatch, Inline, Resumable):
         return super().answer(batch) if self._skipping else batch
 
     @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
-        return super().answer_many(batch) if self._skipping else batch
-
-    @override
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
+        if not self._skipping:
+            out += values
+            return
         for position, value in enumerate(values):
             holds = self._test(value)
             if not holds:

@@ -33,16 +33,13 @@ class _Take(PassOn, Inline, Resumable):
         self.most = self.memory.get("left", self.most)
 
     @override
-    def answer(self, batch: Batch[Any]) -> Batch[Any]:
-        self.most -= len(batch.values)
-        self.memory.at(batch.time)["left"] = self.most
-        return batch
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        return self.run_by_run(batch, self._take) if self.memory.saves else self._take(batch)
 
-    @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
-        if self.memory.saves:
-            return super().answer_many(batch)
+    def _take(self, batch: Batch[Any]) -> Batch[Any]:
         self.most -= len(batch.values)
+        if self.memory.saves:
+            self.memory.at(batch.time)["left"] = self.most
         return batch
 
 

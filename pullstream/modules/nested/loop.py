@@ -190,6 +190,9 @@ class _Egress(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        return self.run_by_run(batch, self._sorted)
+
+    def _sorted(self, batch: Batch[Any]) -> Batch[Any] | None:
         again: list[Any] = [value.value for value in batch.values if type(value) is _AGAIN]
         if not again:
             return Batch(LEAVE.results_in(batch.time), batch.values)

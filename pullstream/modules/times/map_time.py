@@ -29,10 +29,8 @@ class Retiming(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any]:
-        return Batch(self.made(batch.time), batch.values)
-
-    @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any]:
+        if batch.uniform:
+            return Batch(self.made(batch.time), batch.values)
         times: list[Hashable] = []
         before = later = None
         try:
@@ -41,8 +39,7 @@ class Retiming(PassOn):
                     before, later = time, self.made(time)
                 times.append(later)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
-            self.upstream.ack_but(batch.part(len(times)))
-            self.edge.fail_next(exc, times)
+            self.fail(exc, times, batch, len(times))
         return Batch.of(times, batch.values[: len(times)])
 
 

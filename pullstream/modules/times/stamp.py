@@ -203,8 +203,6 @@ class Stamping(PassOn):
     ) -> None:
         self._new = clock
         self._nest = nest
-        # With `nest`, there is a clock per open outer time, and clocks are checked whenever the time changes.
-        self.takes_many = not nest
         self.traits = attrs.evolve(self.traits, prompt=not drops, counts=counts, lasting=_within if nest else None)
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING
@@ -220,6 +218,9 @@ class Stamping(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        return self.run_by_run(batch, self._stamped)
+
+    def _stamped(self, batch: Batch[Any]) -> Batch[Any] | None:
         outer = batch.time
         if outer != self._outer:
             self._enter(outer)

@@ -1,7 +1,6 @@
 """`timed`: makes times part of the values."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Hashable
 from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar, override
@@ -9,7 +8,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Sync, Transformer
 from pullstream.blueprint.parts import TimedValues
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.per_batch import PerBatch
+from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed, caught
 from pullstream.modules.values.on_error import Handled, OnError, catches
 from pullstream.protocol import Batch
@@ -23,34 +22,26 @@ def _pair(time: Hashable, value: Any) -> tuple[Hashable, Any]:
     return time, value
 
 
-class _Timed(PerBatch):
+class _Timed(PassOn):
     def __init__(self, function: Callable[[Any, Any], Any], on_error: object) -> None:
         self._function = function
         self._catches = catches(on_error)
 
     @override
-    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
-        self._work(out, repeat(time), values)
-
-    @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any]:
+    def answer(self, batch: Batch[Any]) -> Batch[Any]:
         out: list[Any] = []
+        times = batch.times
         try:
-            self._work(out, batch.times, batch.values)
+            for value, time in zip(batch.values, times, strict=True):
+                try:
+                    out.append(self._function(time, value))
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    out.append(caught(value, exc))
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
-            self.upstream.ack_but(batch.part(len(out)))
-            self.edge.fail_next(exc, out)
-        return Batch.of(batch.times[: len(out)], out)
-
-    def _work(self, out: list[Any], times: Iterable[Hashable], values: Sequence[Any]) -> None:
-        # For a batch at one time, `times` is endless.
-        for value, time in zip(values, times, strict=False):
-            try:
-                out.append(self._function(time, value))
-            except Exception as exc:
-                if not self._catches:
-                    raise
-                out.append(caught(value, exc))
+            self.fail(exc, out, batch, len(out))
+        return Batch(batch.time, out) if batch.uniform else Batch.of(times[: len(out)], out)
 
 
 @overload

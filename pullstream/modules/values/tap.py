@@ -71,10 +71,6 @@ class _OnEnd(PassOn):
         return batch
 
     @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any]:
-        return batch
-
-    @override
     async def dismiss(self, reason: BaseException | None) -> None:
         # Every ending passes through here, even if the stream was never asked.
         try:
