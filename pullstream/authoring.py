@@ -11,15 +11,14 @@ sink, an async function.
 
 >>> from typing import Annotated, Any
 >>> import pullstream as ps
->>> from pullstream.authoring import PROMPT, OneOf, PassOn, Positive, opens
->>> class _Every(PassOn):
+>>> from pullstream.authoring import PROMPT, OneOf, PerBatch, Positive, opens
+>>> class _Every(PerBatch):
 ...     traits = PROMPT
 ...     def __init__(self, number, offset):
 ...         self.number, self.passed = number, -offset
-...     def answer(self, batch):
-...         start, self.passed = -self.passed % self.number, self.passed + len(batch.values)
-...         chosen = batch.values[start :: self.number]
-...         return ps.Batch(batch.time, chosen) if chosen else None
+...     def work(self, out, time, values):
+...         start, self.passed = -self.passed % self.number, self.passed + len(values)
+...         out += values[start :: self.number]
 >>> @ps.transformer
 ... def every(number: Positive, *, begin: Annotated[str, OneOf("first", "last")] = "first") -> ps.Transformer[Any, Any]:
 ...     '''Give one of `number` values.'''
@@ -73,11 +72,10 @@ Kernels
     replay, and the saved state, its `Carryover`. An `Ahead` says, on a `TimeScale`, how far time must advance for more
     results.
 
-    Any kernel may answer a multi-time batch, `ps.Batch.of(times, values)`. To receive one whole, call
-    `upstream.ask_many` or override
-    `PassOn.answer_many` or `Notified.receive_many`; by default these two process it run by run. All other kernels
-    receive the values of one time after another. A kernel that fails in the middle of a multi-time batch says how far
-    it got, with `upstream.ack_but` or `Notified.taken`.
+    Any kernel may answer a multi-time batch, `ps.Batch.of(times, values)`. `upstream.ask` gives the values of one time
+    after another, `upstream.ask_many` the whole batch. `PassOn.answer` and `Notified.receive` get whole batches, too:
+    `PassOn.run_by_run` and `Notified.apart` take them apart by time. A kernel that fails in the middle of a multi-time
+    batch says how far it got, with `upstream.ack_but`, `PassOn.fail` or `Notified.taken`.
 
 Parts of kernels
     `Backlog`: values waiting to be asked for, in order, and then an ending. `Batcher` and `stamped`:

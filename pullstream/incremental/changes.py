@@ -10,6 +10,7 @@ import pullstream as ps
 from pullstream.authoring import Carries, Key, Notified, Sync, Traits, opens
 from pullstream.errors import CapabilityError
 from pullstream.incremental.errors import MultiplicityError
+from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, less_equal
 
 A = TypeVar("A", bound=Hashable)
@@ -42,11 +43,12 @@ class _InMemory(Notified):
         self._last: Hashable = BEGINNING
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        if time not in self._waiting:
-            self.notify(time, time)
-            self._waiting[time] = []
-        self._waiting[time] += values
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            if run.time not in self._waiting:
+                self.notify(run.time, run.time)
+                self._waiting[run.time] = []
+            self._waiting[run.time] += run.values
 
     @override
     def complete(self, time: Hashable) -> None:

@@ -13,6 +13,7 @@ from pullstream.incremental.collection import Collection
 from pullstream.incremental.program import ONE, Dataflow, Program, inputs_of
 from pullstream.incremental.saving import Saved, Saving
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
+from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING
 from pullstream.timely.order import is_total
 
@@ -36,12 +37,13 @@ class _Maintaining(Notified, Resumable):
         self._awaited: set[Hashable] = set()
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        self._await(time)
-        here = self._changes.setdefault(time, {})
-        for value in values:
-            name, record, diff = self._change(value)
-            here.setdefault(name, []).append((record, diff))
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            self._await(run.time)
+            here = self._changes.setdefault(run.time, {})
+            for value in run.values:
+                name, record, diff = self._change(value)
+                here.setdefault(name, []).append((record, diff))
 
     def _await(self, time: Hashable) -> None:
         if time not in self._awaited:

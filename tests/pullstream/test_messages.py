@@ -692,7 +692,7 @@ def test_a_method_that_nobody_would_run_is_refused():
     with pytest.raises(ps.CompositionError, match=r"Counts.complete, at .*: def complete$"):
 
         class Counts(Notified):
-            def receive(self, time, values):
+            def receive(self, batch):
                 pass
 
             async def complete(self, time):
@@ -707,7 +707,7 @@ def test_a_class_that_forgets_what_it_is_made_of_is_told():
         def __init__(self):
             self.totals = {}
 
-        def receive(self, time, values):
+        def receive(self, batch):
             pass
 
         def complete(self, time):

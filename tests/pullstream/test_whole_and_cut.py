@@ -164,10 +164,11 @@ class Asks(Notified):
         self.told = told
         self.known = set()
 
-    def receive(self, time, values):
-        if time not in self.known:
-            self.known.add(time)
-            self.notify(time, time)
+    def receive(self, batch):
+        for run in self.apart(batch):
+            if run.time not in self.known:
+                self.known.add(run.time)
+                self.notify(run.time, run.time)
 
     def complete(self, time):
         self.told.append(time)
@@ -188,7 +189,11 @@ class Noting(Notified):
         self.bad = bad
         self.kept = {}
 
-    def receive(self, time, values):
+    def receive(self, batch):
+        for run in self.apart(batch):
+            self.note(run.time, run.values)
+
+    def note(self, time, values):
         self.calls.append(("receive", time))
         for _, _, n in values:
             if n % 7 == 6:

@@ -150,13 +150,21 @@ class Backlog:
         head, start = self.head, self.used
         if head.uniform:
             return self._part(limit)
+        stop = start + self.run(limit)
+        run = Batch(head.times[start], head.values[start:stop])
+        self._pass(stop)
+        return run
+
+    def run(self, limit: int) -> int:
+        """The number of values in the next run, at most `limit`: at one time, and of one batch."""
+        head, start = self.head, self.used
         last = min(len(head.values), start + limit)
+        if head.uniform:
+            return last - start
         times, time, stop = head.times, head.times[start], start + 1
         while stop < last and ((other := times[stop]) is time or other == time):
             stop += 1
-        run = Batch(time, head.values[start:stop])
-        self._pass(stop)
-        return run
+        return stop - start
 
     def answer(self, limit: int) -> Batch[Any] | Done | None:
         """Take the next values or, when none are left, the end; None while there is neither.

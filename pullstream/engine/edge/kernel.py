@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Coroutine, Sequence
+from math import inf
 from types import FunctionType
 from typing import Any, Final, cast
 
@@ -32,6 +33,14 @@ GIVEN: Final = {
     "breathe": "the method that lets other tasks run",
 }
 """The attributes that a module is given; their names must not be used for anything else."""
+
+
+FORMER: Final = {
+    "answer_many": "answer(batch) gets multi-time batches, too; run_by_run(batch, function) takes them apart",
+    "receive_many": "receive(batch) gets multi-time batches, too; apart(batch) gives their runs",
+    "takes_many": "answers arrive whole; batch.runs() takes them apart",
+}
+"""Names that subclasses of kernels defined in earlier versions, and what to do now."""
 
 
 class Given(property):
@@ -171,6 +180,8 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
                 f"that name: give it another name"
             )
     for name, method in vars(cls).items():
+        if name in FORMER:
+            raise CompositionError(f"{cls.__name__} has a {name!r}, which is no longer used: {FORMER[name]}")
         if isinstance(method, FunctionType):
             _check_method(cls, name, method)
     if not isinstance(_static(cls, "traits"), (Traits, property)):
@@ -187,9 +198,12 @@ def _check_method(cls: type[Kernel[Any]], name: str, method: FunctionType) -> No
     base = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
     if not (isinstance(base, FunctionType) and base.__module__.startswith("pullstream.")):
         return
-    if not (base.__code__.co_flags ^ method.__code__.co_flags) & _KINDS:
+    least, most = _arguments(method)
+    if not (name.startswith("_") or least <= base.__code__.co_argcount <= most):
+        what = f"takes {_shown(method)}, but is called with {_shown(base)}"
+    elif not (base.__code__.co_flags ^ method.__code__.co_flags) & _KINDS:
         return
-    if inspect.iscoroutinefunction(base) and (
+    elif inspect.iscoroutinefunction(base) and (
         inspect.isasyncgenfunction(method) or inspect.isgeneratorfunction(method)
     ):
         what = "yields, but must return one answer at a time: write a generator as a module of its own, without a class"
@@ -199,6 +213,18 @@ def _check_method(cls: type[Kernel[Any]], name: str, method: FunctionType) -> No
         return
     code = method.__code__
     raise CompositionError(f"{cls.__name__}.{name}, at {code.co_filename}:{code.co_firstlineno}, {what}")
+
+
+def _arguments(method: FunctionType) -> tuple[int, float]:
+    """The least and the greatest number of positional arguments, `self` included."""
+    code = method.__code__
+    most = inf if code.co_flags & inspect.CO_VARARGS else code.co_argcount
+    return code.co_argcount - len(method.__defaults__ or ()), most
+
+
+def _shown(method: FunctionType) -> str:
+    code = method.__code__
+    return f"({', '.join(code.co_varnames[1 : code.co_argcount])})"
 
 
 def _taken(who: str, name: str) -> str:

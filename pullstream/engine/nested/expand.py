@@ -38,8 +38,8 @@ class Open:
 class Expand(Kernel[Any], Stepwise):
     """Reads one stream after another. The open streams form a stack, with the outer stream at the bottom.
 
-    Upstream is not asked again while values of an outer batch are left, so the batch in flight holds its own time. A
-    multi-time batch is processed run by run; the part in flight shrinks to the values left.
+    Upstream is not asked again while values of an outer batch are left, so the batch in flight holds its own times. It
+    is processed run by run; the part in flight shrinks to the values left.
     """
 
     traits = Traits(waits=False, trusted=True)
@@ -50,8 +50,8 @@ class Expand(Kernel[Any], Stepwise):
         self.levels = levels
         self._open: list[Open] = []
         self._time: Hashable = None
-        self._whole: Batch[Any] | None = None
-        """The outer multi-time batch, until all its values have been handled."""
+        self._outer: Batch[Any] | None = None
+        """The outer batch, until all its values have been handled."""
         self._runs: Iterator[Batch[Any]] = iter(())
         self._run = self._done = 0
         """The number of its values in the current run, and in the runs before."""
@@ -104,21 +104,10 @@ class Expand(Kernel[Any], Stepwise):
         return answer
 
     def _at_hand(self, limit: int) -> Batch[Any] | None:
-        """The values available without asking, if there are any."""
-        if self._whole is not None:
-            return self._answer_many(self._whole, limit)
-        values: list[Any] = []
-        try:
-            self._take(values, limit)
-        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
-            self.edge.fail_next(exc, values)
-        else:
-            if values and self._over():
-                self.upstream.settle()
-        return Batch(self._time, values) if values else None
-
-    def _answer_many(self, whole: Batch[Any], limit: int) -> Batch[Any] | None:
         """The values available without asking, up to the limit; they may be at several times."""
+        outer, done = self._outer, self._done
+        if outer is None:
+            return None
         runs: list[tuple[Hashable, int]] = []
         out: list[Any] = []
         try:
@@ -134,17 +123,18 @@ class Expand(Kernel[Any], Stepwise):
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.edge.fail_next(exc, out)
         finally:
-            # So the times of the handled values can complete while a stream in the middle of the batch is awaited.
-            self.upstream.ack_but(whole.part(self._done))
+            if self._done > done:
+                # So the times of the handled values can complete while a stream in the middle of the batch is awaited.
+                self.upstream.ack_but(outer.part(self._done))
         # Values are expanded one after another: if the times above ascend, so do the times below.
-        return of_runs(runs, out, ascending=isinstance(whole.times, Ascending)) if out else None
+        return of_runs(runs, out, ascending=len(runs) > 1 and isinstance(outer.times, Ascending)) if out else None
 
     def _next_run(self) -> bool:
-        """Go on with the next run of the outer multi-time batch, if there is one."""
+        """Go on with the next run of the outer batch, if there is one."""
         self._done += self._run
         run = next(self._runs, None)
         if run is None:
-            self._whole = None
+            self._outer = None
             return False
         self._time, self._run = run.time, len(run.values)
         self._open[0].values = self.batch(run.values)
@@ -225,24 +215,21 @@ class Expand(Kernel[Any], Stepwise):
         lane = top.lane
         assert lane is not None
         outer = lane is self.upstream
-        batch = await lane.ask(self.wanted(limit) if outer else limit, stepping=stepping, many=outer)
+        batch = await lane.ask(self.wanted(limit) if outer else limit, stepping=stepping, many=True)
         if batch is None or not self.edge.open:
             return ()
         if batch is DONE:
             self._open.pop()
             if not outer:
                 forget_inner(self, [lane])
-            return ()
-        if outer:
+        elif outer:
             self._pace.took(len(batch.values))
-            if not batch.uniform:
-                self._whole, self._runs, self._run, self._done = batch, batch.runs(), 0, 0
-                self._next_run()
-                return ()
-            self._time = batch.time
+            self._outer, self._runs, self._run, self._done = batch, batch.runs(), 0, 0
+            self._next_run()
         elif len(self._open) > self.levels:
             return batch.values
-        top.values = self.batch(batch.values) if outer else iter(batch.values)
+        else:
+            top.values = iter(batch.values)
         return ()
 
     @override

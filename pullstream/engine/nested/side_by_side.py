@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, Generic
 
 from typing_extensions import TypeVar, override
@@ -33,6 +34,11 @@ class SideBySide(TaskKernel[Any], Generic[S]):
         """The ending of upstream, once it is known."""
         self.owed = Backlog(self)
         """Answers that belong to no inner stream, then the failure of the first stream that failed."""
+        self._whole: Batch[Any] | None = None
+        """The batch from upstream that is being dealt."""
+        self._runs: Iterator[Batch[Any]] = iter(())
+        self._passed = self._run = 0
+        """The number of its values before the current run, and in it."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
 
@@ -44,14 +50,15 @@ class SideBySide(TaskKernel[Any], Generic[S]):
 
     @abstractmethod
     def came(self, batch: Batch[Any]) -> None:
-        """Take a batch from upstream."""
+        """Take a batch from upstream, at one time: the next run of what was answered there."""
 
     @abstractmethod
     def answer(self, stream: S, batch: Batch[Any]) -> Batch[Any]:
         """Make the answer from values of a stream."""
 
-    def deal(self, limit: int) -> None:
-        """Handle values from upstream that still wait; `limit` is the ask being served."""
+    @abstractmethod
+    def deal(self, limit: int) -> bool:
+        """Handle values from upstream that still wait, for an ask of `limit`; True if none are left in flight."""
 
     def gone(self, stream: S) -> None:
         """Note that a stream has ended."""
@@ -77,7 +84,8 @@ class SideBySide(TaskKernel[Any], Generic[S]):
         while not self._ready:
             wanted = 0
             if not self.owed.known:
-                self.deal(limit)
+                while self.deal(limit) and self._next_run():
+                    pass
                 for stream in self._to_ask:
                     self.ask_beside(stream.lane, limit)
                 self._to_ask.clear()
@@ -96,18 +104,34 @@ class SideBySide(TaskKernel[Any], Generic[S]):
             elif not await self.breathe():
                 return DONE
         stream = self._ready[0]
-        batch = stream.take(limit)
+        batch = stream.take_run(limit)
         if not stream:
             self._ready.popleft()
             self._to_ask.append(stream)
         return self.answer(stream, batch)
+
+    def _next_run(self) -> bool:
+        """Acknowledge what is dealt of the batch from upstream; False if that is all of it."""
+        if self._whole is None:
+            return False
+        self._passed += self._run
+        if (run := next(self._runs, None)) is None:
+            self._whole = None
+            self.upstream.settle()
+            return False
+        if self._passed:
+            self.upstream.ack_but(self._whole.part(self._passed))
+        self._run = len(run.values)
+        self.came(run)
+        return True
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         stream = self.inner.get(lane)
         if stream is None:
             if isinstance(answer, Batch):
-                self.came(answer)
+                self._whole, self._runs, self._passed, self._run = answer, answer.runs(), 0, 0
+                self._next_run()
             else:
                 self.end(answer)
         elif isinstance(answer, Batch):

@@ -179,10 +179,9 @@ class Segment(PassOn, Inline, Resumable):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        # The state of a stage is saved time by time.
-        return self.run_by_run(batch, self._through) if self._saves else self._through(batch)
-
-    def _through(self, batch: Batch[Any]) -> Batch[Any] | None:
+        if self._saves and not batch.uniform:
+            # The state of a stage is saved time by time.
+            return self.run_by_run(batch, self.answer)
         out: list[Any] = []
         times: list[Any] | None = None
         values: Any = batch.values if batch.uniform else countable(batch)

@@ -1,7 +1,7 @@
 """The kernel of modules that compute per time: notified of batches and completions, whichever comes first."""
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -32,11 +32,12 @@ class Notified(Kernel[Any], Stepwise):
     ...     def __init__(self):
     ...         super().__init__()
     ...         self.counts = {}
-    ...     def receive(self, time, values):
-    ...         if time not in self.counts:
-    ...             self.notify(time, time)
-    ...             self.counts[time] = Counter()
-    ...         self.counts[time].update(values)
+    ...     def receive(self, batch):
+    ...         for run in self.apart(batch):
+    ...             if run.time not in self.counts:
+    ...                 self.notify(run.time, run.time)
+    ...                 self.counts[run.time] = Counter()
+    ...             self.counts[run.time].update(run.values)
     ...     def complete(self, time):
     ...         self.give(time, list(self.counts.pop(time).items()))
     >>> counts = ps.transformer(Counts)
@@ -62,6 +63,8 @@ class Notified(Kernel[Any], Stepwise):
         self._limit = 1
         self._together: list[tuple[Hashable, Sequence[Any]]] | None = None
         """The results given while several completions are handled together; None at other times."""
+        self._done: list[Hashable] = []
+        """The times completed together."""
         self._gathered = 0
         self._let_go: list[Hashable] = []
         """The module's own holds that are dropped when those results are held themselves."""
@@ -69,34 +72,12 @@ class Notified(Kernel[Any], Stepwise):
     # ---- what a module supplies
 
     @abstractmethod
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        """Take the values of one batch."""
+    def receive(self, batch: Batch[Any]) -> None:
+        """Take a batch, at one time or many.
 
-    def receive_many(self, batch: Batch[Any]) -> None:
-        """Take a multi-time batch: run by run, and before each run the times that are complete by then.
-
-        A subclass that gives results only in `complete` may take the batch as a whole; then the completions follow it.
-        It must keep `taken` up to date: if it raises, exactly the values before `taken` count as handled.
+        If it raises in the middle of a multi-time batch, exactly the values before `taken` count as handled: `apart`
+        keeps that up to date, and a module that takes the batch as a whole does so itself.
         """
-        done: list[Hashable] = []
-        given = self._together = []
-        self._gathered = 0
-        try:
-            for event in self.events.apart(batch):
-                if isinstance(event, Completed):
-                    self.complete(event.time)
-                    done.append(event.time)
-                    if self.ready.known:
-                        break
-                else:
-                    self.receive(event.time, event.values)
-                    self.taken += len(event.values)
-        except BaseException:
-            # All times that are complete by now have been notified; no more notifications may follow.
-            self.requests.clear()
-            raise
-        finally:
-            self._put_together(given, done)
 
     @abstractmethod
     def complete(self, time: Hashable) -> None:
@@ -110,6 +91,26 @@ class Notified(Kernel[Any], Stepwise):
         return self.run.limit if self.own_pace else limit
 
     # ---- for a module to use
+
+    def apart(self, batch: Batch[Any]) -> Iterable[Batch[Any]]:
+        """The runs of the batch that is received; before each, the times that are complete by then are notified.
+
+        A module that gives results only in `complete` may take a batch as a whole instead. The completions that the
+        batch causes follow it then.
+        """
+        return (batch,) if batch.uniform else self._apart(batch)
+
+    def _apart(self, batch: Batch[Any]) -> Iterator[Batch[Any]]:
+        self._together, self._gathered = [], 0
+        for event in self.events.apart(batch):
+            if isinstance(event, Completed):
+                self.complete(event.time)
+                self._done.append(event.time)
+                if self.ready.known:
+                    return
+            else:
+                yield event
+                self.taken += len(event.values)
 
     def notify(self, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
         """Request one `complete(time)`; until it returns, hold the right to give results at `owed`.
@@ -213,9 +214,8 @@ class Notified(Kernel[Any], Stepwise):
 
     def _complete_all(self, first: Hashable) -> None:
         """Handle a completion, and others known from the same reading of the frontier, until one answer is full."""
-        done: list[Hashable] = []
-        given = self._together = []
-        self._gathered = 0
+        done = self._done
+        self._together, self._gathered = [], 0
         try:
             self.complete(first)
             done.append(first)
@@ -225,16 +225,17 @@ class Notified(Kernel[Any], Stepwise):
                 if self.full:
                     break
         finally:
-            self._put_together(given, done)
+            self._put_together()
 
-    def _put_together(self, given: list[tuple[Hashable, Sequence[Any]]], done: list[Hashable]) -> None:
+    def _put_together(self) -> None:
         """Put the results given meanwhile into one answer; only then drop the holds of the completed times."""
-        self._together = None
+        given, self._together = self._together, None
         if given:
             out = given[0][1] if len(given) == 1 else list(chain.from_iterable(results for _, results in given))
             self.ready.put(of_runs([(time, len(results)) for time, results in given], out))
-        for time in done:
+        for time in self._done:
             self._settle(time)
+        self._done.clear()
         for time in self._let_go:
             self.location.drop(time)
         self._let_go.clear()
@@ -247,7 +248,7 @@ class Notified(Kernel[Any], Stepwise):
                 if not event.uniform:
                     self._receive_many(event)
                     return True
-                self.receive(event.time, event.values)
+                self.receive(event)
                 if not ready.known:
                     # Acknowledge the batch: values that are kept, and results to be answered, have holds of their own.
                     self.upstream.settle()
@@ -267,15 +268,21 @@ class Notified(Kernel[Any], Stepwise):
 
     def _receive_many(self, batch: Batch[Any]) -> None:
         self.taken = 0
+        failure: BaseException | None = None
         try:
-            self.receive_many(batch)
+            self.receive(batch)
         except BaseException as exc:  # noqa: BLE001 - the next event, which is raised where the module answers
+            failure = exc
+        if self._together is not None:
+            if failure is not None:
+                # All times that are complete by now have been notified; no more notifications may follow.
+                self.requests.clear()
+            self._put_together()
+        if failure is None and not self.ready.known:
+            self.upstream.settle()
+            return
+        self.upstream.ack_but(batch.part(self.taken))
+        if failure is not None:
             # The handled values may have completed times, whose results come first. The others stay in flight.
-            self.upstream.ack_but(batch.part(self.taken))
-            self._own = exc
-            self.events.fail(exc)
-        else:
-            if self.ready.known:
-                self.upstream.ack_but(batch.part(self.taken))
-            else:
-                self.upstream.settle()
+            self._own = failure
+            self.events.fail(failure)

@@ -15,8 +15,6 @@ class Passing(TaskKernel[Any]):
     outside: ClassVar[bool] = False
     """Whether something outside the run, a handle or a clock, may end the wait for an answer."""
 
-    takes_many = True
-
     slot: Batch[Any] | Done | BaseException | None = None
     """The next answer, until it is taken; a batch stays in flight there."""
 

@@ -33,9 +33,6 @@ class TaskKernel(Kernel[T]):
 
     traits = Traits(trusted=True)
 
-    takes_many: bool = False
-    """Whether the answer to `ask_beside` may be a multi-time batch."""
-
     ended = False
     """Whether the stream is over here: an answer that reaches a task now starts nothing new."""
 
@@ -116,9 +113,9 @@ class TaskKernel(Kernel[T]):
         return lane in self._askers.asking
 
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        """Take an answer to `ask_beside`.
+        """Take an answer to `ask_beside`; a batch may be multi-time.
 
-        A batch counts as in flight until the lane is asked again or acknowledged with `lane.ack()`. Values kept beyond
+        It counts as in flight until the lane is asked again or acknowledged with `lane.ack()`. Values kept beyond
         that must be held before, with `self.location.hold(time)`.
         """
         raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
@@ -200,7 +197,7 @@ class Askers:
 
     async def _answer(self, lane: Lane[Any], limit: int) -> Batch[Any] | Done | BaseException:
         try:
-            return await lane.ask(limit, many=self._kernel.takes_many)
+            return await lane.ask(limit, many=True)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers

@@ -24,7 +24,6 @@ _NONE: Final[Any] = object()
 
 class _CombineLatest(ManyInputs):
     traits = Traits(trusted=True, carries=Carries.LOST, reorders=True)
-    takes_many = True
 
     def __init__(self, *sources: Source[Any]) -> None:
         super().__init__(*sources)

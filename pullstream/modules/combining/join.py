@@ -53,7 +53,6 @@ def _passing(owner: Location, side: Side) -> Watch:
 
 class _Join(FanIn):
     traits = Traits(trusted=True, reorders=True)
-    takes_many = True
 
     def __init__(
         self,

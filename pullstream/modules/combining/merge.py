@@ -21,7 +21,6 @@ class Merge(ManyInputs):
     """Gives the values that are ready, from one input after another."""
 
     traits = Traits(prompt=True, trusted=True, reorders=True)
-    takes_many = True
     _turn = 0
 
     @override

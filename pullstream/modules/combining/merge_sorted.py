@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 
 class _MergeSorted(FanIn):
-    takes_many = True
-
     def __init__(self, *sources: Source[Any], key: Callable[[Any], Any] | None, on_error: object) -> None:
         super().__init__(*sources)
         self._catches = key is not None and catches(on_error)

@@ -34,12 +34,6 @@ class _Zip(ManyInputs):
         """The inputs before this one are known to have a value for the next row."""
 
     @override
-    async def acquire(self) -> None:
-        # With a journal, values of different times are refused, after the values before them.
-        self.takes_many = not self.scope.saves
-        await super().acquire()
-
-    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             there = self.having
@@ -57,6 +51,9 @@ class _Zip(ManyInputs):
             await self.change()
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
+        if self.scope.saves:
+            # Values of different times are refused, after the values before them.
+            count = min(each.run(count) for each in there)
         joined: Any = reduce(join, (each.first for each in there))
         if self.scope.saves and any(each.first != joined for each in there):
             raise JournalError(

@@ -24,7 +24,6 @@ class Prefetch(TaskKernel[Any]):
     """Keeps an ask outstanding for as many values as there is room for; values are held until they are answered."""
 
     traits = Traits(trusted=True, asks_apart=True)
-    takes_many = True
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

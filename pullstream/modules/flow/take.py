@@ -142,13 +142,15 @@ class _TakeTimes(Notified, Resumable):
             self.stop()
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        if time not in self._taken and len(self._taken) < self._count:
-            self._taken.add(time)
-            self.memory.at(time, ordered=False)[time] = None
-            self.remind(time)
-        if time in self._taken:
-            self.give(time, values)
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            time = run.time
+            if time not in self._taken and len(self._taken) < self._count:
+                self._taken.add(time)
+                self.memory.at(time, ordered=False)[time] = None
+                self.remind(time)
+            if time in self._taken:
+                self.give(time, run.values)
 
     @override
     def complete(self, time: Hashable) -> None:

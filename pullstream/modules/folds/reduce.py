@@ -45,23 +45,23 @@ class PerTime(Notified, Inline, Generic[S]):
     def results(self, time: Hashable, state: S) -> Sequence[Any]:
         """Give the values to answer for a time's state when the time is complete."""
 
-    @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        self.add(time, self._state(time), values)
-
     def add_each(self, times: Sequence[Hashable], states: Iterable[S], values: Iterable[Any]) -> None:
         """Take each value into the state of its time, as `add` does. No value may be read before its turn."""
         raise NotImplementedError(f"{type(self).__name__} receives multi-time batches, so it must define add_each()")
 
+    def by_value(self, batch: Batch[Any]) -> bool:
+        """Whether to take a multi-time batch value by value, with `add_each`."""
+        # Times without one order may fail anywhere, and the values before the failure must still be counted. If times
+        # change seldom, one `add` per time is faster.
+        return not seldom(batch) and in_one_order(batch.times)
+
     @override
-    def receive_many(self, batch: Batch[Any]) -> None:
-        times = batch.times
-        if seldom(batch) or not in_one_order(times):
-            # Times without one order may fail anywhere, and the values before the failure must still be counted. If
-            # times change seldom, one `add` per time is faster.
-            super().receive_many(batch)
+    def receive(self, batch: Batch[Any]) -> None:
+        if batch.uniform or not self.by_value(batch):
+            for run in self.apart(batch):
+                self.add(run.time, self._state(run.time), run.values)
             return
-        values = countable(batch)
+        times, values = batch.times, countable(batch)
         states = [self._state(time) for time in times]
         try:
             self.add_each(times, states, values)
@@ -90,12 +90,9 @@ class Folding(PerTime[Table]):
         self._accumulator = Accumulator(fold, **options)
 
     @override
-    def receive_many(self, batch: Batch[Any]) -> None:
-        if self._accumulator.eager:
-            # An eager result must follow the results of the times that are complete by then.
-            Notified.receive_many(self, batch)
-        else:
-            super().receive_many(batch)
+    def by_value(self, batch: Batch[Any]) -> bool:
+        # An eager result must follow the results of the times that are complete by then.
+        return not self._accumulator.eager and super().by_value(batch)
 
     @override
     def new(self) -> Table:

@@ -79,9 +79,7 @@ class GroupBy(SideBySide[_Group]):
         return min(limit, self._pace.next())
 
     @override
-    def deal(self, limit: int) -> None:
-        if not self._pending:
-            return
+    def deal(self, limit: int) -> bool:
         # Until a value has to wait for an older group to end.
         try:
             while self._pending:
@@ -96,7 +94,7 @@ class GroupBy(SideBySide[_Group]):
                     continue
                 group = self._group(key)
                 if group is None:
-                    return
+                    return False
                 value = self._pending.popleft()
                 if group.feed.edge.open:
                     group.feed.give(self._time, value)
@@ -106,8 +104,8 @@ class GroupBy(SideBySide[_Group]):
             # What is left of the batch stays in flight: its time is not complete.
             self._pending.clear()
             self.end(exc)
-        else:
-            self.upstream.ack()
+            return False
+        return True
 
     def _group(self, key: Hashable) -> _Group | None:
         """Give the group of a key; None while there is no room for it."""
@@ -196,7 +194,11 @@ class GroupRows(Notified, Inline):
         return Place(self)
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            self._receive(run.time, run.values)
+
+    def _receive(self, time: Hashable, values: Sequence[Any]) -> None:
         key, rows, bounded = self._key, self._rows, self._capacity
         portions: dict[Hashable, list[Any]] = {}
         failure: BaseException | None = None

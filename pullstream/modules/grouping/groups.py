@@ -75,13 +75,15 @@ class Gather(Notified, Inline):
         return not self._clocked and super().stepwise()
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        part = self._parts[time] if time in self._parts else self._new_part()
-        out: list[Any] = []
-        try:
-            part.feed(values, out)
-        finally:
-            self._give(time, part, out)
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            time = run.time
+            part = self._parts[time] if time in self._parts else self._new_part()
+            out: list[Any] = []
+            try:
+                part.feed(run.values, out)
+            finally:
+                self._give(time, part, out)
 
     @override
     def complete(self, time: Hashable) -> None:

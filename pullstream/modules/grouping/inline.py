@@ -163,7 +163,7 @@ class InlineRow:
         if isinstance(member, Notified):
             self._at = number
             try:
-                member.receive(time, values)
+                member.receive(Batch(time, values))
             finally:
                 self._drain(number, member)
             return

@@ -97,11 +97,13 @@ class FlattenBeside(SideBySide[_Merged]):
         self._pace.took(len(batch.values))
 
     @override
-    def deal(self, limit: int) -> None:
+    def deal(self, limit: int) -> bool:
         self._open()
         while self._read and self.owed.left < limit and not self.owed.known:
             self._read_next(limit - self.owed.left)
             self._open()
+        # What is left of a batch that failed stays in flight: its time is not complete.
+        return not (self._pending or self.outer.known)
 
     def _open(self) -> None:
         """Open as many streams as there is room for. Iterables need no lane, and lists need no room."""
@@ -131,9 +133,6 @@ class FlattenBeside(SideBySide[_Merged]):
             self.end(exc)
         if listed:
             self.owed.put(Batch(time, listed))
-        if not (pending or self.outer.known):
-            # What is left of a batch that failed stays in flight: its time is not complete.
-            self.upstream.ack()
 
     def _room(self) -> int:
         return self._concurrency - len(self.inner) - len(self._read)

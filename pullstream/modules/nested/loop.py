@@ -79,8 +79,6 @@ class _Ingress(TaskKernel[Any], AtHand):
     is complete, and then the first rounds would stay open.
     """
 
-    takes_many = True
-
     def __init__(self) -> None:
         self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
         self._inside = Requests[Watch]()

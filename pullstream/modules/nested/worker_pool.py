@@ -50,7 +50,6 @@ class PoolKernel(TaskKernel[Any]):
     """
 
     traits = Traits(trusted=True, reorders=True, asks_apart=True)
-    takes_many = True
 
     def __init__(
         self, workers: tuple[Any, ...], concurrency: int, *, ordered: bool, pool: "Pool | None" = None

@@ -39,7 +39,14 @@ class _UniqueByTime(Notified, Inline):
         self._seen: dict[Hashable, set[Hashable]] = {}
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+    def receive(self, batch: Batch[Any]) -> None:
+        if not batch.uniform and in_one_order(batch.times) and not seldom(batch):
+            self._receive_each(batch)
+            return
+        for run in self.apart(batch):
+            self._receive(run.time, run.values)
+
+    def _receive(self, time: Hashable, values: Sequence[Any]) -> None:
         if time not in self._seen:
             self.remind(time)
             self._seen[time] = set()
@@ -60,11 +67,7 @@ class _UniqueByTime(Notified, Inline):
         finally:
             self.give(time, new)
 
-    @override
-    def receive_many(self, batch: Batch[Any]) -> None:
-        if not in_one_order(batch.times) or seldom(batch):
-            super().receive_many(batch)
-            return
+    def _receive_each(self, batch: Batch[Any]) -> None:
         everything, key = self._seen, self._key
         times: list[Hashable] = []
         new: list[Any] = []

@@ -88,8 +88,6 @@ class MapAsync(TaskKernel[Any]):
     need.
     """
 
-    takes_many = True
-
     def __init__(self, function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool) -> None:
         self._function = function
         self._concurrency = concurrency

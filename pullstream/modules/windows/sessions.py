@@ -82,7 +82,15 @@ class _Sessions(Windowed, Resumable):
         self.listen()
 
     @override
-    def receive(self, time: Any, values: Sequence[Any]) -> None:
+    def receive(self, batch: Batch[Any]) -> None:
+        # An eager result must follow the results of the sessions that are over by then.
+        if not (batch.uniform or self.accumulator.eager) and self._usual(batch.times):
+            self._receive_each(batch)
+            return
+        for run in self.apart(batch):
+            self._receive(run.time, run.values)
+
+    def _receive(self, time: Any, values: Sequence[Any]) -> None:
         self._end_after(time)
         if time != self._now:
             self.met(time)
@@ -93,13 +101,8 @@ class _Sessions(Windowed, Resumable):
             self._wait(time).extend(values)
         self.listen()
 
-    @override
-    def receive_many(self, batch: Batch[Any]) -> None:
+    def _receive_each(self, batch: Batch[Any]) -> None:
         times: Sequence[Any] = batch.times
-        if self.accumulator.eager or not self._usual(times):
-            # An eager result must follow the results of the sessions that are over by then.
-            super().receive_many(batch)
-            return
         self.met_all(times)
         early = self._early
         for time, value in zip(times, batch.values, strict=True):

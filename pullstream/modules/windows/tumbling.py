@@ -76,7 +76,15 @@ class _OnGrid(Windowed):
             raise SummaryError(str(exc)) from exc
 
     @override
-    def receive(self, time: Any, values: Sequence[Any]) -> None:
+    def receive(self, batch: Batch[Any]) -> None:
+        # An eager result must follow the results of the windows that are over by then.
+        if not (batch.uniform or self.accumulator.eager) and self._alike(batch.times):
+            self._receive_each(batch)
+            return
+        for run in self.apart(batch):
+            self._receive(run.time, run.values)
+
+    def _receive(self, time: Any, values: Sequence[Any]) -> None:
         if time is not self._time:
             try:
                 self._around = self._grid.around(time)
@@ -90,14 +98,9 @@ class _OnGrid(Windowed):
             self.add(windows, values)
         self.listen()
 
-    @override
-    def receive_many(self, batch: Batch[Any]) -> None:
+    def _receive_each(self, batch: Batch[Any]) -> None:
         times: Sequence[Any] = batch.times
         values = batch.values
-        if self.accumulator.eager or not self._alike(times):
-            # An eager result must follow the results of the windows that are over by then.
-            super().receive_many(batch)
-            return
         self.met_all(times)
         if isinstance(times, Ascending):
             self._receive_ascending([*times], values)
