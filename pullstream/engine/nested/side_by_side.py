@@ -112,7 +112,8 @@ class SideBySide(TaskKernel[Any], Generic[S]):
 
     def _next_run(self) -> bool:
         """Acknowledge what is dealt of the batch from upstream; False if that is all of it."""
-        if self._whole is None:
+        if self._whole is None or self.outer.known:
+            # What is left of a batch that failed stays in flight: its times are not complete.
             return False
         self._passed += self._run
         if (run := next(self._runs, None)) is None:

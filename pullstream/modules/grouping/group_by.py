@@ -101,10 +101,8 @@ class GroupBy(SideBySide[_Group]):
                     self._dealt.append(group.feed)
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
             blame(exc, str(self.location))
-            # What is left of the batch stays in flight: its time is not complete.
             self._pending.clear()
             self.end(exc)
-            return False
         return True
 
     def _group(self, key: Hashable) -> _Group | None:

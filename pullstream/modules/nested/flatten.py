@@ -102,8 +102,7 @@ class FlattenBeside(SideBySide[_Merged]):
         while self._read and self.owed.left < limit and not self.owed.known:
             self._read_next(limit - self.owed.left)
             self._open()
-        # What is left of a batch that failed stays in flight: its time is not complete.
-        return not (self._pending or self.outer.known)
+        return not self._pending
 
     def _open(self) -> None:
         """Open as many streams as there is room for. Iterables need no lane, and lists need no room."""
