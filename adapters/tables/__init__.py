@@ -1,4 +1,4 @@
-r"""Write tables in databases, exactly once: one transaction per completed time.
+r"""Read tables of databases, and write them exactly once: one transaction per completed time.
 
 >>> import sqlite3, tempfile, pullstream as ps
 >>> from pullstream import tables
@@ -11,11 +11,21 @@ r"""Write tables in databases, exactly once: one transaction per completed time.
 
 from pullstream.authoring import present
 
-from ..arrow import ArrowMissing, SchemaError
+from ..arrow import ArrowMissing, NullTimeError, SchemaError
 from .errors import TableBusyError, TableError
+from .reading import read_changes, read_rows
 from .writing import write_rows
 
-__all__ = ["ArrowMissing", "SchemaError", "TableBusyError", "TableError", "write_rows"]
+__all__ = [
+    "ArrowMissing",
+    "NullTimeError",
+    "SchemaError",
+    "TableBusyError",
+    "TableError",
+    "read_changes",
+    "read_rows",
+    "write_rows",
+]
 present(*map(globals().get, __all__))
 
 

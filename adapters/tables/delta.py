@@ -5,7 +5,6 @@ conflict, whichever machines they come from.
 """
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -39,7 +38,7 @@ class DeltaLakeTable(LakeTable):
     def connect(self) -> None:
         self._deltalake = of_extra("delta", "deltalake", ArrowMissing)
         self.failures = (self._deltalake.exceptions.DeltaError, OSError, pyarrow().ArrowException, ValueError)
-        self.path = Path(self.target.location, self.name.schema or "", self.name.table)
+        self.path = self.name.folder(self.target.location)
         with suppress(self._deltalake.exceptions.TableNotFoundError):
             self._delta = self._deltalake.DeltaTable(self.path)
 

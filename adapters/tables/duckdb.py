@@ -16,6 +16,9 @@ from .target import Address, Name, quoted
 
 _ROWS: Final = "pullstream_rows"
 
+FETCHED: Final = 8192
+"""The rows to fetch at once."""
+
 _IN_TURN: Final = Lock()
 """Held by a transaction: DuckDB refuses two of one process that create the records at the same time."""
 
@@ -58,7 +61,7 @@ class DuckdbTable(SqlTable):
 
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
-        yield from self._connection.execute(sql, list(given)).to_arrow_reader()
+        yield from self._connection.sql(sql, params=list(given)).to_arrow_reader(FETCHED)
 
     @override
     @contextmanager

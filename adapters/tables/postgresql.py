@@ -18,6 +18,9 @@ from .table import COMMON
 PATIENCE: Final = 5.0
 """The seconds in which the server notices that a killed program, which held the lock, is gone."""
 
+FETCHED: Final = 8192
+"""The rows to fetch at once."""
+
 _FORMATS: Final = {
     "boolean": "bool", "smallint": "int16", "integer": "int32", "bigint": "int64", "real": "float32",
     "double precision": "float64", "text": "string", "character varying": "string", "bytea": "binary",
@@ -97,10 +100,21 @@ class PostgresqlTable(SqlTable):
 
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
-        # COPY, of which the server sends no more than is read.
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql, given or None)
-            yield from cursor.fetch_record_batch()
+        # A statement with parameters would be sent as a whole.
+        self._adbc.set_autocommit(False)
+        try:
+            self.execute(f"DECLARE pullstream_cursor NO SCROLL CURSOR FOR {sql}", *given)
+            rows = True
+            while rows:
+                with self._connection.cursor() as cursor:
+                    cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+                    cursor.execute(f"FETCH {FETCHED} FROM pullstream_cursor")
+                    rows = cursor.fetch_arrow_table().to_batches()
+                yield from rows
+        finally:
+            with suppress(*self.failures):
+                self._adbc.rollback()
+                self._adbc.set_autocommit(True)
 
     @override
     @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
@@ -140,6 +141,10 @@ class Name:
     def sql(self) -> str:
         """The quoted name."""
         return self.beside(self.table)
+
+    def folder(self, lake: str) -> Path:
+        """Return the folder of the table in a folder of tables."""
+        return Path(lake, self.schema or "", self.table)
 
     def beside(self, table: str) -> str:
         """Return the quoted name of another table in the same schema."""

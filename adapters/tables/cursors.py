@@ -1,0 +1,200 @@
+"""Rows of a query in order of time, and the changes of a Delta Lake table in order of its versions."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+from typing_extensions import override
+
+from pullstream.authoring import of_extra
+
+from ..arrow import ArrowMissing, RecordBatch, pyarrow
+from .databases import table_of
+from .errors import TableError
+from .lake import plain
+from .sql import SqlTable
+from .target import Address, Name, quoted
+
+
+class RowCursor(ABC):
+    """Batches of rows in order of time; all methods block."""
+
+    time: str
+    """The column with the time."""
+    what: str
+    """The rows that are read, for messages."""
+    failures: tuple[type[Exception], ...] = ()
+    """The driver's exceptions."""
+    floor: Any = None
+    """The least time that may still come, once that is known."""
+
+    @abstractmethod
+    def open(self, last: Any) -> None:
+        """Connect; read on after the time `last`, if it is not None."""
+
+    @abstractmethod
+    def next(self) -> RecordBatch | None:
+        """Return the next rows; None if there are no more for now."""
+
+    @abstractmethod
+    def text(self, exc: BaseException) -> str:
+        """Return the driver's message without the password."""
+
+    def cancel(self) -> None:  # noqa: B027 - for subclasses
+        """Stop the work that another thread does, if the driver can."""
+
+    def close(self) -> None:  # noqa: B027 - for subclasses
+        """Disconnect."""
+
+
+@attrs.frozen
+class Selection:
+    """The arguments of `read_rows` that say which rows to read."""
+
+    target: Address
+    query: str
+    time: str
+    key: str | None
+    parameters: tuple[Any, ...]
+    follow: bool
+    lateness: Any
+
+
+class SqlCursor(RowCursor):
+    """The rows of a query, with a cursor of the server's."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        table = table_of(selection.target, Name(selection.query))
+        assert isinstance(table, SqlTable)
+        self._table = table
+        self._rows: Iterator[RecordBatch] | None = None
+        self._last: tuple[Any, ...] = ()
+        """The time of the last row, and its key within a time that may go on."""
+        self._found = False
+        """Whether the query has given rows."""
+        self._ended = False
+        self.time = selection.time
+        self.what = f"{selection.query!r} in {selection.target.shown}"
+
+    @override
+    def open(self, last: Any) -> None:
+        self._last = () if last is None else (last,)
+        try:
+            self._table.connect()
+        finally:
+            self.failures = self._table.failures
+
+    @override
+    def next(self) -> RecordBatch | None:
+        while self._rows is not None or self._begin():
+            for batch in self._rows or ():
+                if batch.num_rows:
+                    key = self._selection.key
+                    last = batch.slice(batch.num_rows - 1)
+                    columns = [self.time] if key is None else [self.time, key]
+                    if missing := [name for name in columns if name not in batch.schema.names]:
+                        names = ", ".join(batch.schema.names)
+                        raise TableError(f"read_rows(): {self.what} has no column {missing[0]!r}; it has {names}")
+                    self._last = tuple(last.column(name)[0].as_py() for name in columns)
+                    self._found = True
+                    return batch
+            self._rows = None
+            if not self._found:
+                return None
+            self._found = False
+        return None
+
+    def _begin(self) -> bool:
+        """Begin a query for rows after the last one, if there may be some."""
+        if self._ended:
+            return False
+        selection = self._selection
+        given = [*selection.parameters]
+
+        def bound(value: Any) -> str:
+            given.append(value)
+            return f"${len(given)}"
+
+        time, key = quoted(self.time), None if selection.key is None else quoted(selection.key)
+        rows = f"FROM ({selection.query}\n) AS pullstream_query"
+        conditions: list[str] = []
+        if selection.follow:
+            ((newest,),) = self._table.execute(f"SELECT max({time}) {rows}", *given)
+            if newest is None:
+                return False
+            until = self._before(newest)
+            if key is None and self._last and until <= self._last[0]:
+                return False
+            self.floor = until
+            conditions.append(f"{time} {'<' if key is None else '<='} {bound(until)}")
+        if len(self._last) == 2:
+            same, beyond = map(bound, self._last)
+            conditions.append(f"{time} >= {same} AND ({time} > {same} OR {key} > {beyond})")
+        elif self._last:
+            conditions.append(f"{time} > {bound(self._last[0])}")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        order = time if key is None else f"{time}, {key}"
+        self._rows = self._table.stream(f"SELECT * {rows}{where} ORDER BY {order}", *given)
+        self._ended = not selection.follow
+        return True
+
+    def _before(self, newest: Any) -> Any:
+        lateness = self._selection.lateness
+        try:
+            return newest if lateness is None else newest - lateness
+        except TypeError as exc:
+            raise TableError(
+                f"read_rows(): lateness={lateness!r} cannot be subtracted from the time {newest!r} of {self.what}: "
+                f"{exc}. Use numbers, or dates and a timedelta"
+            ) from None
+
+    @override
+    def text(self, exc: BaseException) -> str:
+        return self._table.text(exc)
+
+    @override
+    def cancel(self) -> None:
+        self._table.cancel()
+
+    @override
+    def close(self) -> None:
+        self._table.close()
+
+
+class ChangeCursor(RowCursor):
+    """The change feed of a Delta Lake table, one version after the other."""
+
+    time = "_commit_version"
+
+    def __init__(self, target: Address, name: Name, begin: int) -> None:
+        self._path = name.folder(target.location)
+        self._version = begin
+        self._rows: Iterator[RecordBatch] = iter(())
+        self._delta: Any = None
+        self.what = f"the changes of the table {str(name)!r} in {target.shown}"
+
+    @override
+    def open(self, last: Any) -> None:
+        driver = of_extra("delta", "deltalake", ArrowMissing)
+        self.failures = (driver.exceptions.DeltaError, OSError, pyarrow().ArrowException, ValueError)
+        self._delta = driver.DeltaTable(self._path)
+        if last is not None:
+            self._version = last + 1
+
+    @override
+    def next(self) -> RecordBatch | None:
+        while (batch := next(self._rows, None)) is None:
+            self._delta.update_incremental()
+            if self._version > self._delta.version():
+                self.floor = self._version
+                return None
+            changes = self._delta.load_cdf(self._version, self._version)
+            self._rows = iter(pyarrow().RecordBatchReader.from_stream(changes))
+            self._version += 1
+        return batch.cast(plain(batch.schema))
+
+    @override
+    def text(self, exc: BaseException) -> str:
+        return " ".join(str(exc).split())

@@ -1,0 +1,237 @@
+"""`read_rows` and `read_changes`: tables as sources, in order of time."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+import attrs
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream import DONE, Batch, CompositionError, Source
+from pullstream.authoring import Backlog, Carries, Done, Kernel, Module, Outside, Site, Traits
+
+from ..arrow import As, RecordBatch, Shape, pyarrow, run_starts, shape_argument, values
+from ..stopping import stoppably
+from .cursors import ChangeCursor, RowCursor, Selection, SqlCursor
+from .errors import TableError
+from .target import Address, Name
+
+T = TypeVar("T")
+
+_LAST: Final = "last"
+
+
+def read_rows(
+    target: str,
+    query: str,
+    *,
+    time: str,
+    key: str | None = None,
+    parameters: Sequence[Any] = (),
+    follow: bool = False,
+    every: float = 1.0,
+    lateness: Any = None,
+    as_: As = "rows",
+) -> Source[Any]:
+    """Read the rows of a SQL query in order of a time column, each at its time.
+
+    >>> import sqlite3, tempfile, pullstream as ps
+    >>> from pullstream import tables
+    >>> with tempfile.TemporaryDirectory() as folder, sqlite3.connect(f"{folder}/sales.db") as database:
+    ...     _ = database.execute("create table sales as select 2 as day, 'figs' as item union select 1, 'tea'")
+    ...     database.commit()
+    ...     sales = tables.read_rows(f"{folder}/sales.db", "select * from sales", time="day")
+    ...     ps.run(ps.pipe(sales, ps.map(lambda row: row.item), ps.collect(timed=True)))
+    [(1, 'tea'), (2, 'figs')]
+
+    `target` is SQLite, DuckDB or PostgreSQL, as in `write_rows`. `query` is any query of that database, with the values
+    of `parameters` for $1, $2 and so on. `time` is a column of its result. Types of rows and of times are those of
+    `files.read_parquet`; SQLite has no dates, so there they are text. The database sorts the rows, and its cursor
+    delivers them as they are asked for, so memory does not grow with the result. An index on the time column helps.
+
+    By default the source reads what is there, and ends. With a journal, the next run continues after the last complete
+    time, and the database skips the rows before. With `follow=True` the source asks for new rows `every` so many
+    seconds, until the program ends it. It reads only times before the newest one that is there, because more rows may
+    come at that. With `lateness` it reads only times that are more than `lateness` before the newest, so that late rows
+    are not missed. Rows that arrive at a time that was already read are never read.
+
+    If `key` names a column that grows with each new row at a time, such as a serial number, rows at the newest time (or
+    `lateness` before it) are read at once, in the order of their keys.
+
+    Raises:
+        CompositionError: an argument is invalid; when composing.
+        NullTimeError: at an ask; a row has no time.
+        TableError: at an ask; the database refused the query, or the time column is not in its result.
+        ArrowMissing: at an ask; the driver is not installed.
+    """
+    module, site = "read_rows", Site.here()
+    where = Address.of(module, target)
+    if where.kind in {"delta", "iceberg"}:
+        raise CompositionError(
+            f"read_rows() at {site} got {target!r}: it reads SQLite, DuckDB and PostgreSQL. For Delta Lake, use "
+            f"read_changes()"
+        )
+    for name, given in (("query", query), ("time", time), *((("key", key),) if key is not None else ())):
+        if not isinstance(given, str) or not given.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompositionError(f"read_rows() at {site} needs text as {name}, but got {given!r}")
+    if (key is not None or lateness is not None) and not follow:
+        raise CompositionError(f"read_rows() at {site} got key= or lateness=, which need follow=True")
+    selection = Selection(where, query, time, key, tuple(parameters), follow, lateness)
+    own = {"time": time, "key": key, "parameters": parameters or None, "lateness": lateness}
+    return _source(module, SqlCursor, (selection,), (where.shown, query), own, follow=follow, every=every, as_=as_)
+
+
+def read_changes(
+    target: str,
+    table: str | tuple[str, str],
+    *,
+    begin: int = 0,
+    follow: bool = False,
+    every: float = 1.0,
+    as_: As = "rows",
+) -> Source[Any]:
+    """Read the change feed of a Delta Lake table, each change at the version of the table that made it.
+
+    A row has the table's columns and `_change_type`, `_commit_version` and `_commit_timestamp`.
+    `incremental.change_of` makes a change of it:
+
+    ```python
+    changes = ps.pipe(tables.read_changes("delta:///lake", "orders"), ps.map(change_of), maintain(program))
+    ```
+
+    The table must have had the property `delta.enableChangeDataFeed` since the version `begin`. Tables that
+    `write_rows` creates have it. By default the source ends with the newest version. With a journal, the next run
+    continues after the last complete version. With `follow=True` it looks for new versions `every` so many seconds.
+
+    Raises:
+        CompositionError: an argument is invalid; when composing.
+        TableError: at an ask; there is no such table, or it has no change feed.
+        ArrowMissing: at an ask; `deltalake` is not installed.
+    """
+    module, site = "read_changes", Site.here()
+    where = Address.of(module, target)
+    if where.kind != "delta" or type(begin) is not int or begin < 0:
+        raise CompositionError(
+            f"read_changes() at {site} needs a URL such as delta:///folder, and the number of a version to begin with, "
+            f"but got {target!r} and begin={begin!r}"
+        )
+    arguments = (where, Name.of(module, table, where.kind), begin)
+    own = {"begin": begin or None}
+    return _source(module, ChangeCursor, arguments, (where.shown, table), own, follow=follow, every=every, as_=as_)
+
+
+def _source(
+    module: str,
+    cursor: Callable[..., RowCursor],
+    arguments: tuple[Any, ...],
+    positional: tuple[Any, ...],
+    own: dict[str, Any],
+    *,
+    follow: bool,
+    every: float,
+    as_: As,
+) -> Source[Any]:
+    shape_argument(module, as_)
+    if isinstance(every, bool) or not isinstance(every, (int, float)) or not every > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(
+            f"{module}() at {Site.here()} needs a number of seconds above 0 as every, but got {every!r}"
+        )
+    plan = ReadingPlan(module, cursor, arguments, follow, every, as_)
+    own |= {"follow": follow or None, "every": every if follow else None, "as_": as_ if as_ != "rows" else None}
+    return Source(
+        (Module(module, plan, positional, tuple((n, value) for n, value in own.items() if value is not None)),)
+    )
+
+
+@attrs.frozen
+class ReadingPlan:
+    """The arguments of a source; makes its kernel for each run."""
+
+    module: str
+    cursor: Callable[..., RowCursor]
+    arguments: tuple[Any, ...]
+    follow: bool
+    every: float
+    as_: As
+
+    def __call__(self, *_: object, **__: object) -> Kernel[Any]:
+        """Make a new kernel; the arguments are in the plan, which the blueprint shows."""
+        return RowsSource(self)
+
+
+class RowsSource(Kernel[Any], Outside):
+    """Reads rows in a thread, the next ones after the last were delivered."""
+
+    traits = Traits(trusted=True, carries=Carries.MEMORY)
+
+    def __init__(self, plan: ReadingPlan) -> None:
+        self._plan = plan
+        self._cursor = plan.cursor(*plan.arguments)
+        self._shape = Shape(plan.as_)
+        self._rest = Backlog()
+        self._times: list[Hashable] = []
+        """The last two times, with a journal."""
+        self._opened = False
+
+    @override
+    async def acquire(self) -> None:
+        last = self.memory.get(_LAST) if self.memory.saves else None
+        self._opened = True
+        await self._thread(self._cursor.open, last)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while not self._rest:
+            batch = await self._thread(self._cursor.next)
+            if batch is not None:
+                self._put(batch)
+            elif not self._plan.follow:
+                await self._recorded()
+                return DONE
+            else:
+                if self._cursor.floor is not None:
+                    self.location.advance(values(pyarrow().array([self._cursor.floor]))[0])
+                await trio.sleep(self._plan.every)
+        return self._rest.take(limit)
+
+    def _put(self, batch: RecordBatch) -> None:
+        column = batch.column(self._cursor.time)
+        for timed in self._shape.timed(batch, column, f"the column {self._cursor.time!r}"):
+            self._rest.put(timed)
+        if self.memory.saves:
+            firsts: Any = column.take(run_starts(column))
+            times: list[Hashable] = values(firsts)
+            for time, stored in zip(times, firsts.to_pylist(), strict=True):
+                self.memory.at(time)[_LAST] = stored
+                if self._times[-1:] != [time]:
+                    self._times = [*self._times[-1:], time]
+
+    async def _recorded(self) -> None:
+        """Let the journal record what is complete before the end, which is only the end of what is there now."""
+        if len(self._times) > 1 and not any(each.traits.later for each in self.edge.carrying()):
+            await self.location.until_fulfilled(self._times[0])
+
+    @override
+    def identity(self) -> object:
+        # The rows after the last complete time may change.
+        return None
+
+    @override
+    def for_now(self) -> bool:
+        return not self._plan.follow
+
+    @override
+    async def release(self) -> None:
+        self._rest = Backlog()
+        if self._opened:
+            await trio.to_thread.run_sync(self._cursor.close)
+
+    async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return await stoppably(work, self._cursor.cancel, *arguments)
+        except Exception as exc:
+            if isinstance(exc, TableError) or not isinstance(exc, self._cursor.failures):
+                raise
+            raise TableError(
+                f"{self._plan.module}() cannot read {self._cursor.what}: {self._cursor.text(exc)}"
+            ) from None

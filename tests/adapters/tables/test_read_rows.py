@@ -1,0 +1,287 @@
+"""`read_rows` and `read_changes`: the order, where a run resumes, what is followed, and what is refused."""
+
+import datetime as dt
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream import CompositionError, tables
+from pullstream.incremental import change_of, integrate, upserts
+from tests.adapters.tables.conftest import SQL
+
+sql = pytest.mark.parametrize("base", SQL, indirect=True)
+
+
+def begun(base, rows=()):
+    base.query("CREATE TABLE sales (day INTEGER, number INTEGER, item TEXT)")
+    add(base, *rows)
+
+
+def add(base, *rows):
+    for day, number in rows:
+        base.query(f"INSERT INTO sales VALUES ({day}, {number}, 'item {number}')")
+
+
+def query(base, columns="*"):
+    return (
+        f'SELECT {columns} FROM "{base.schema}".sales' if base.kind == "postgresql" else f"SELECT {columns} FROM sales"
+    )
+
+
+def read(base, **options):
+    return tables.read_rows(base.target, query(base), **{"time": "day", **options})
+
+
+def numbers(source, **options):
+    return ps.run(ps.pipe(source, ps.map(lambda row: row.number), ps.collect(timed=True)), **options)
+
+
+@sql
+def test_rows_come_in_the_order_of_their_times(base):
+    begun(base, [(3, 0), (1, 1), (2, 2), (1, 3)])
+
+    got = numbers(read(base))
+
+    assert sorted(got) == [(1, 1), (1, 3), (2, 2), (3, 0)]
+    assert [day for day, _ in got] == [1, 1, 2, 3]
+
+
+@sql
+def test_many_rows_in_many_batches(base, monkeypatch):
+    from adapters.tables import postgresql, sqlite
+
+    monkeypatch.setattr(postgresql, "FETCHED", 100)
+    monkeypatch.setattr(sqlite, "FETCHED", 100)
+    begun(base)
+    tables_sink = tables.write_rows(base.target, base.name("many"))
+    ps.run(ps.pipe(ps.values([{"day": n % 7, "number": n} for n in range(5000)]), tables_sink))
+    many = query(base).replace("sales", "many")
+
+    got = numbers(tables.read_rows(base.target, many, time="day"))
+
+    assert sorted(got) == sorted((n % 7, n) for n in range(5000))
+    assert [day for day, _ in got] == sorted(n % 7 for n in range(5000))
+    first = ps.run(ps.pipe(tables.read_rows(base.target, many, time="day"), ps.first()))
+    assert first.day == 0
+
+
+@sql
+def test_parameters_are_bound(base):
+    begun(base, [(1, 1), (2, 2), (3, 3)])
+    hostile = "item 2' OR '1' = '1"
+
+    chosen = f"{query(base)} WHERE item = $1"
+
+    assert numbers(tables.read_rows(base.target, chosen, time="day", parameters=["item 2"])) == [(2, 2)]
+    assert numbers(tables.read_rows(base.target, chosen, time="day", parameters=[hostile])) == []
+
+
+@pytest.mark.parametrize("base", ["duckdb", "postgresql"], indirect=True)
+def test_dates_and_timestamps(base, tmp_path):
+    """A timestamp is a number of microseconds, as in all sources; a journal finds its place again."""
+    moments = [dt.datetime(2020, 1, day) for day in (1, 2, 3)]  # noqa: DTZ001 - one without a zone
+    rows = ps.values([{"day": moment.date(), "at": moment, "number": moment.day} for moment in moments])
+    ps.run(ps.pipe(rows, tables.write_rows(base.target, base.name("sales"))))
+
+    assert numbers(read(base)) == [(moment.date(), moment.day) for moment in moments]
+    first = round(moments[0].replace(tzinfo=dt.UTC).timestamp() * 1e6)
+    expected = [(first + n * 86400 * 10**6, n + 1) for n in range(3)]
+    for _ in "twice":
+        assert numbers(read(base, time="at"), journal=tmp_path / "journal")[-1:] == expected[-1:]
+
+
+@sql
+def test_a_journal_continues_after_the_last_complete_time(base, tmp_path):
+    """The next run asks the database for the rest only, and the last time is read again: more may have come."""
+    begun(base, [(1, 1), (2, 2), (2, 3)])
+    journal, seen = tmp_path / "journal", []
+    pipeline = ps.pipe(
+        read(base),
+        ps.tap(lambda row: seen.append(row.number)),
+        ps.reduce_by_time(ps.agg.sum(lambda row: row.number)),
+        ps.map(lambda total: {"total": total}),
+        tables.write_rows(base.target, base.name("sums"), mode="replace_time", time="day"),
+    )
+    assert ps.run(pipeline, journal=journal) == [1, 2]
+    add(base, (2, 10), (3, 4))
+    base.query("DELETE FROM sales WHERE day = 1")
+    seen.clear()
+
+    assert ps.run(pipeline, journal=journal) == [2, 3]
+
+    assert sorted(seen) == [2, 3, 4, 10]
+    totals = base.query(query(base, "day, total").replace("sales", "sums") + " ORDER BY day")
+    assert totals == [(1, 1), (2, 15), (3, 4)]
+
+
+async def followed(base, options, steps):
+    """Run a followed source; after each step wait until the expected numbers were seen. Return the order seen."""
+    seen = []
+    arrived = trio.Event()
+
+    def note(row):
+        nonlocal arrived
+        seen.append(row.number)
+        arrived.set()
+        arrived = trio.Event()
+
+    pipeline = ps.pipe(read(base, follow=True, every=0.01, **options), ps.tap(note), ps.drain())
+    with trio.fail_after(30):
+        async with pipeline.open() as running:
+            for rows, expected in steps:
+                await trio.to_thread.run_sync(add, base, *rows)
+                while sorted(seen) != expected:
+                    await arrived.wait()
+            await trio.sleep(0.1)
+            await running.abort()
+    return seen
+
+
+@pytest.mark.parametrize("base", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        pytest.param(
+            {}, [([(1, 1), (2, 2)], [1]), ([(1, 9), (2, 3), (3, 4)], [1, 2, 3])], id="times before the newest"
+        ),
+        pytest.param(
+            {"lateness": 2},
+            [([(1, 1), (3, 2)], []), ([(2, 3), (4, 4)], [1]), ([(6, 5)], [1, 2, 3])],
+            id="late rows are waited for",
+        ),
+        pytest.param(
+            {"key": "number"},
+            [([(1, 1), (2, 2)], [1, 2]), ([(2, 3)], [1, 2, 3]), ([(2, 4), (3, 5)], [1, 2, 3, 4, 5])],
+            id="a key within the newest time",
+        ),
+    ],
+)
+async def test_new_rows_are_followed(base, options, steps):
+    begun(base)
+    seen = await followed(base, options, steps)
+    assert sorted(seen) == steps[-1][1]
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+async def test_a_followed_time_completes_when_a_later_one_is_there(base):
+    """Without an answer at the later time, which is not read yet."""
+    begun(base, [(1, 1), (5, 2)])
+    pipeline = ps.pipe(read(base, follow=True, every=0.01), ps.collect())
+    with trio.fail_after(30):
+        async with pipeline.open() as running:
+            await running.progress.completed(4)
+            await running.abort()
+
+
+@sql
+def test_an_upserted_table_is_a_collection_of_changes(base):
+    """The rows that changed since, by the time at which they changed."""
+    prices = [(1, "tea", 3), (1, "rye", 2), (2, "tea", 4)]
+    stamped = ps.pipe(ps.values(prices, time=lambda row: row[0]), ps.map(lambda row: {"item": row[1], "price": row[2]}))
+    upserted = tables.write_rows(base.target, base.name("sales"), mode="upsert", key="item", time="day")
+    changes = ps.pipe(
+        read(base), upserts(lambda row: row.item), ps.map(lambda pair: ((pair[0].item, pair[0].price), pair[1]))
+    )
+    collection = ps.pipe(changes, integrate(), ps.last())
+
+    ps.run(ps.pipe(stamped, ps.take(2), upserted))
+    assert ps.run(collection) == {("tea", 3): 1, ("rye", 2): 1}
+    ps.run(ps.pipe(stamped, upserted))
+    assert ps.run(collection) == {("rye", 2): 1, ("tea", 4): 1}
+
+
+@pytest.mark.parametrize("base", ["delta"], indirect=True)
+def test_the_change_feed_of_delta_lake(base, tmp_path):
+    """Changes at the table's versions; a journal continues after the last one."""
+    prices = [(1, "tea", 3), (1, "rye", 2), (2, "tea", 4), (3, "figs", 1)]
+    rows = ps.pipe(ps.values(prices, time=lambda row: row[0]), ps.map(lambda row: {"item": row[1], "price": row[2]}))
+    write = tables.write_rows(base.target, "sales", mode="upsert", key="item")
+    journal, versions = tmp_path / "journal", []
+    changes = ps.pipe(
+        tables.read_changes(base.target, "sales"),
+        ps.tap(lambda row: versions.append(row._asdict()["_commit_version"])),
+        ps.map(change_of),
+        integrate(),
+        ps.collect(timed=True),
+    )
+    expected = [
+        (0, {("tea", 3): 1, ("rye", 2): 1}),
+        (1, {("rye", 2): 1, ("tea", 4): 1}),
+        (2, {("rye", 2): 1, ("tea", 4): 1, ("figs", 1): 1}),
+    ]
+
+    ps.run(ps.pipe(rows, ps.take(3), write))
+    assert ps.run(changes, journal=journal) == expected[:2]
+    ps.run(ps.pipe(rows, write))
+    versions.clear()
+    assert ps.run(changes, journal=journal) == expected
+    assert set(versions) == {1, 2}
+
+
+@pytest.mark.parametrize("base", ["delta"], indirect=True)
+async def test_new_versions_are_followed(base):
+    def write(day):
+        rows = ps.values([{"n": day}], time=lambda _: day)
+        ps.run(ps.pipe(rows, tables.write_rows(base.target, "sales")))
+
+    await trio.to_thread.run_sync(write, 0)
+    source = tables.read_changes(base.target, "sales", follow=True, every=0.01)
+    with trio.fail_after(60):
+        async with ps.pipe(source, ps.take(2), ps.map(lambda row: row.n), ps.collect()).open() as running:
+            await running.progress.completed(0)
+            await trio.to_thread.run_sync(write, 1)
+            assert await running.result() == [0, 1]
+
+
+@sql
+def test_what_cannot_be_read(base):
+    begun(base, [(1, 1)])
+    with pytest.raises(tables.TableError, match=r"read_rows\(\) cannot read 'SELECT \* FROM nothing' in .*nothing"):
+        numbers(tables.read_rows(base.target, "SELECT * FROM nothing", time="day"))
+    with pytest.raises(tables.TableError, match="has no column 'week'|cannot read .*week"):
+        numbers(read(base, time="week"))
+    base.query("INSERT INTO sales VALUES (NULL, 7, 'x')")
+    with pytest.raises(tables.NullTimeError, match="the column 'day' is null"):
+        numbers(read(base))
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_lateness_of_text(base):
+    base.query("CREATE TABLE sales AS SELECT '2020-01-01' AS day, 1 AS number")
+    with pytest.raises(tables.TableError, match="lateness=2 cannot be subtracted from the time '2020-01-01'"):
+        numbers(read(base, follow=True, lateness=2))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"target": "delta:///lake"}, "For Delta Lake, use read_changes"),
+        ({"target": "x.txt"}, "got 'x.txt'"),
+        ({"query": " "}, "needs text as query, but got ' '"),
+        ({"time": None}, "needs text as time, but got None"),
+        ({"key": 5}, "needs text as key, but got 5"),
+        ({"lateness": 1}, "need follow=True"),
+        ({"every": 0}, "needs a number of seconds above 0 as every"),
+        ({"as_": "sets"}, "got as_='sets'"),
+    ],
+)
+def test_what_is_refused_when_composing(given, says):
+    with pytest.raises(CompositionError, match=says):
+        tables.read_rows(**{"target": "sales.db", "query": "SELECT 1", "time": "day", **given})
+
+
+def test_what_is_refused_of_changes():
+    with pytest.raises(CompositionError, match="needs a URL such as delta:///folder"):
+        tables.read_changes("sales.db", "sales")
+    with pytest.raises(CompositionError, match="and begin=-1"):
+        tables.read_changes("delta:///lake", "sales", begin=-1)
+
+
+def test_a_password_is_not_shown():
+    source = tables.read_rows("postgresql://ann:secret@127.0.0.1:1/x", "SELECT 1", time="day")
+    pytest.importorskip("adbc_driver_postgresql")
+    with pytest.raises(tables.TableError) as failed:
+        ps.run(ps.pipe(source, ps.drain()))
+    assert "secret" not in f"{source!r} {source.modules[0].make!r} {failed.value}"
