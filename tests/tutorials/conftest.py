@@ -32,55 +32,32 @@ class Finished:
         )
 
 
-def _environment():
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
 @pytest.fixture(scope="session")
 def flights_job():
-    """Run the job to its end."""
+    """Run the job to its end, or until some days' files are there and a signal ends it."""
 
-    def run(folder, *options, timeout=300):
-        done = subprocess.run(
+    def run(folder, *options, signal=None, days=3, timeout=300):
+        process = subprocess.Popen(
             [*COMMAND, "--out", str(folder), *options],
             cwd=ROOT,
-            env=_environment(),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        return Finished(folder, done.returncode, done.stdout, done.stderr)
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def flights_job_stopped():
-    """Run the job until some days' files are there, signal it, and say how it ended and how long that took."""
-
-    def run(folder, signal, days=3, timeout=300):
-        process = subprocess.Popen(
-            [*COMMAND, "--out", str(folder)],
-            cwd=ROOT,
-            env=_environment(),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         try:
             deadline = time.monotonic() + timeout
-            while len(list(folder.glob("*.jsonl"))) < days:
+            while signal is not None and len(list(folder.glob("*.jsonl"))) < days:
                 assert process.poll() is None, process.communicate()
                 assert time.monotonic() < deadline, "no days' files came"
                 time.sleep(0.01)
-            process.send_signal(signal)
-            signalled = time.monotonic()
-            out, err = process.communicate(timeout=300)
+            if signal is not None:
+                process.send_signal(signal)
+            out, err = process.communicate(timeout=timeout)
         finally:
             process.kill()
             process.wait()
-        return Finished(folder, process.returncode, out, err), time.monotonic() - signalled
+        return Finished(folder, process.returncode, out, err)
 
     return run
 

@@ -167,24 +167,16 @@ def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
 
 
 def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(tutorials, tmp_path):
-    """Colours are for terminals that want them."""
+    """Colours are for terminals that want them; lines are as long as there are columns, at most."""
     assert "\x1b" not in tutorials("start").stdout
     terminal = Terminal(tmp_path, "check", "take_while")
     assert terminal.ended() == 1
     assert "\x1b[1;31mwrong\x1b[0m" in terminal.shown
-    terminal = Terminal(tmp_path, "check", "take_while", NO_COLOR="1")
-    assert terminal.ended() == 1
-    assert "\x1b" not in terminal.shown
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("columns", [80, 40])
-def test_a_verdict_fits_the_terminal(tutorials, tmp_path, columns):
-    """Lines are as long as there are columns, at most."""
-    tutorials("start")
-    terminal = Terminal(tmp_path, "check", "take_while", columns=columns, NO_COLOR="1")
-    assert terminal.ended() == 1
-    assert max(map(len, terminal.shown.splitlines())) <= columns
+    for columns in (80, 40):
+        terminal = Terminal(tmp_path, "check", "take_while", columns=columns, NO_COLOR="1")
+        assert terminal.ended() == 1
+        assert "\x1b" not in terminal.shown
+        assert max(map(len, terminal.shown.splitlines())) <= columns
 
 
 def test_watch_judges_what_is_saved(tutorials, tmp_path):
@@ -232,23 +224,21 @@ def test_ctrl_c_while_it_judges(tutorials, tmp_path):
     assert (process.returncode, b"Traceback" in err) == (130, False)
 
 
-def test_a_folder_that_cannot_be_written(tutorials, tmp_path):
-    """It is said in a line."""
-    (tmp_path / "answers").write_text("a file")
-    done = tutorials("start")
+@pytest.mark.parametrize(
+    ("file", "text", "arguments", "told"),
+    [
+        ("answers", "a file", ["start"], ""),
+        *((".progress.json", state, [], "is damaged") for state in ("7", '["now"]')),
+        *(("none", "", words.split(), "") for words in ("check nonsense", "read 77", "read 4.77", "hint nonsense")),
+    ],
+)
+def test_a_refusal_is_a_line(tutorials, tmp_path, file, text, arguments, told):  # noqa: PLR0917
+    """A folder that cannot be written, a state that is damaged, and unknown exercises, chapters and pieces."""
+    (tmp_path / file).write_text(text)
+    done = tutorials(*arguments)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("state", ["7", "null", "{", '["now"]'])
-def test_a_state_that_is_damaged_is_told(tutorials, tmp_path, state):
-    """With what helps; also where it is JSON, and not what was written."""
-    (tmp_path / ".progress.json").write_text(state)
-    done = tutorials()
-    assert done.returncode == 2
-    assert "is damaged" in done.stderr
-    assert "remove it" in done.stderr
+    assert told in done.stderr
 
 
 def test_an_exercise_that_is_no_more_is_passed_over(tutorials, tmp_path):
@@ -266,24 +256,6 @@ def test_what_an_answer_writes_past_python_is_in_nobody_s_way(tutorials, tmp_pat
     assert done.stdout.startswith("right: "), done.stdout + done.stderr
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    ("wrong", "shown", "not_shown"),
-    [
-        ("take_while/asks_after_done", '"violation", "take_while", "R9"', "nothing of the kind"),
-        ("reach/seen_once_for_all", "('map', 0)", "('green', 0)"),
-        ("words_a_day/days_without_words", '"value"', "nothing of the kind"),
-    ],
-)
-def test_a_page_steps_through_what_went_wrong(tutorials, tmp_path, wrong, shown, not_shown):
-    """Found by the kit, by comparing, or in a run of the judge's own: the run at fault is shown."""
-    name, mistake = wrong.split("/")
-    answer_named(name, mistake).written(tmp_path)
-    events = json.dumps(paged(tutorials, tmp_path, name)["events"])
-    assert shown in events
-    assert not_shown not in events
-
-
 def paged(tutorials, folder, name):
     """What is in the page of an answer that is wrong."""
     done = tutorials("trace", f"{name}.py")
@@ -293,32 +265,38 @@ def paged(tutorials, folder, name):
     return json.loads(zlib.decompress(b64decode(data)))
 
 
+RULE = "R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer\n"
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("wrong", "opened", "told"),
+    ("wrong", "opened", "told", "shown"),
     [
-        (
-            "take_while/asks_after_done",
-            '"violation"',
-            "R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer\n",
-        ),
-        ("largest/a_time_too_soon", '"violation"', "drop(time)"),
-        ("reach/seen_once_for_all", '"done"', "it gave at 1\n  map 0\nand should"),
+        ("take_while/asks_after_done", '"violation"', RULE, '"violation", "take_while", "R9"'),
+        ("largest/a_time_too_soon", '"violation"', "drop(time)", ""),
+        ("reach/seen_once_for_all", '"done"', "it gave at 1\n  map 0\nand should", "('map', 0)"),
         (
             "words_a_day/days_without_words",
             '["4", "1", "0"]',
             "it gave\n[(1, 4), (2, 1), (3, 0), (4, 4)]\nand should",
+            '"value"',
         ),
-        ("till/never_advances", '"completed"', "complete after"),
+        ("till/never_advances", '"completed"', "complete after", ""),
     ],
 )
-def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, told):
-    """At the rule that is broken, the value that is another, or what comes instead; the verdict is told whole."""
+def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, told, shown):  # noqa: PLR0917
+    """It has the run at fault, found by the kit, by comparing, or in a run of the judge's own; and the whole verdict.
+
+    It opens at the rule that is broken, the value that is another, or what comes instead.
+    """
     name, mistake = wrong.split("/")
     answer_named(name, mistake).written(tmp_path)
     page = paged(tutorials, tmp_path, name)
+    events = json.dumps(page["events"])
     assert opened in json.dumps(page["events"][page["opens"] - 1])
     assert told in page["told"]
+    assert shown in events
+    assert name != "reach" or "('green', 0)" not in events
 
 
 def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
@@ -330,14 +308,6 @@ def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
     assert done.returncode == 2
     assert "no run" in done.stderr
     assert [path.name for path in tmp_path.glob("*.html")] == []
-
-
-def test_unknown_names_are_told_in_a_line(tutorials):
-    """Exercises, chapters and pieces."""
-    for arguments in (["check", "nonsense"], ["read", "77"], ["read", "4.77"], ["hint", "nonsense"]):
-        done = tutorials(*arguments)
-        assert done.returncode == 2, arguments
-        assert len(done.stderr.splitlines()) == 1, arguments
 
 
 def test_a_piece_to_read(tutorials):

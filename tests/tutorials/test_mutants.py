@@ -60,26 +60,17 @@ Change = Callable[[ast.AST], Iterator[Callable[[], None]]]
 """What could be changed at a node."""
 
 
-OTHERS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.BitOr: ast.BitAnd,
-    ast.FloorDiv: ast.Mult,
-    ast.Mult: ast.FloorDiv,
-    ast.Mod: ast.FloorDiv,
-}
+PAIRS = (
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.In, ast.NotIn),
+    (ast.Is, ast.IsNot),
+    (ast.And, ast.Or),
+    (ast.Add, ast.Sub),
+    (ast.FloorDiv, ast.Mult),
+)
+OTHERS = {ast.BitOr: ast.BitAnd, ast.Mod: ast.FloorDiv, **dict(PAIRS), **{other: one for one, other in PAIRS}}
 """What is taken for what."""
 
 

@@ -7,29 +7,16 @@ import pytest
 
 from pullstream.trace import Trace, judge, traced_runs
 from pullstream.trace.view import data_of
+from tests.tutorials.test_lessons import CHAPTERS
 from tutorials.lesson import pieces
 
-CHAPTERS = [
-    "a_first_pipeline",
-    "demand",
-    "a_sink",
-    "two_inputs",
-    "kept_up_to_date",
-    "what_a_pull_is",
-    "writing_your_own",
-    "when_is_it_done",
-    "by_query_and_tracker",
-    "dataflows_in_dataflows",
-    "the_model",
-    "killed_and_resumed",
-]
 LONG = {"who_came_first", "again_and_again", "killed"}
 """One calls the conformance kit, two run until they are killed, over and over."""
 
 PIECES = [
     pytest.param(piece, id=f"{chapter}: {piece.__name__}", marks=[pytest.mark.slow] * (piece.__name__ in LONG))
     for chapter in CHAPTERS
-    for piece in pieces(f"tutorials.{chapter}")
+    for piece in pieces(chapter)
 ]
 
 
