@@ -24,6 +24,7 @@ EXTRAS: Final = (
     "delta",
     "iceberg",
     "sketches",
+    "columns",
     "display",
     "metrics",
 )

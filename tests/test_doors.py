@@ -13,6 +13,7 @@ DOORS = {
     "pullstream.files": "adapters.files",
     "pullstream.spark": "adapters.spark",
     "pullstream.tables": "adapters.tables",
+    "pullstream.columns": "adapters.columns",
     "pullstream.arrow": "adapters.arrow",
     "pullstream.display": "adapters.display",
     "pullstream.metrics": "adapters.metrics",

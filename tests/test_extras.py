@@ -22,6 +22,7 @@ FOLDERS = {
     "postgresql": ("tables/postgresql.py", "arrow"),
     "delta": ("tables/delta.py", "tables/lake.py", "arrow"),
     "iceberg": ("tables/iceberg.py", "tables/lake.py", "arrow"),
+    "columns": ("columns", "arrow"),
     "display": ("display",),
     "metrics": ("metrics",),
 }

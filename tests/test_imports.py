@@ -57,6 +57,7 @@ LAYERS = (
     (
         "pullstream.files",
         "pullstream.tables",
+        "pullstream.columns",
         "pullstream.spark",
         "pullstream.arrow",
         "pullstream.display",

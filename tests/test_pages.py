@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 import pullstream as ps
-from adapters import files, spark, tables
+from adapters import columns, files, spark, tables
 from pullstream import duplex, incremental
 from pullstream.checker import RULES
 from pullstream.conformance.findings import BESIDE
@@ -103,7 +103,7 @@ def test_table_of_modules_is_complete():
     } | {name for name in duplex.__all__ if name.islower()}
 
     assert ready <= rows
-    assert rows - ready <= {*spark.__all__, *files.__all__, *tables.__all__, *incremental.__all__}
+    assert rows - ready <= {*spark.__all__, *files.__all__, *tables.__all__, *columns.__all__, *incremental.__all__}
 
 
 def test_readme_has_every_module():

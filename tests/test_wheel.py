@@ -93,7 +93,7 @@ HOSTILE = "raise ImportError('this is a file of the user\\'s, or of another proj
 PROGRAM = """
 import sys
 import pullstream as ps
-from pullstream import arrow, display, files, metrics, spark, tables, timely
+from pullstream import arrow, columns, display, files, metrics, spark, tables, timely
 from pullstream.timely.theory import model
 
 rows = ps.pipe(ps.values([3, 4], time=lambda n: n), ps.map(lambda n: n + 1), files.write_jsonl("{time}.jsonl"))

@@ -5,6 +5,7 @@ Importing this does not load pyarrow; using it does (`package`). `columns` conve
 of a given schema from a stream's values, and `spools` keeps them until their times are complete.
 """
 
+from .arrow_rows import ArrowRows, RowForm, joined_rows
 from .columns import by_column, in_utc, run_starts, values
 from .exact import exact_array
 from .inferring import Columns, derived_schema
@@ -17,6 +18,7 @@ from .spools import OpenTimes, Spool
 __all__ = [
     "Array",
     "ArrowMissing",
+    "ArrowRows",
     "As",
     "Columns",
     "DataType",
@@ -25,6 +27,7 @@ __all__ = [
     "Packing",
     "Portion",
     "RecordBatch",
+    "RowForm",
     "Schema",
     "SchemaError",
     "Shape",
@@ -33,6 +36,7 @@ __all__ = [
     "derived_schema",
     "exact_array",
     "in_utc",
+    "joined_rows",
     "pyarrow",
     "run_starts",
     "schema_argument",

@@ -66,6 +66,18 @@ def converted(kind: DataType) -> bool:
     return _holds(kind, _any) or types.is_duration(kind) or types.is_date32(kind) or types.is_decimal(kind)
 
 
+def check(column: Array) -> None:
+    """Refuse a column whose instants or durations are too large for microseconds, before `values` converts it.
+
+    Raises:
+        Exception: pyarrow's own.
+    """
+    if _holds(column.type, _coarser):
+        _in_microseconds(column)
+    elif pyarrow().types.is_duration(column.type):
+        values(column)
+
+
 def run_starts(column: Array) -> Array:
     """The rows where runs of equal values begin, starting with 0, in a column without nulls."""
     pa = pyarrow()
@@ -171,6 +183,10 @@ def _elsewhere(kind: DataType) -> bool:
 
 def _finer(kind: DataType) -> bool:
     return kind.unit == "ns"
+
+
+def _coarser(kind: DataType) -> bool:
+    return kind.unit in {"s", "ms"}
 
 
 def _any(_: DataType) -> bool:

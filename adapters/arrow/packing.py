@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from pullstream import PullstreamError
 
+from .arrow_rows import ArrowRows
 from .exact import TROUBLE, exact_array, first_misfit
 from .package import Array, DataType, RecordBatch, Schema, pyarrow
 from .rows import KINDS, RowBlock, blocks
@@ -71,6 +72,16 @@ class Packing:
         rows = 0
         own = False
         for values, given in portions:
+            if isinstance(values, ArrowRows):
+                batch = self._columnar(values, given, rows)
+                if batch is not None:
+                    if rows:
+                        yield self._built(waiting, rows)
+                        rows = 0
+                    self._rows += batch.num_rows
+                    yield batch
+                    continue
+                values = values.made()  # noqa: PLW2901 - the same values
             for block in blocks(values, given):
                 columns = self._arranged(block, given, rows)
                 if block.is_arrow:
@@ -89,6 +100,16 @@ class Packing:
                 rows += block.size
         if rows:
             yield self._built(waiting, rows)
+
+    def _columnar(self, rows: ArrowRows, given: Mapping[str, Any], before: int) -> RecordBatch | None:
+        """The columns of rows in Arrow as they are; None if the rows may still match, or have to tell what does not."""
+        try:
+            (block,) = blocks(rows)
+            columns = self._arranged(block, given, before)
+            arrays = [self._array(field, column) for field, column in zip(self._schema, columns, strict=True)]
+        except Exception:  # noqa: BLE001 - the rows are converted next, and raise it with the value
+            return None
+        return batch_of(self._schema, arrays, block.size)
 
     # ---- matching of columns
 

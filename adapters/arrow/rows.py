@@ -6,7 +6,9 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 
+from .arrow_rows import ArrowRows
 from .package import Array, RecordBatch, pyarrow
+from .row_types import tuple_names
 
 KINDS: Final = "dicts, named tuples, tuples, or Arrow record batches"
 
@@ -28,15 +30,14 @@ class RowBlock(NamedTuple):
 
 def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequence[RowBlock]:
     """Split values into blocks of columns, in order; `given` fills keys that a dict lacks and others have."""
+    if isinstance(values, ArrowRows):
+        block = _of_arrow(values.batch)
+        # Tuples match by position.
+        return [block._replace(names=None) if values.form == "tuples" else block]
     kinds = set(map(type, values))
     if len(kinds) == 1:
         return _of_kind(kinds.pop(), values, given)
     return [block for kind, same in groupby(values, type) for block in _of_kind(kind, list(same), given)]
-
-
-def tuple_names(kind: type) -> tuple[str, ...] | None:
-    """The column names of a tuple type, including names that are not attributes; None if it has no names."""
-    return getattr(kind, "_columns", getattr(kind, "_fields", None))
 
 
 def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Sequence[RowBlock]:

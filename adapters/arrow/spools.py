@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pullstream import Batch
 
+from .arrow_rows import ArrowRows
 from .package import RecordBatch, pyarrow
 from .packing import Packing, Portion
 
@@ -130,6 +131,6 @@ class OpenTimes:
 
 def _rows(values: Sequence[Any], tables: tuple[type, ...]) -> int:
     """The number of rows; a value may be an Arrow batch with many."""
-    if not any(issubclass(kind, tables) for kind in set(map(type, values))):
+    if isinstance(values, ArrowRows) or not any(issubclass(kind, tables) for kind in set(map(type, values))):
         return len(values)
     return sum(value.num_rows if isinstance(value, tables) else 1 for value in values)

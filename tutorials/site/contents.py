@@ -58,6 +58,7 @@ SECTIONS: Final[dict[str, Sequence[Page]]] = {
     "Guides": [
         _written("Files", "guides/files.md"),
         _written("Tables", "guides/tables.md"),
+        _written("Columns", "guides/columns.md"),
         _written("Spark", "guides/spark.md"),
         Page("Spark errors", "guides/spark_errors.md", ROOT / "tutorials/spark_errors.md"),
         _written("Times, windows, late data", "guides/windows.md"),

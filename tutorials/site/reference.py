@@ -21,6 +21,7 @@ PACKAGES: Final = {
     "timely.theory.model": "from pullstream.timely.theory import model",
     "adapters.files": "from pullstream import files",
     "adapters.tables": "from pullstream import tables",
+    "adapters.columns": "from pullstream import columns",
     "adapters.spark": "from pullstream import spark",
     "adapters.arrow": "from pullstream import arrow",
     "adapters.display": "from pullstream.display import",

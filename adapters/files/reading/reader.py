@@ -255,7 +255,7 @@ class FilesReader:
             form = self._plan.format
             found = form.pieces(file, raw, turn.start, agreed)
             with ReadAhead(found) if form.decodes else closing(found) as pieces:
-                for piece in self._parts(pieces):
+                for piece in self._parts(pieces, apart=timing.by_row and self._plan.shape != "batches"):
                     self._stop.look()
                     self.ready = piece.more
                     if self._earlier.journal and not settled and agreed.schema is not None:
@@ -302,10 +302,10 @@ class FilesReader:
         if facts:
             yield facts
 
-    def _parts(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        """Split tables into as many rows as become values at a time; many live objects are more expensive each."""
+    def _parts(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
+        """With `apart`, split tables into as many rows as are created at a time; many live objects cost more each."""
         for piece in pieces:
-            if isinstance(piece, Table) and self._plan.shape != "batches" and len(piece.batch) > AT_A_TIME:
+            if isinstance(piece, Table) and apart and len(piece.batch) > AT_A_TIME:
                 for begin in range(0, len(piece.batch), AT_A_TIME):
                     line = None if piece.line is None else piece.line + begin
                     more = begin + AT_A_TIME < len(piece.batch)

@@ -97,6 +97,8 @@ class Timing:
         self._column = time if isinstance(time, str) else None
         self._function = itemgetter(time) if isinstance(time, str) else time
         self._shape = shape
+        self.by_row = callable(time)
+        """Whether a time is a function of the row, so that all rows are created."""
 
     def timed(self, file: File, piece: Values | Table, whole: Hashable) -> Iterator[Batch[Any] | Bad]:
         """Pair the values of a piece with their times; `whole` is the time of the whole file, if it has one."""
@@ -134,7 +136,7 @@ class Timing:
         yield from self._shape.timed(rest, rest.column(name))
 
     def _by_function(
-        self, file: File, values: list[Any], line: int | None, function: Callable[[Any], Hashable]
+        self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]
     ) -> Iterator[Batch[Any] | Bad]:
         try:
             times = list(map(function, values))
@@ -154,7 +156,7 @@ class Timing:
             yield from Batch.of(times, values).runs()
 
     def _one_by_one(
-        self, file: File, values: list[Any], line: int | None, function: Callable[[Any], Hashable]
+        self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]
     ) -> Iterator[Batch[Any] | Bad]:
         for number, value in enumerate(values):
             at = None if line is None else line + number

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from typing import Any, TypeAlias
 
 from pullstream import CompositionError
 from pullstream.authoring import Call, Site, Sync
 
-from ...arrow import SchemaError, pyarrow
-from ...arrow.rows import tuple_names
+from ...arrow import ArrowRows, SchemaError, pyarrow
+from ...arrow import values as python_values
+from ...arrow.row_types import tuple_names
 
 Key: TypeAlias = str | Callable[[Any], Hashable] | None
 """A function of a value that gives its key, or the name of a column."""
@@ -35,6 +36,8 @@ def key_argument(module: str, key: object, *, wanted: bool, rows: bool) -> None:
 
 def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mapping[Hashable, Sequence[Any]]:
     """Group values by key, keeping their order."""
+    if isinstance(values, ArrowRows) and isinstance(key, str):
+        return {name: values.with_batch(part) for name, part in _split(values.batch, key, python_values)}
     groups: dict[Hashable, list[Any]] = {}
     pairs = ((key(value), value) for value in values) if callable(key) else _pairs(values, key)
     for name, value in pairs:
@@ -79,7 +82,9 @@ def _check(columns: Iterable[Any], column: str) -> None:
         raise SchemaError(f"a value has no column {column!r}, which key= names; {has}")
 
 
-def _split(batch: Any, column: str) -> Iterable[tuple[Hashable, Any]]:
+def _split(
+    batch: Any, column: str, converted: Callable[[Any], list[Any]] = methodcaller("to_pylist")
+) -> Iterable[tuple[Hashable, Any]]:
     """Group the rows of a record batch by a column."""
     pa = pyarrow()
     if not isinstance(batch, (pa.RecordBatch, pa.Table)):
@@ -92,7 +97,7 @@ def _split(batch: Any, column: str) -> Iterable[tuple[Hashable, Any]]:
         keys = keys.dictionary_decode()
     # By dictionary codes, not by comparison: NaN is not equal to itself, and 0.0 == -0.0.
     coded = keys.dictionary_encode("encode")
-    names: list[Any] = coded.dictionary.to_pylist()
+    names = converted(coded.dictionary)
     if len(names) == 1:
         yield names[0], batch
         return

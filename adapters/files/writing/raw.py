@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from ...arrow import Columns, RecordBatch, pyarrow
+from ...arrow import ArrowRows, Columns, RecordBatch, joined_rows, pyarrow
 from .disk import BLOCK, Disk
 
 LOOSE = 1024
@@ -124,6 +124,8 @@ class RawRows(Raw):
         self.columns = columns
         self._unit = unit
         self._loose: list[Any] = []
+        self._columns: list[ArrowRows] = []
+        self._columns_size = 0
         # Rows are in this order: read back from disk, on disk, in memory.
         self._back: deque[RecordBatch] = deque()
         self._memory: deque[RecordBatch] = deque()
@@ -141,7 +143,7 @@ class RawRows(Raw):
     @property
     @override
     def loose(self) -> int:
-        return len(self._loose)
+        return len(self._loose) + self._columns_size
 
     @property
     @override
@@ -151,6 +153,16 @@ class RawRows(Raw):
     @override
     def add(self, values: Sequence[Any]) -> None:
         pa = pyarrow()
+        if isinstance(values, ArrowRows):
+            if self._loose or (self._columns and not self._columns[0].schema.equals(values.schema)):
+                self.settle()
+            self._columns.append(values)
+            self._columns_size += len(values)
+            if self._columns_size >= LOOSE:
+                self.settle()
+            return
+        if self._columns:
+            self.settle()
         if isinstance(values[0], (pa.RecordBatch, pa.Table)):
             self.settle()
             for value in values:
@@ -162,7 +174,11 @@ class RawRows(Raw):
 
     @override
     def settle(self) -> None:
-        loose, self._loose = self._loose, []
+        loose: Sequence[Any] = self._loose
+        if self._columns:
+            loose = joined_rows(self._columns)
+            self._columns, self._columns_size = [], 0
+        self._loose = []
         if not self.columns.fixed and len(loose) > self._unit - self.rows > 0:
             # Only the first unit determines the columns, regardless of rows that arrived together with its last one.
             first = self._unit - self.rows

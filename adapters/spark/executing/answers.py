@@ -26,8 +26,7 @@ class Answer:
     @property
     def rows(self) -> int:
         """The number of rows they will be."""
-        first = self.values[0]
-        if hasattr(first, "num_rows"):
+        if not isinstance(self.values, arrow.ArrowRows) and hasattr(self.values[0], "num_rows"):
             return sum(getattr(value, "num_rows", 1) for value in self.values)
         return len(self.values)
 

@@ -139,7 +139,7 @@ class KeyedStreams:
             self._handle.registerTimer(min(dues))
         return self._results(made.answers, state.key)
 
-    def _values(self, rows: Sequence[Cells]) -> tuple[list[int], list[Any], list[slice]]:
+    def _values(self, rows: Sequence[Cells]) -> tuple[list[int], Sequence[Any], list[slice]]:
         """The times and values of rows, in order, and the rows that each value consists of."""
         if not rows:
             return [], [], []

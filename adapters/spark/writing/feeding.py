@@ -11,7 +11,7 @@ import trio
 from pullstream import DONE, Batch, Context, Reader, Sink, Source, pipe
 from pullstream.authoring import Done, Module, Site, without_cancelled
 
-from ...arrow import Packing, RecordBatch, pyarrow
+from ...arrow import ArrowRows, Packing, RecordBatch, pyarrow
 from . import frames
 
 ROWS = 10_000
@@ -83,7 +83,7 @@ class TaskFeed:
                         values = await self._watched(gather, held)
                         if not values:
                             break
-                        batches.extend(self._packing.batches([(values, {})]))
+                        batches.extend(self._packing.batches([(part, {}) for part in values]))
                     await self._send(b"B", frames.packed(batches.popleft()))
             self._finished()
             await self._send(b"E")
@@ -107,7 +107,7 @@ class TaskFeed:
         await self._asked.wait()
         self._asked = trio.Event()
 
-    async def _watched(self, gather: "Gather", held: ExitStack) -> Sequence[Any]:
+    async def _watched(self, gather: "Gather", held: ExitStack) -> Sequence[Sequence[Any]]:
         """Return the next values; while there are none, check that Spark still needs them.
 
         A Python worker that waits for them does not notice that its task has ended, for example at a limit.
@@ -135,12 +135,12 @@ class Gather:
         self._failure: BaseException | None = None
         self._answered = trio.Event()
 
-    async def values(self, held: ExitStack) -> list[Any]:
-        """Wait for values, and take more that arrive soon after; empty at the end.
+    async def values(self, held: ExitStack) -> list[Sequence[Any]]:
+        """Wait for values, and take more that arrive soon after, as the parts that arrived; empty at the end.
 
         `held` receives holds on their times, so that these are not complete before the task has the values.
         """
-        rows: list[Any] = []
+        parts: list[Sequence[Any]] = []
         last: object = Gather
         deadline = math.inf
         count = 0
@@ -148,7 +148,7 @@ class Gather:
             with trio.move_on_at(deadline):
                 await self.answered()
             if self._failure is not None:
-                if rows:
+                if parts:
                     break
                 raise self._failure
             if self._answer is None or self._answer is DONE:
@@ -158,19 +158,20 @@ class Gather:
                 if time != last:
                     held.enter_context(self._ctx.hold(time))
                     last = time
-            if not rows:
+            if not parts:
                 deadline = trio.current_time() + LINGER
-            rows.extend(batch.values)
-            if isinstance(rows[0], self._tables):
+            values = batch.values
+            parts.append(values)
+            if not isinstance(values, ArrowRows) and isinstance(values[0], self._tables):
                 # Each value has many rows, so ask for one at a time.
                 self._most = 1
-                count = sum(table.num_rows for table in rows)
+                count += sum(table.num_rows for table in values)
             else:
                 self._most = self._ctx.limit
-                count = len(rows)
+                count += len(values)
             if trio.current_time() > deadline:
                 break
-        return rows
+        return parts
 
     async def answered(self) -> None:
         """Wait until there is an answer; if cancelled, it can be called again."""

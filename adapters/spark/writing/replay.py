@@ -67,7 +67,7 @@ class ReplayFile:
                     values = await gather.values(held)
                     if not values:
                         return
-                    for batch in packing.batches([(values, {})]):
+                    for batch in packing.batches([(part, {}) for part in values]):
                         await self._write(frames.packed(batch))
 
         return body

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ...arrow.rows import tuple_names
+from ...arrow.row_types import tuple_names
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any, Final, Protocol
 
 from pullstream.engine.sidecar.location import Location
@@ -36,6 +37,21 @@ def of_runs(runs: Sequence[tuple[Hashable, int]], values: Sequence[Any], *, asce
     if not changes:
         return Batch(times[0], values)
     return Batch.of(Ascending(times) if ascending else times, values, changes)
+
+
+def joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """Join the values of several batches, in order: into a list, or as their class joins them.
+
+    A class of sequences that does not hold its values as Python objects has a `join_values(parts)`, which gives one
+    sequence for parts of that class, or None if they have to become a list.
+
+    >>> joined(["ab", [1]])
+    ['a', 'b', 1]
+    """
+    kind: Any = type(parts[0])
+    join = getattr(kind, "join_values", None)
+    whole = join(parts) if join is not None and all(type(part) is kind for part in parts) else None
+    return list(chain.from_iterable(parts)) if whole is None else whole
 
 
 _EMPTY: Final = Batch[Any](None, ())
@@ -138,12 +154,12 @@ class Backlog:
         part = self._part(limit)
         if len(part.values) == limit or not self:
             return part
-        out, times = list(part.values), [*part.times]
-        while len(out) < limit and self:
-            part = self._part(limit - len(out))
-            out += part.values
+        parts, times = [part.values], [*part.times]
+        while len(times) < limit and self:
+            part = self._part(limit - len(times))
+            parts.append(part.values)
             times += part.times
-        return Batch.of(times, out)
+        return Batch.of(times, joined(parts))
 
     def take_run(self, limit: int) -> Batch[Any]:
         """Take the next values, at most `limit`, all at one time."""

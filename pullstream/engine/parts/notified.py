@@ -2,12 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 from typing_extensions import override
 
-from pullstream.engine.edge.backlog import Backlog, of_runs
+from pullstream.engine.edge.backlog import Backlog, joined, of_runs
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.parts.eventful import Completed, Eventful
@@ -231,7 +230,7 @@ class Notified(Kernel[Any], Stepwise):
         """Put the results given meanwhile into one answer; only then drop the holds of the completed times."""
         given, self._together = self._together, None
         if given:
-            out = given[0][1] if len(given) == 1 else list(chain.from_iterable(results for _, results in given))
+            out = given[0][1] if len(given) == 1 else joined([results for _, results in given])
             self.ready.put(of_runs([(time, len(results)) for time, results in given], out))
         for time in self._done:
             self._settle(time)

@@ -7,6 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from pullstream.engine.edge.backlog import joined
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.traits import PROMPT
@@ -37,7 +38,7 @@ class PassOn(Kernel[Any], Stepwise):
         if batch.uniform:
             return answer(batch)
         times: list[Hashable] = []
-        out: list[Any] = []
+        parts: list[Sequence[Any]] = []
         taken = 0
         failed = self.edge.handover
         try:
@@ -45,16 +46,16 @@ class PassOn(Kernel[Any], Stepwise):
                 part = answer(run)
                 if part is not None:
                     times += part.times
-                    out += part.values
+                    parts.append(part.values)
                 if failed.failure is not None or not self.most:
                     break
                 taken += len(run.values)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
-            self.fail(exc, out, batch, taken)
+            self.fail(exc, times, batch, taken)
         else:
             if failed.failure is not None:
                 self.upstream.ack_but(batch.part(taken))
-        return Batch.of(times, out) if out else None
+        return Batch.of(times, joined(parts)) if parts else None
 
     def fail(self, exc: BaseException, out: Sized, batch: Batch[Any], taken: int) -> None:
         """Fail at the value number `taken` of a batch, after the results `out` of the values before it."""

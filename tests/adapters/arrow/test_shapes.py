@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pullstream as ps
-from adapters.arrow import NullTimeError, Shape, by_column, in_utc, run_starts, shape_argument, values
+from adapters.arrow import (
+    ArrowRows,
+    NullTimeError,
+    Shape,
+    arrow_rows,
+    by_column,
+    in_utc,
+    run_starts,
+    shape_argument,
+    values,
+)
 
 pa = pytest.importorskip("pyarrow")
 
@@ -234,10 +244,12 @@ def test_the_garbage_collector_is_restored(on):
     batch = pa.record_batch({"n": [1, 2], "far": pa.array([2**62, 1], pa.timestamp("s"))})
     (gc.enable if on else gc.disable)()
     try:
-        Shape().of(batch.select([0]))
+        assert list(Shape().of(batch.select([0]))) == [(1,), (2,)]
         assert gc.isenabled() is on
         with pytest.raises(pa.ArrowInvalid):
             Shape().of(batch)
+        with pytest.raises(pa.ArrowInvalid):
+            ArrowRows(batch).made()
         assert gc.isenabled() is on
     finally:
         gc.enable()
@@ -247,11 +259,11 @@ def test_the_garbage_collector_is_restored_with_two_threads(monkeypatch):
     """One may end just when the other has found the collector paused."""
     begun, goes_on, ask = threading.Event(), threading.Event(), gc.isenabled
 
-    class Slow(Shape):
-        def _rows(self, batch):
+    def slow(column):
+        if threading.current_thread() is first:
             begun.set()
             goes_on.wait(20)
-            return super()._rows(batch)
+        return values(column)
 
     def asked():
         found = ask()
@@ -259,12 +271,13 @@ def test_the_garbage_collector_is_restored_with_two_threads(monkeypatch):
         first.join(20)
         return found
 
-    first = threading.Thread(target=Slow().of, args=(batch(n=[1]),))
+    monkeypatch.setattr(arrow_rows, "values", slow)
+    first = threading.Thread(target=Shape().of(batch(n=[1])).made)
     first.start()
     assert begun.wait(20)
     monkeypatch.setattr(gc, "isenabled", asked)
     try:
-        Shape().of(batch(n=[2]))
+        Shape().of(batch(n=[2])).made()
         assert not goes_on.is_set() or ask()
         goes_on.set()
         first.join()

@@ -1,0 +1,194 @@
+"""Rows that stay in Arrow until someone needs them: the values of a batch, backed by an Arrow record batch."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final, Literal, TypeAlias, cast, overload
+
+from typing_extensions import override
+
+from .collector import between_its_rounds
+from .columns import converted, values
+from .package import RecordBatch, pyarrow
+from .row_types import row_type
+
+RowForm: TypeAlias = Literal["rows", "tuples", "dicts"]
+"""The form of a row: a named tuple, a tuple or a dict."""
+
+CHUNK: Final = 1024
+"""The number of rows made together where single rows are accessed. Many more would survive garbage collections."""
+
+
+class _Table:
+    """A record batch and the rows made last, which all its slices share."""
+
+    __slots__ = ("_recent", "batch", "form")
+
+    def __init__(self, batch: RecordBatch, form: RowForm) -> None:
+        self.batch = batch
+        self.form: RowForm = form
+        self._recent: tuple[int, list[Any]] = (-1, [])
+
+    def rows(self, start: int, stop: int) -> list[Any]:
+        """The rows in a range. A few of them are made together with those around them."""
+        if stop - start >= CHUNK // 2:
+            return _rows(self.batch.slice(start, stop - start), self.form)
+        found: list[Any] = []
+        while start < stop:
+            number = start // CHUNK
+            begin = number * CHUNK
+            known, made = self._recent
+            if known != number:
+                made = _rows(self.batch.slice(begin, CHUNK), self.form)
+                self._recent = number, made
+            found += made[start - begin : stop - begin]
+            start = begin + CHUNK
+        return found
+
+
+class ArrowRows(Sequence[Any]):
+    """A sequence of rows in an Arrow record batch, which creates the rows when they are first accessed.
+
+    A slice shares the columns, and two adjacent slices of one record batch are joined without copying. `batch` has the
+    columns. A row is a named tuple, a tuple or a dict (see `Shape`), whatever the types of the columns.
+
+    >>> import pyarrow as pa
+    >>> rows = ArrowRows(pa.record_batch({"day": [1, 1, 2], "carrier": ["AA", "UA", None]}))
+    >>> rows[1].carrier, len(rows[1:]), rows[1:].batch.column("day").to_pylist()
+    ('UA', 2, [1, 2])
+    """
+
+    __slots__ = ("_batch", "_made", "place", "table")
+
+    def __init__(self, batch: RecordBatch, form: RowForm = "rows", *, part: tuple[_Table, range] | None = None) -> None:
+        self._batch: RecordBatch | None = batch if part is None else None
+        self._made: list[Any] | None = None
+        self.table, self.place = (_Table(batch, form), range(batch.num_rows)) if part is None else part
+
+    def _part(self, place: range) -> "ArrowRows":
+        return type(self)(self.table.batch, self.form, part=(self.table, place))
+
+    @property
+    def form(self) -> RowForm:
+        """The form of the rows."""
+        return self.table.form
+
+    @property
+    def batch(self) -> RecordBatch:
+        """The rows as a record batch; nothing is copied."""
+        if self._batch is None:
+            self._batch = self.table.batch.slice(self.place.start, len(self.place))
+        return self._batch
+
+    @property
+    def schema(self) -> Any:
+        """The schema of the columns."""
+        return self.table.batch.schema
+
+    def made(self) -> list[Any]:
+        """All rows; they are created once."""
+        if self._made is None:
+            self._made = self.table.rows(self.place.start, self.place.stop)
+        return self._made
+
+    def with_batch(self, batch: RecordBatch) -> "ArrowRows":
+        """Rows of the same form with other columns."""
+        return type(self)(batch, self.form)
+
+    @classmethod
+    def join_values(cls, parts: "Sequence[ArrowRows]") -> "ArrowRows | None":
+        """Join parts in order; None if their columns or forms differ, so that only their rows can be joined."""
+        first = parts[0]
+        if all(one.table is other.table and one.place.stop == other.place.start for one, other in pairwise(parts)):
+            place = range(first.place.start, parts[-1].place.stop)
+            return cls(first.table.batch, first.form, part=(first.table, place))
+        if any(part.form != first.form or not part.schema.equals(first.schema) for part in parts):
+            return None
+        return cls(pyarrow().concat_batches([part.batch for part in parts]), first.form)
+
+    @override
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Any]: ...
+    @override
+    def __getitem__(self, place: int | slice) -> Any:
+        if not isinstance(place, slice):
+            if self._made is not None:
+                return self._made[place]
+            at = self.place[place]
+            return self.table.rows(at, at + 1)[0]
+        chosen = self.place[place]
+        if chosen.step != 1:
+            return self.with_batch(self.table.batch.take(pyarrow().array(chosen, pyarrow().int64())))
+        return self._part(range(chosen.start, max(chosen.start, chosen.stop)))
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.made())
+
+    @override
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self.made())
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ArrowRows):
+            return self.made() == other.made()
+        return self.made() == other if isinstance(other, list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # its rows may be unhashable
+
+    @override
+    def __repr__(self) -> str:
+        return repr(self.made())
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), _packed(self.batch), self.form)
+
+
+def joined_rows(parts: Sequence[ArrowRows]) -> Sequence[Any]:
+    """Join rows in order: as columns if their schemas and forms are equal, else as a list."""
+    whole = type(parts[0]).join_values(parts)
+    return [row for part in parts for row in part] if whole is None else whole
+
+
+def _packed(batch: RecordBatch) -> bytes:
+    """A record batch as bytes, without the rows around it that share its memory."""
+    pa = pyarrow()
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, batch.schema) as stream:
+        stream.write_batch(batch)
+    data: bytes = out.getvalue().to_pybytes()
+    return data
+
+
+def _restored(kind: type[ArrowRows], data: bytes, form: RowForm) -> ArrowRows:
+    with pyarrow().ipc.open_stream(data) as stream:
+        return kind(stream.read_next_batch(), form)
+
+
+def _rows(batch: RecordBatch, form: RowForm) -> list[Any]:
+    if form == "dicts" and batch.columns and not any(converted(column.type) for column in batch.columns):
+        # Nearly twice as fast.
+        rows: list[Any] = batch.to_pylist()
+        return rows
+    names: list[str] = batch.schema.names
+    with between_its_rounds():
+        lists = [values(column) for column in batch.columns]
+        # A row of no columns is still a row.
+        tuples = zip(*lists, strict=True) if lists else iter([()] * len(batch))
+        if form == "tuples":
+            return list(tuples)
+        if form == "dicts":
+            return [dict(zip(names, row, strict=True)) for row in tuples]
+        return list(map(_new(tuple(names)), tuples))
+
+
+def _new(names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Any]:
+    # Bypasses the generated constructor, which is written in Python.
+    return partial(cast("Any", tuple).__new__, row_type(names))

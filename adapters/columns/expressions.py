@@ -1,0 +1,282 @@
+"""`select`, `with_columns` and `filter`: expressions of columns, computed for each row alone."""
+
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import compress
+from typing import Annotated, Any, cast
+
+import attrs
+from typing_extensions import override
+
+from pullstream import Batch, Transformer, transformer
+from pullstream.authoring import PROMPT, Ascending, Call, PassOn, TimedBatch, opens
+
+from ..arrow import ArrowRows, pyarrow
+from .frames import ColumnReader, Frame, frame_of, rows_of
+from .package import ColumnError, polars
+
+
+@attrs.frozen(eq=False, repr=False)
+class Expression:
+    """A polars expression as a module's argument: shown by its text, compared by its content."""
+
+    expr: Any
+    given: str | None = None
+    """The name of the result, if it was given."""
+
+    @property
+    def named(self) -> Any:
+        """The expression with the name of its result."""
+        return self.expr if self.given is None else self.expr.alias(self.given)
+
+    def __repr__(self) -> str:
+        return str(self.expr)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.given == other.given and self.expr.meta.eq(other.expr)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def expression(call: Call, given: Any, name: str | None = None) -> Expression:
+    """Check an argument: a column's name, or a polars expression that looks at one row at a time."""
+    if isinstance(given, Expression):
+        return given
+    pl = polars()
+    if isinstance(given, str):
+        return Expression(pl.col(given), name)
+    if not isinstance(given, pl.Expr):
+        raise call.refuse(
+            f"needs columns' names or polars expressions, but got {given!r}; write pl.lit(...) for a value"
+        )
+    if why := _looks_further(given):
+        raise call.refuse(
+            f"got the expression {given!s}, which {why}. Batches are cut anywhere, so an expression may look at one "
+            f"row only; use columns.per_time(query) for all rows of a time"
+        )
+    return Expression(given, name)
+
+
+def expressions(call: Call, given: Sequence[Any]) -> tuple[Expression, ...]:
+    """Check several arguments."""
+    return tuple(expression(call, each) for each in given)
+
+
+def named_expressions(call: Call, given: dict[str, Any]) -> dict[str, Expression]:
+    """Check keyword arguments: each names a result."""
+    return {name: expression(call, each, name) for name, each in given.items()}
+
+
+def _looks_further(expr: Any) -> str:
+    """The reason why an expression does not compute one value for each row; empty if it does."""
+    pl = polars()
+    meta = expr.meta
+    if meta.is_literal() or meta.is_column_selection():
+        return ""
+    if meta.is_scalar():
+        return f"sums up rows, in {expr!s}"
+    if not meta.is_length_preserving():
+        return f"changes the number of rows, in {expr!s}"
+    try:
+        alone = meta.is_row_separable()
+    except pl.exceptions.ColumnNotFoundError:
+        # A Python function of a value.
+        alone = True
+    except pl.exceptions.InvalidOperationError:
+        return "computes with several columns at once: write one expression for each"
+    if not alone:
+        return f"looks at other rows, in {expr!s}"
+    return next((why for part in meta.pop() if (why := _looks_further(part))), "")
+
+
+def roots(given: Sequence[Expression]) -> set[str] | None:
+    """The names of the columns that expressions read; None if a selection may name any."""
+    found: set[str] = set()
+    for each in given:
+        if each.expr.meta.has_multiple_outputs():
+            return None
+        found.update(each.expr.meta.root_names())
+    return found
+
+
+def first_line(exc: BaseException) -> str:
+    """The first line of an error's message."""
+    return (str(exc) or type(exc).__name__).strip().split("\n")[0]
+
+
+def check_names(where: str, names: Sequence[str], wanted: set[str] | None) -> None:
+    """Refuse rows that lack a column.
+
+    Raises:
+        ColumnError: a column is missing; it lists those that are there.
+    """
+    for name in sorted(wanted or ()):
+        if name not in names:
+            raise ColumnError(f"{where}: there is no column {name!r}; the columns are {', '.join(map(repr, names))}")
+
+
+class _PerRow(PassOn):
+    """Computes expressions, and fails at the first row for which they do."""
+
+    traits = PROMPT
+
+    def __init__(self, given: Sequence[Expression]) -> None:
+        self._given = given
+        self._roots = roots(given)
+        self._rows = 0
+        self._reader: ColumnReader | None = None
+
+    @abstractmethod
+    def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
+        """The result for some rows, whose columns that the expressions read are in a frame."""
+
+    @property
+    def _columns(self) -> ColumnReader:
+        if self._reader is None:
+            self._reader = ColumnReader(str(self.location))
+        return self._reader
+
+    def _computed(self, rows: ArrowRows) -> ArrowRows:
+        check_names(self._columns.where, rows.schema.names, self._roots)
+        return self.computed(rows, frame_of(rows, self._roots))
+
+    def _all(self, values: Sequence[Any]) -> ArrowRows:
+        """The result for all values of a batch, or for those before the first that fails."""
+        rows = self._columns.rows(values)
+        try:
+            made = self._computed(rows)
+        except polars().exceptions.PolarsError as exc:
+            good = bisect_left(range(1, len(rows) + 1), x=True, key=lambda size: self._fails(rows[:size]))
+            place = min(good, len(rows) - 1)
+            error = ColumnError(
+                f"{self._columns.where}: {first_line(exc)}; for row {self._rows + place + 1}, {rows[place]!r}"
+            )
+            before = self._computed(cast("ArrowRows", rows[:place])) if place else ()
+            self.edge.fail_next(error, before)
+            return cast("ArrowRows", before)
+        self._rows += len(rows)
+        return made
+
+    def _fails(self, rows: Any) -> bool:
+        try:
+            self._computed(rows)
+        except polars().exceptions.PolarsError:
+            return True
+        return False
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        made = self._all(batch.values)
+        return Batch(batch.time, made) if len(made) else None
+
+
+class _Selecting(_PerRow):
+    def __init__(self, given: Sequence[Expression], *, keep: bool) -> None:
+        super().__init__(given)
+        self._keep = keep
+
+    @override
+    def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
+        pl = polars()
+        # A literal is repeated for every row only beside a column.
+        count = pl.int_range(pl.len()).alias("__row__")
+        made = rows_of(frame.select(count, *(each.named for each in self._given)).drop("__row__"), rows.form)
+        if not self._keep:
+            return made
+        # The other columns keep their Arrow types.
+        new, batch = made.batch, rows.batch
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns.update(zip(new.schema.names, new.columns, strict=True))
+        return rows.with_batch(pyarrow().RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+        made = self._all(batch.values)
+        if len(made) < len(batch.values):
+            self.upstream.ack_but(batch.part(len(made)))
+        return TimedBatch(batch.times[: len(made)], made) if len(made) else None
+
+
+class _Filtering(_PerRow):
+    _chosen: Sequence[bool] = ()
+
+    @override
+    def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
+        pl = polars()
+        count = pl.int_range(pl.len()).alias("__row__")
+        chosen = frame.select(count, pl.all_horizontal(*(each.expr for each in self._given)).alias("chosen"))
+        mask = chosen.get_column("chosen").fill_null(value=False)
+        if mask.dtype != pl.Boolean:
+            raise ColumnError(f"{self._columns.where}: a predicate gives {mask.dtype}, not true or false")
+        if mask.all():
+            self._chosen = [True] * len(rows)
+            return rows
+        self._chosen = mask.to_list()
+        return rows.with_batch(rows.batch.filter(mask.to_arrow()))
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+        taken = self._rows
+        made = self._all(batch.values)
+        if self._rows == taken:
+            # A row has failed; `fail_next` comes after those before it.
+            self.upstream.ack_but(batch.part(len(self._chosen)))
+        if not len(made):
+            return None
+        times = list(compress(batch.times, self._chosen))
+        return TimedBatch(Ascending(times) if isinstance(batch.times, Ascending) else times, made)
+
+
+@transformer
+def select(*columns: Annotated[Any, expressions], **named: Annotated[Any, named_expressions]) -> Transformer[Any, Any]:
+    """Compute the columns of each row: a row of the given columns and expressions for every row.
+
+    >>> import polars as pl, pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}, {"carrier": "UA", "delay": 15}])
+    >>> ps.run(ps.pipe(flights, columns.select("carrier", hours=pl.col("delay") / 60), ps.collect()))
+    [{'carrier': 'AA', 'hours': 0.5}, {'carrier': 'UA', 'hours': 0.25}]
+
+    An argument is a column's name or a polars expression; a keyword names its result. Expressions look at one row at a
+    time: aggregates, `shift`, `over` and the like are refused when composing, because they would depend on where
+    batches are cut. Rows keep their times, order and form: dicts stay dicts, and named tuples named tuples.
+
+    Raises:
+        ColumnError: at an ask; a column is missing, or an expression failed for a row, which it names.
+    """
+    return opens(_Selecting([*columns, *named.values()], keep=False))
+
+
+@transformer
+def with_columns(
+    *columns: Annotated[Any, expressions], **named: Annotated[Any, named_expressions]
+) -> Transformer[Any, Any]:
+    """Add columns to each row, or replace those that have the same name.
+
+    >>> import polars as pl, pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}])
+    >>> ps.run(ps.pipe(flights, columns.with_columns(late=pl.col("delay") > 15), ps.collect()))
+    [{'carrier': 'AA', 'delay': 30, 'late': True}]
+
+    Arguments and errors are those of `select`. The other columns keep their Arrow types.
+    """
+    return opens(_Selecting([*columns, *named.values()], keep=True))
+
+
+@transformer
+def filter(*predicates: Annotated[Any, expressions]) -> Transformer[Any, Any]:
+    """Keep the rows for which all predicates are true; null counts as false.
+
+    >>> import polars as pl, pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}, {"carrier": "UA", "delay": None}])
+    >>> ps.run(ps.pipe(flights, columns.filter(pl.col("delay") > 15), ps.collect()))
+    [{'carrier': 'AA', 'delay': 30}]
+
+    Predicates are polars expressions, or names of columns of true and false. See `select` for what they may look at,
+    and for errors. The columns themselves are not converted.
+    """
+    return opens(_Filtering(predicates))

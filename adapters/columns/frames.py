@@ -1,0 +1,103 @@
+"""Conversion of a stream's values to columns, and back to rows that stay in Arrow."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ..arrow import ArrowRows, Columns, RowForm, pyarrow
+from .package import ColumnError, polars
+
+Frame = Any
+"""A polars DataFrame."""
+
+
+class ColumnReader:
+    """Gives the values of one module's batches as columns.
+
+    Rows that are not in Arrow yet are converted: dicts and named tuples, which must have the same columns throughout.
+    `where` names the module in errors.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self._names: list[str] | None = None
+
+    def rows(self, values: Sequence[Any]) -> ArrowRows:
+        """Return the values as rows in Arrow.
+
+        Raises:
+            ColumnError: they are no rows, or have other columns than the rows before.
+            SchemaError: the values of a column have no common type.
+        """
+        rows = values if isinstance(values, ArrowRows) else self._converted(values)
+        names: list[str] = rows.schema.names
+        if names != self._names:
+            self._check(names)
+        return rows
+
+    def _check(self, names: list[str]) -> None:
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ColumnError(f"{self.where}: two columns are named {twice[0]!r}; give each a name of its own")
+        if self._names is not None:
+            lost = [name for name in self._names if name not in names]
+            new = [name for name in names if name not in self._names]
+            if lost or new:
+                what = [f"no column {name!r}" for name in lost] + [f"a new column {name!r}" for name in new]
+                raise ColumnError(
+                    f"{self.where}: a batch has {', '.join(what)}, but the columns before were "
+                    f"{', '.join(map(repr, self._names))}; all rows of a stream must have the same columns"
+                )
+        self._names = names
+
+    def _converted(self, values: Sequence[Any]) -> ArrowRows:
+        first: Any = values[0]
+        form: RowForm = "dicts" if isinstance(values[0], Mapping) else "rows"
+        known: Any = first.keys() if form == "dicts" else first.__class__
+        for value in values:
+            alike = isinstance(value, Mapping) and value.keys() == known if form == "dicts" else value.__class__ is known
+            if not alike:
+                raise ColumnError(
+                    f"{self.where}: {first!r} and {value!r} do not have the same columns; convert the values with "
+                    f"ps.map, to dicts with the same keys or named tuples of one type"
+                )
+        if form == "rows" and not hasattr(first, "_fields"):
+            raise ColumnError(
+                f"{self.where} needs rows with named columns, but got {first!r} ({type(first).__name__}); convert the "
+                f"values with ps.map, to dicts or named tuples, and read tables with as_='rows' or 'dicts'"
+            )
+        (batch,) = Columns(self.where, None, lambda _: None).batches(values)
+        return ArrowRows(batch, form)
+
+
+def frame_of(rows: ArrowRows, names: Collection[str] | None = None) -> Frame:
+    """The columns of rows, or some of them, as a polars DataFrame; most types are not copied."""
+    batch = rows.batch
+    if names is not None:
+        batch = batch.select([name for name in batch.schema.names if name in names])
+    if not batch.num_columns:
+        # Polars would forget how many rows there are.
+        return polars().DataFrame({"": [None] * len(rows)})
+    frame: Frame = polars().from_arrow(batch)
+    return frame
+
+
+def rows_of(frame: Frame, form: RowForm) -> ArrowRows:
+    """The rows of a polars DataFrame."""
+    pa = pyarrow()
+    table = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
+    columns = [
+        column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)])
+        for column in table.columns
+    ]
+    return ArrowRows(pa.RecordBatch.from_arrays(columns, schema=table.schema), form)
+
+
+def same(frames: Sequence[Frame]) -> Frame:
+    """Put frames with the same columns below each other; types are widened to hold the values of all."""
+    if len(frames) == 1:
+        return frames[0]
+    return polars().concat(frames, how="vertical" if _alike(frames) else "vertical_relaxed")
+
+
+def _alike(frames: Sequence[Frame]) -> bool:
+    return all(frame.schema == frames[0].schema for frame in frames)

@@ -1,0 +1,106 @@
+"""`per_time` and `sort_by_time`: queries over all rows of a time."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Annotated, Any
+
+from typing_extensions import override
+
+from pullstream import Transformer, transformer
+from pullstream.authoring import Call, Notified, Sync, opens
+
+from ..arrow import ArrowRows
+from .expressions import first_line
+from .frames import ColumnReader, frame_of, rows_of, same
+from .package import ColumnError, polars
+from .reducing import some_keys
+
+
+class _PerTime(Notified):
+    def __init__(self, query: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._query = query
+        self._rows: dict[Hashable, list[ArrowRows]] = {}
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._reader = ColumnReader(str(self.location))
+
+    @override
+    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+        rows = self._reader.rows(values)
+        if time not in self._rows:
+            self.notify(time, time)
+            self._rows[time] = []
+        self._rows[time].append(rows)
+
+    @override
+    def complete(self, time: Hashable) -> None:
+        pl, rows = polars(), self._rows.pop(time)
+        try:
+            result = self._query(same([frame_of(part) for part in rows]).lazy())
+            if isinstance(result, pl.LazyFrame):
+                result = result.collect()
+        except pl.exceptions.PolarsError as exc:
+            raise ColumnError(f"{self.location}: {first_line(exc)}, at the time {time!r}") from exc
+        if not isinstance(result, pl.DataFrame):
+            raise ColumnError(
+                f"{self.location}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a "
+                f"DataFrame"
+            )
+        self.give(time, rows_of(result, rows[0].form))
+
+
+@transformer
+def per_time(
+    query: Annotated[Callable[[Any], Any], Sync("a query is a polars query, which cannot be awaited", "a LazyFrame")],
+) -> Transformer[Any, Any]:
+    """Run a query over all rows of each time, when the time is complete.
+
+    >>> import polars as pl, pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}, {"carrier": "UA", "delay": 15}])
+    >>> worst = columns.per_time(lambda rows: rows.sort("delay", descending=True).head(1))
+    >>> ps.run(ps.pipe(flights, worst, ps.collect()))
+    [{'carrier': 'AA', 'delay': 30}]
+
+    `query` gets a polars LazyFrame of the rows in order of arrival, and returns a LazyFrame or a DataFrame, whose rows
+    are emitted at that time. The rows of a time are kept in columns until it is complete; `reduce_by_key` keeps only
+    its groups. The query runs in the task of the pipeline, which does nothing else meanwhile.
+
+    Raises:
+        ColumnError: at an ask; the query failed, or returned something else.
+    """
+    return opens(_PerTime(query))
+
+
+class _Sort:
+    """The query of `sort_by_time`; can be pickled."""
+
+    def __init__(self, by: Sequence[str], *, descending: bool) -> None:
+        self._by, self._descending = by, descending
+
+    def __call__(self, rows: Any) -> Any:
+        """Sort rows; those that are equal keep their order."""
+        return rows.sort(*self._by, descending=self._descending, maintain_order=True)
+
+
+def _columns(call: Call, by: Sequence[Any]) -> tuple[str, ...]:
+    if not by:
+        raise call.refuse("needs the names of the columns to sort by")
+    return some_keys(call, by)
+
+
+@transformer
+def sort_by_time(*by: Annotated[Any, _columns], descending: bool = False) -> Transformer[Any, Any]:
+    """Sort the rows of each time by columns; deliver times in order, each when it is complete.
+
+    >>> import pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "UA", "delay": 15}, {"carrier": "AA", "delay": 30}])
+    >>> ps.run(ps.pipe(flights, columns.sort_by_time("carrier"), ps.collect()))
+    [{'carrier': 'AA', 'delay': 30}, {'carrier': 'UA', 'delay': 15}]
+
+    Nulls come first, and equal rows keep their order. See `per_time` for memory and errors.
+    """
+    return opens(_PerTime(_Sort(by, descending=descending)))

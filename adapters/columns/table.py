@@ -1,0 +1,31 @@
+"""`collect_table`: all rows in one table."""
+
+from typing import Any
+
+from pullstream import DONE, Context, Reader, sink
+
+from .frames import ColumnReader, Frame, frame_of, same
+from .package import polars
+
+
+@sink
+async def collect_table(upstream: Reader[Any], ctx: Context) -> Frame:
+    """Collect all rows in one polars DataFrame, which notebooks display as a table; no rows are created.
+
+    >>> import pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}, {"carrier": "UA", "delay": None}])
+    >>> ps.run(ps.pipe(flights, columns.collect_table())).shape
+    (2, 2)
+
+    Without rows, the table has no columns. `table.to_arrow()` and `table.to_pandas()` convert it.
+
+    Raises:
+        ColumnError: the values are no rows, or do not have the same columns.
+    """
+    reader = ColumnReader("collect_table()")
+    frames: list[Frame] = []
+    while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
+        frames.append(frame_of(reader.rows(batch.values)))
+        await ctx.breathe()
+    return same(frames).rechunk() if frames else polars().DataFrame()

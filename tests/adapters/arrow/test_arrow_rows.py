@@ -1,0 +1,142 @@
+"""Rows that stay in Arrow: equal to the rows, sliced and joined without copying, and created once."""
+
+import pickle
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+from adapters.arrow import ArrowRows, arrow_rows, joined_rows
+from pullstream.authoring import Backlog
+
+pa = pytest.importorskip("pyarrow")
+
+
+def numbers(count, form="tuples"):
+    return ArrowRows(pa.record_batch({"n": pa.array(range(count), pa.int64())}), form)
+
+
+def count_made(monkeypatch):
+    made, rows = [], arrow_rows._rows
+    monkeypatch.setattr(arrow_rows, "_rows", lambda batch, form: made.append(len(batch)) or rows(batch, form))
+    return made
+
+
+def no_rows(monkeypatch):
+    def refused(*_):
+        raise AssertionError("rows were created")
+
+    monkeypatch.setattr(arrow_rows, "_rows", refused)
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0, 30),
+    st.integers(-35, 35) | st.none(),
+    st.integers(-35, 35) | st.none(),
+    st.sampled_from([None, 1, 2, -1, -3]),
+)
+def test_a_slice_is_that_of_a_list(count, start, stop, step):
+    """For every start, stop and step; also of a slice, and for each position."""
+    rows, expected = numbers(count), [(n,) for n in range(count)]
+    part, wanted = rows[start:stop:step], expected[start:stop:step]
+
+    assert part == wanted
+    assert part[1:-1] == wanted[1:-1]
+    assert [part[at] for at in range(-len(wanted), len(wanted))] == [*wanted, *wanted]
+    assert list(reversed(part)) == wanted[::-1]
+    assert (len(part), bool(part)) == (len(wanted), bool(wanted))
+
+
+def test_a_slice_shares_the_columns():
+    """The memory is the same."""
+    rows = numbers(100)
+    whole, part = rows.batch.column("n").buffers()[1], rows[10:20].batch.column("n").buffers()[1]
+
+    assert part.address == whole.address
+    assert rows[10:20].batch.column("n").offset == 10
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 20), max_size=5))
+def test_adjacent_slices_are_joined_without_copying(cuts):
+    """Slices of one batch in a row become a slice again, of the same memory."""
+    rows = numbers(20)
+    places = [0, *sorted(cuts), 20]
+    parts = [rows[begin:end] for begin, end in pairwise(places)]
+    joined = joined_rows(parts)
+
+    assert joined == rows
+    assert joined.batch.column("n").buffers()[1].address == rows.batch.column("n").buffers()[1].address
+
+
+def test_parts_that_do_not_fit_become_rows():
+    """Other columns or another form cannot be one record batch; other batches with the same columns can."""
+    other = ArrowRows(pa.record_batch({"m": [1]}), "tuples")
+
+    assert isinstance(joined_rows([numbers(2), numbers(3)]), ArrowRows)
+    assert joined_rows([numbers(2), other]) == [(0,), (1,), (1,)]
+    assert joined_rows([numbers(1), numbers(1, "dicts")]) == [(0,), {"n": 0}]
+
+
+def test_rows_are_created_once_and_only_those_needed(monkeypatch):
+    """A batch that is read twice makes its rows once, and single rows are made together with their neighbours."""
+    made = count_made(monkeypatch)
+    rows = numbers(5000)
+
+    assert len(rows[1000:3000]) == 2000
+    assert made == []
+    part = rows[:4096]
+    assert list(part) == list(part)
+    assert made == [4096]
+    single = numbers(5000)
+    assert [single[at][0] for at in range(2048)] == list(range(2048))
+    assert made == [4096, 1024, 1024]
+
+
+def test_a_copy_holds_its_own_rows_alone():
+    """What is pickled does not bring the rows around it along."""
+    rows = numbers(100_000)[5:7]
+    data = pickle.dumps(rows)
+
+    assert len(data) < 2000
+    assert pickle.loads(data) == rows == [(5,), (6,)]
+
+
+def test_a_backlog_keeps_columns():
+    """Batches that wait and are answered together stay columns; with others they become a list."""
+    rows, backlog = numbers(6), Backlog()
+    for part in (rows[:2], rows[2:5], rows[5:]):
+        backlog.put(ps.Batch(0, part))
+    backlog.put(ps.Batch(0, ["other"]))
+
+    assert isinstance(backlog.take(4).values, ArrowRows)
+    assert backlog.take(4) == ps.Batch(0, [(4,), (5,), "other"])
+
+
+@ps.source
+async def columns(ctx):
+    rows = numbers(10_000)
+    for time in range(10):
+        yield ps.Batch(time, rows[1000 * time : 1000 * time + 1000])
+
+
+@pytest.mark.parametrize("limit", [7, 4096])
+def test_modules_that_pass_values_on_create_no_rows(limit, monkeypatch):
+    """`take`, `skip`, `concat`, `merge`, `prefetch`, `take_times`, `map_time`, `tee`: values arrive in Arrow."""
+    no_rows(monkeypatch)
+    kinds = []
+
+    @ps.sink
+    async def seen(upstream, ctx):
+        while (batch := await upstream.ask(ctx.limit)) is not ps.DONE:
+            kinds.append((type(batch.values), len(batch.values)))
+
+    some = ps.pipe(ps.merge(columns(), columns()), ps.take(9_000), ps.skip(500), ps.prefetch(2000), ps.take_times(5))
+    many = ps.pipe(ps.concat(some, columns()), ps.map_time(lambda time: 0))
+    ps.run(ps.pipe(many, ps.tee(seen(), seen())), limit=limit)
+
+    assert {kind for kind, _ in kinds} == {ArrowRows}
+    assert sum(count for _, count in kinds) > 20_000

@@ -1,0 +1,222 @@
+"""Random programs with columns give what the same programs with rows give: values, times, order and completions."""
+
+import datetime as dt
+import math
+from decimal import Decimal
+from statistics import variance
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+from adapters.arrow import ArrowRows
+from tests.sampling import amount
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+
+UTC = dt.UTC
+SCHEMA = pa.schema(
+    [
+        ("time", pa.int64()),
+        ("key", pa.dictionary(pa.int32(), pa.string())),
+        ("n", pa.int64()),
+        ("x", pa.float64()),
+        ("price", pa.decimal128(12, 2)),
+        ("at", pa.timestamp("us", "Europe/Paris")),
+        ("parts", pa.list_(pa.struct([("a", pa.int32())]))),
+    ]
+)
+INTS = st.none() | st.integers(-5, 5) | st.sampled_from([2**53 + 1, -(2**53) - 1])
+# Sums of these are exact, in any order.
+FLOATS = st.none() | st.integers(-8, 8).map(lambda n: n / 4)
+ROWS = st.fixed_dictionaries(
+    {
+        "time": st.integers(0, 4),
+        "key": st.none() | st.sampled_from("abc"),
+        "n": INTS,
+        "x": FLOATS | st.just(math.nan),
+        "price": st.none() | st.integers(-500, 500).map(lambda cents: Decimal(cents) / 100),
+        "at": st.none() | st.integers(0, 2**50).map(lambda n: dt.datetime.fromtimestamp(n / 1e6, UTC)),
+        "parts": st.none()
+        | st.lists(st.none() | st.fixed_dictionaries({"a": st.none() | st.integers(0, 3)}), max_size=2),
+    }
+)
+
+
+@ps.source
+async def table(ctx, rows, cuts, form):
+    """The rows in batches that are cut at places, some of them empty."""
+    whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
+    begin = 0
+    for end in [*sorted(cuts), len(rows)]:
+        end = min(end, len(rows))
+        part = ArrowRows(whole.slice(begin, end - begin), form)
+        for number, row in enumerate(rows[begin:end]):
+            if not number or row["time"] != rows[begin + number - 1]["time"]:
+                after = next((at for at in range(begin + number, end) if rows[at]["time"] != row["time"]), end)
+                yield ps.Batch(row["time"], part[number : after - begin])
+        begin = end
+
+
+@ps.transformer
+async def noted(upstream, ctx, events):
+    """Note every completion, and pass values on."""
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                if time not in events["met"]:
+                    events["met"].append(time)
+                    ctx.notify_at(time)
+                yield ps.Batch(time, values)
+            case ps.Completed(time):
+                events["complete"].append(time)
+
+
+def get(row, name):
+    return row[name] if isinstance(row, dict) else getattr(row, name)
+
+
+def put(row, **more):
+    return {**row, **more} if isinstance(row, dict) else {**row._asdict(), **more}
+
+
+def known(values):
+    return [value for value in values if value is not None]
+
+
+AGGREGATES = {
+    "size": (columns.count(), len),
+    "count": (columns.count("n"), lambda rows: len(known(get(row, "n") for row in rows))),
+    "sum": (columns.sum("n"), lambda rows: sum(known(get(row, "n") for row in rows))),
+    "total": (columns.sum("price"), lambda rows: sum(known(get(row, "price") for row in rows))),
+    "least": (columns.min("n"), lambda rows: min(known(get(row, "n") for row in rows), default=None)),
+    "latest": (columns.max("at"), lambda rows: max(known(get(row, "at") for row in rows), default=None)),
+    "mean": (
+        columns.mean(pl.col("n") % 7),
+        lambda rows: (
+            sum(found) / len(found) if (found := [n % 7 for n in known(get(row, "n") for row in rows)]) else None
+        ),
+    ),
+    "variance": (
+        columns.variance(pl.col("n") % 7),
+        lambda rows: (
+            variance(found) if len(found := [n % 7 for n in known(get(row, "n") for row in rows)]) > 1 else None
+        ),
+    ),
+    "first": (columns.first("price"), lambda rows: get(rows[0], "price")),
+    "last": (columns.last("key"), lambda rows: get(rows[-1], "key")),
+    "any": (columns.any(pl.col("n") > 3), lambda rows: any(n > 3 for n in known(get(row, "n") for row in rows))),
+    "all": (columns.all(pl.col("n") > 0), lambda rows: all(n > 0 for n in known(get(row, "n") for row in rows))),
+    "unique": (columns.count_unique("n"), lambda rows: len(set(known(get(row, "n") for row in rows)))),
+    "median": (
+        columns.quantile(0.5, pl.col("n") % 7),
+        lambda rows: median(n % 7 for n in known(get(row, "n") for row in rows)),
+    ),
+}
+
+
+def median(numbers):
+    numbers = sorted(numbers)
+    return float(numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2 if numbers else None
+
+
+def listed():
+    return ps.Fold(list, lambda rows, row: [*rows, row])
+
+
+def result(rows, names):
+    return {name: AGGREGATES[name][1](rows) for name in names}
+
+
+def by_key(names):
+    rows = ps.pipe(
+        ps.reduce_by_key(listed(), key=lambda row: get(row, "key")),
+        ps.map(lambda pair: {"key": pair[0], **result(pair[1], names)}),
+    )
+    return rows, columns.reduce_by_key("key", **{name: AGGREGATES[name][0] for name in names})
+
+
+def by_time(names):
+    rows = ps.pipe(ps.reduce_by_time(listed()), ps.map(lambda rows: result(rows, names)))
+    return rows, columns.reduce_by_time(**{name: AGGREGATES[name][0] for name in names})
+
+
+def twice(row):
+    n = get(row, "n")
+    return put(row, n2=None if n is None else 2 * n + 1)
+
+
+STEPS = {
+    "filter": (lambda: ps.filter(lambda row: (get(row, "n") or 0) > 0), lambda: columns.filter(pl.col("n") > 0)),
+    "keys": (
+        lambda: ps.filter(lambda row: get(row, "key") == "a"),
+        lambda: columns.filter(pl.col("key").cast(pl.String) == "a"),
+    ),
+    "nulls": (
+        lambda: ps.filter(lambda row: get(row, "price") is not None),
+        lambda: columns.filter(pl.col("price").is_not_null()),
+    ),
+    "with": (lambda: ps.map(twice), lambda: columns.with_columns(n2=2 * pl.col("n") + 1)),
+    "take": (lambda: ps.take(9), lambda: ps.take(9)),
+    "skip": (lambda: ps.skip(2), lambda: ps.skip(2)),
+    "times": (lambda: ps.take_times(3), lambda: ps.take_times(3)),
+    "prefetch": (lambda: ps.prefetch(5), lambda: ps.prefetch(5)),
+    "rows": (lambda: ps.map(lambda row: row), lambda: ps.map(lambda row: row)),
+}
+
+ENDS = st.one_of(
+    st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True).map(by_key),
+    st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True).map(by_time),
+    st.just((ps.unique_by_time(lambda row: get(row, "key")), columns.distinct("key"))),
+    st.just(
+        (
+            ps.pipe(ps.filter(lambda row: get(row, "n") is not None), ps.sort_by_time(lambda row: get(row, "n"))),
+            ps.pipe(columns.filter(pl.col("n").is_not_null()), columns.sort_by_time("n")),
+        )
+    ),
+    st.just(
+        (
+            ps.pipe(ps.reduce_by_time(listed()), ps.map(lambda rows: {"rows": len(rows)})),
+            columns.per_time(lambda rows: rows.select(rows=pl.len().cast(pl.Int64))),
+        )
+    ),
+)
+
+
+def plain(value):
+    """A value in a form that is compared: NaN is equal to itself, and rows are dicts."""
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else pytest.approx(value)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def outcome(source, steps, end, limit, *, check):
+    events = {"met": [], "complete": []}
+    program = ps.pipe(source, *(step() for step in steps), end, noted(events), ps.collect(timed=True))
+    return [(time, plain(row)) for time, row in ps.run(program, limit=limit, check=check)], events
+
+
+@settings(max_examples=amount(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(ROWS, max_size=14).map(lambda rows: sorted(rows, key=lambda row: row["time"])),
+    st.lists(st.integers(0, 14), max_size=4),
+    st.lists(st.sampled_from(sorted(STEPS)), max_size=3),
+    ENDS,
+    st.tuples(st.sampled_from(["rows", "dicts"]), st.sampled_from([1, 7, 4096]), st.booleans()),
+)
+def test_columns_give_what_rows_give(rows, cuts, steps, end, run):
+    """Nulls, NaN, decimals, zoned times, dictionaries, nested types, arbitrary cuts and every limit."""
+    (by_rows, by_columns), (form, limit, check) = end, run
+    source = table(rows, cuts, form)
+
+    expected = outcome(table(rows, [], form), [STEPS[step][0] for step in steps], by_rows, 4096, check=False)
+
+    assert outcome(source, [STEPS[step][1] for step in steps], by_columns, limit, check=check) == expected
