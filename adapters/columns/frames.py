@@ -54,7 +54,10 @@ class ColumnReader:
         form: RowForm = "dicts" if isinstance(values[0], Mapping) else "rows"
         known: Any = first.keys() if form == "dicts" else first.__class__
         for value in values:
-            alike = isinstance(value, Mapping) and value.keys() == known if form == "dicts" else value.__class__ is known
+            if form == "dicts":
+                alike = isinstance(value, Mapping) and value.keys() == known
+            else:
+                alike = value.__class__ is known
             if not alike:
                 raise ColumnError(
                     f"{self.where}: {first!r} and {value!r} do not have the same columns; convert the values with "
