@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import PROMPT, Ascending, Call, PassOn, TimedBatch, opens
+from pullstream.authoring import PROMPT, Ascending, Call, PassOn, opens
 
 from ..arrow import ArrowRows, pyarrow
 from .frames import ColumnReader, Frame, frame_of, rows_of
@@ -192,11 +192,11 @@ class _Selecting(_PerRow):
         return rows.with_batch(pyarrow().RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
         made = self._all(batch.values)
         if len(made) < len(batch.values):
             self.upstream.ack_but(batch.part(len(made)))
-        return TimedBatch(batch.times[: len(made)], made) if len(made) else None
+        return Batch.of(batch.times[: len(made)], made) if len(made) else None
 
 
 class _Filtering(_PerRow):
@@ -217,7 +217,7 @@ class _Filtering(_PerRow):
         return rows.with_batch(rows.batch.filter(mask.to_arrow()))
 
     @override
-    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
         taken = self._rows
         made = self._all(batch.values)
         if self._rows == taken:
@@ -226,7 +226,7 @@ class _Filtering(_PerRow):
         if not len(made):
             return None
         times = list(compress(batch.times, self._chosen))
-        return TimedBatch(Ascending(times) if isinstance(batch.times, Ascending) else times, made)
+        return Batch.of(Ascending(times) if isinstance(batch.times, Ascending) else times, made)
 
 
 @transformer
