@@ -142,9 +142,9 @@ class _PerRow(PassOn):
         check_names(self._columns.where, rows.schema.names, self._roots)
         return self.computed(rows, frame_of(rows, self._roots))
 
-    def _all(self, values: Sequence[Any]) -> ArrowRows:
-        """The result for all values of a batch, or for those before the first that fails."""
-        rows = self._columns.rows(values)
+    def _all(self, batch: Batch[Any]) -> ArrowRows | None:
+        """The result for all values of a batch, or for those before the first that fails; None if there is none."""
+        rows = self._columns.rows(batch.values)
         try:
             made = self._computed(rows)
         except polars().exceptions.PolarsError as exc:
@@ -153,11 +153,10 @@ class _PerRow(PassOn):
             error = ColumnError(
                 f"{self._columns.where}: {first_line(exc)}; for row {self._rows + place + 1}, {rows[place]!r}"
             )
-            before = self._computed(cast("ArrowRows", rows[:place])) if place else ()
-            self.edge.fail_next(error, before)
-            return cast("ArrowRows", before)
+            made = self._computed(cast("ArrowRows", rows[:place])) if place else None
+            self.fail(error, made or (), batch, place)
         self._rows += len(rows)
-        return made
+        return made or None
 
     def _fails(self, rows: Any) -> bool:
         try:
@@ -165,11 +164,6 @@ class _PerRow(PassOn):
         except polars().exceptions.PolarsError:
             return True
         return False
-
-    @override
-    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        made = self._all(batch.values)
-        return Batch(batch.time, made) if len(made) else None
 
 
 class _Selecting(_PerRow):
@@ -192,11 +186,11 @@ class _Selecting(_PerRow):
         return rows.with_batch(pyarrow().RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
 
     @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
-        made = self._all(batch.values)
-        if len(made) < len(batch.values):
-            self.upstream.ack_but(batch.part(len(made)))
-        return Batch.of(batch.times[: len(made)], made) if len(made) else None
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        made = self._all(batch)
+        if made is None:
+            return None
+        return Batch(batch.time, made) if batch.uniform else Batch.of(batch.times[: len(made)], made)
 
 
 class _Filtering(_PerRow):
@@ -217,14 +211,12 @@ class _Filtering(_PerRow):
         return rows.with_batch(rows.batch.filter(mask.to_arrow()))
 
     @override
-    def answer_many(self, batch: Batch[Any]) -> Batch[Any] | None:
-        taken = self._rows
-        made = self._all(batch.values)
-        if self._rows == taken:
-            # A row has failed; `fail_next` comes after those before it.
-            self.upstream.ack_but(batch.part(len(self._chosen)))
-        if not len(made):
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        made = self._all(batch)
+        if made is None:
             return None
+        if batch.uniform:
+            return Batch(batch.time, made)
         times = list(compress(batch.times, self._chosen))
         return Batch.of(Ascending(times) if isinstance(batch.times, Ascending) else times, made)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from typing_extensions import override
 
-from pullstream import Transformer, transformer
+from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import Call, Notified, Sync, opens
 
 from ..arrow import ArrowRows
@@ -27,12 +27,13 @@ class _PerTime(Notified):
         self._reader = ColumnReader(str(self.location))
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        rows = self._reader.rows(values)
-        if time not in self._rows:
-            self.notify(time, time)
-            self._rows[time] = []
-        self._rows[time].append(rows)
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            rows = self._reader.rows(run.values)
+            if run.time not in self._rows:
+                self.notify(run.time, run.time)
+                self._rows[run.time] = []
+            self._rows[run.time].append(rows)
 
     @override
     def complete(self, time: Hashable) -> None:

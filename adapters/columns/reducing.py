@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from typing_extensions import override
 
-from pullstream import Transformer, transformer
+from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import Call, Notified, opens
 
 from ..arrow import ArrowRows, RowForm, joined_rows
@@ -76,14 +76,15 @@ class _Reducing(Notified):
         self._groups = Groups(where, self._keys, self._named)
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        rows = self._reader.rows(values)
-        self._form = rows.form
-        state = self._states.get(time)
-        if state is None:
-            self.notify(time, time)
-            state = self._states[time] = TimeState()
-        state.add(rows, self._groups)
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            rows = self._reader.rows(run.values)
+            self._form = rows.form
+            state = self._states.get(run.time)
+            if state is None:
+                self.notify(run.time, run.time)
+                state = self._states[run.time] = TimeState()
+            state.add(rows, self._groups)
 
     @override
     def complete(self, time: Hashable) -> None:
@@ -152,15 +153,15 @@ class _Distinct(_Reducing):
     """Keeps the first row of each key; which columns there are is known with the first batch."""
 
     @override
-    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        names: list[str] = self._reader.rows(values).schema.names
+    def receive(self, batch: Batch[Any]) -> None:
         if not self._named:
+            names: list[str] = self._reader.rows(batch.values).schema.names
             self._keys = self._keys or names
             rest = [name for name in names if name not in self._keys]
             self._order = names
             self._named = {name: first(name) for name in rest}
             self._groups = Groups(str(self.location), self._keys, self._named)
-        super().receive(time, values)
+        super().receive(batch)
 
     @override
     def complete(self, time: Hashable) -> None:
