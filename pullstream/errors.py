@@ -237,6 +237,10 @@ def _innermost(exc: BaseException) -> dict[str, Any]:
     return {**frame.f_locals, "__name__": frame.f_globals.get("__name__")}
 
 
+class SketchesMissing(PullstreamError, ImportError):
+    """`datasketches` is not installed, which folds with `approximate=True` need."""
+
+
 def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str | None = None) -> Any:
     """Import a module of a package that one of the toolkit's extras installs.
 
@@ -263,6 +267,7 @@ __all__ = [
     "ReleaseTimeout",
     "ReuseError",
     "RoutingError",
+    "SketchesMissing",
     "Unpicklable",
     "WorkerDied",
 ]
