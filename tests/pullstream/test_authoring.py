@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
-import trio
 
 import pullstream as ps
 from pullstream import authoring
@@ -156,14 +155,6 @@ def test_a_transformer_has_an_error_policy(limit):
     assert "raised in convert, composed at" in failure.value.__notes__[0]
 
 
-def test_a_sink_that_a_policy_sends_to_may_be_used_once():
-    """A sink over something that can be read only once stands in two places of a blueprint, and is one."""
-    send, receive = trio.open_memory_channel[Any](3)
-
-    assert ps.run(ps.pipe(ps.values(["1", "x"]), convert(int, on_error=ps.to_channel(send)), gathered())) == [1]
-    assert receive.receive_nowait().value == "x"
-
-
 def test_a_sink_has_options():
     """An async function is a sink, and what it takes beyond (upstream, ctx) is checked."""
     assert ps.run(ps.pipe(ps.values([1, 1]), gathered(how="set"))) == {1}
@@ -200,22 +191,6 @@ def test_wrong_arguments_are_refused_when_composing(compose, words):
     message = refused(compose)
 
     assert [word for word in words if word not in message] == []
-
-
-def test_composing_opens_nothing():
-    """The function of a module is called by each run, and by nothing else."""
-    opened: list[int] = []
-
-    @ps.source
-    def watched(number: Positive) -> ps.Source[int]:
-        """Count."""
-        opened.append(number)
-        return opens(_Numbers(number, 1))
-
-    pipeline = ps.pipe(watched(2), gathered())
-    assert opened == []
-    assert ps.run(pipeline) == ps.run(pipeline) == [0, 1]
-    assert opened == [2, 2]
 
 
 def test_a_module_is_shown_as_one_would_write_it():

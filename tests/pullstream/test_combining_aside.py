@@ -83,28 +83,6 @@ class TestAside:
 
         assert told[0] - began[0] == 3
 
-    def test_nothing_is_complete_after_a_release_that_failed(self, limit, counting, probe):
-        """What the main branch has left out stays open when letting go of it fails."""
-
-        @ps.transformer
-        class Failing(ps.authoring.Kernel):
-            async def produce(self, limit):
-                return await self.upstream.ask(limit)
-
-            async def release(self):
-                raise Unseen
-
-        async def program():
-            parts = (Failing(), aside(kept([]).named("side")), ps.take(2), ps.drain())
-            async with ps.pipe(counting(probe, 100, timed=True), *parts).open(limit=limit) as running:
-                await running.progress.completed(90, at="side")
-                told.append(90)
-
-        told = []
-        with pytest.raises(Unseen):
-            trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))
-        assert told == []
-
     def test_the_main_branch_waits_for_what_lies_there_alone(self, limit, counting, probe):
         """When the side sink has taken what there was, it may work on it as long as it likes."""
         main = []

@@ -132,22 +132,6 @@ def test_a_listener_that_leaves_is_forgotten(limit):
     assert [n for _, n in run(main)] == [0, 1, 2]
 
 
-def test_sent_to_nobody(limit):
-    """What is sent while nobody listens is gone, and waits for nobody."""
-    news = ps.broadcast(2)
-
-    async def main():
-        for n in range(20):
-            async with listening(news.listen(), ps.take(1), limit=limit) as one:
-                await wait_all_tasks_blocked()
-                await news.send(n)
-                assert [value for _, value in await one.result()] == [n]
-            await news.send("to nobody")
-        assert news.listeners == 0
-
-    run(main)
-
-
 def test_cancelled_send(limit):
     """Whoever has room does not get what was cancelled while another had none: all or nobody."""
     news = ps.broadcast(1)

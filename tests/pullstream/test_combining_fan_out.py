@@ -122,20 +122,3 @@ def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
     run(ps.pipe(counting(probe, 100_000), ps.partition(lambda n: n == 5, {True: ps.drain(), False: ps.drain()})))
 
     assert len(probe.asked) < 200
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.usefixtures("schedule")
-class TestFork:
-    """Several transformers over one stream, merged."""
-
-    @pytest.mark.parametrize("capacity", [0, 3])
-    def test_all_ways(self, limit, capacity, counting, probe):
-        """Every value goes every way, and each way keeps its order."""
-        ways = ps.fork(
-            ps.map(lambda n: ("a", n)), ps.filter(lambda _: False), ps.map(lambda n: ("b", n)), capacity=capacity
-        )
-
-        seen = run(ps.pipe(counting(probe, 20), ways, ps.collect()), limit)
-
-        assert [n for way, n in seen if way == "a"] == [n for way, n in seen if way == "b"] == [*range(20)]

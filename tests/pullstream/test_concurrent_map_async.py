@@ -69,22 +69,6 @@ async def test_the_concurrency_is_used_and_never_exceeded(concurrency, ordered, 
     assert trio.current_time() - start == 48 / concurrency
 
 
-async def test_the_earliest_value_that_fails_is_the_one_that_counts(autojump_clock):
-    """In order, the failure raised is that of the first value, whichever call failed first."""
-
-    async def call(n):
-        await trio.sleep(10 - n)
-        if n >= 3:
-            raise ValueError(n)
-        return n
-
-    got = []
-    with pytest.raises(ValueError, match="3"):
-        async with ps.pipe(ps.values(range(6)), ps.map_async(call, 6), ps.drain(got.append)).open() as running:
-            await running.result()
-    assert got == [0, 1, 2]
-
-
 @pytest.mark.parametrize("limit", [1, 16])
 async def test_awaiting_another_loop_fails_as_the_calls_own_error(limit):
     """What trio says of an await that it does not understand is raised in the call, and can be caught there."""

@@ -10,8 +10,6 @@ import trio
 import pullstream as ps
 from pullstream.__main__ import main
 from pullstream.conformance import Cell, ConformanceError, Subject, conformance
-from pullstream.conformance.cells import sample
-from pullstream.conformance.kit import SAMPLE
 from pullstream.conformance.trial import Trial
 
 
@@ -279,19 +277,6 @@ def test_a_source_that_fails_by_itself_is_found(source, raised):
     assert conformance(ps.fail(ValueError("as asked for")), cells=50, absorbs=True, silent=True).ok
 
 
-@ps.transformer
-class Clings(Passing):
-    """Lets go of nothing for long."""
-
-    async def release(self):
-        await trio.sleep(900)
-
-
-def test_what_does_not_let_go_breaks_a_rule():
-    """It is no failure of the module's own making: the rule has a number."""
-    assert conformance(Clings, cells=20).first(1)[0].rule == "R6"
-
-
 def test_what_is_found_can_be_replayed():
     """A cell of a report, run again, finds the same."""
     subject = Subject("swallows", Swallows)
@@ -365,38 +350,12 @@ def test_equal_values_come_in_every_sample(broken, rule):
     assert "2 values, some of them equal" in findings[0].scene
 
 
-def test_equal_values_of_every_kind_are_in_the_sample():
-    """At one time, and at several, in answers of one value and of more: whatever the number of the sample."""
-    cells = Trial(Subject("map", ps.map, around=True)).cells
-    alike = {cell for cell in cells if cell.alike}
-    assert {cell.many for cell in alike} == {"", "in-order", "out-of-order", "interleaved"}
-    assert {cell.timed for cell in alike} == {False, True}
-    assert all(alike <= set(sample(cells, SAMPLE, seed)) for seed in range(5))
-
-
 def test_what_needs_values_to_differ_says_so():
     """It is told how, and no equal ones come to it then."""
     finding = conformance(refuses_repeats).findings[0]
     assert (finding.rule, finding.cell.alike) == ("failure", True)
     assert "differ=True" in finding.hint
     conformance(refuses_repeats, differ=True).check()
-
-
-@ps.transformer
-async def bare(upstream, ctx):
-    """Yields values, and no batches."""
-    async for batch in ctx.batches(upstream):
-        for value in batch.values:
-            yield value
-
-
-def test_what_says_how_to_mend_it_is_not_talked_over():
-    """What is said of this very case stands alone; what only says what happened has the advice of its kind."""
-    exact = str(conformance(bare, cells=40).findings[0])
-    assert "a transformer yields Batch(time, values), here Batch(batch.time, [1])" in exact
-    assert "To mend it" not in exact
-    assert "To mend it: answer at most `limit` values" not in str(conformance(Greedy, cells=40).first(1)[0])
-    assert "To mend it: let every ending pass" in str(conformance(Swallows, cells=40).first(1)[0])
 
 
 def test_what_is_not_a_module_is_refused():
@@ -629,13 +588,3 @@ def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
     found = next(finding for finding in report.findings if finding.rule == rule)
     file, _, number = found.place.rpartition(":")
     assert Path(file).read_text().splitlines()[int(number) - 1].strip() == line
-
-
-def test_what_mends_several_findings_is_said_once():
-    """The facts are each finding's own."""
-    report = conformance(Subject("too_late", too_late, flushes=True), cells=200)
-    late = attrs.evolve(report, findings=[finding for finding in report.findings if finding.rule == "R12"])
-    told = late.shown(lambda finding: "so")
-    assert told.count("but may not") == 3
-    assert told.count("ctx.notify_at(time)") == 1
-    assert told.count("To mend it: it has") + told.count("To mend it: it had") == 3

@@ -27,19 +27,6 @@ async def test_values_are_counted_at_every_edge():
         assert given == 40 or limit > 1
 
 
-async def test_answers_are_counted_beside_what_is_in_them():
-    """As many as values where each is asked for alone, fewer where they come together; also where a hub deals them."""
-    pipeline = ps.pipe(ps.values(range(100)), ps.map(str), ps.tee(ps.drain(), ps.drain().named("other")))
-    for limit in (1, 100):
-        rows = await counters_of(pipeline, limit=limit)
-        given = rows["map"].batches_out
-        assert given == 100 if limit == 1 else 0 < given < 20
-        assert rows["values"].batches_out == rows["map"].batches_in == given
-        assert (rows["tee"].batches_in, rows["tee"].batches_out) == (given, 2 * given)
-        assert rows["drain"].batches_in == rows["other"].batches_in == given
-        assert rows["drain"].batches_out == 0
-
-
 async def test_the_one_who_works_is_busy_and_those_below_wait():
     """A slow function is found where it is: its module is busy, what is below waits for it, what is above idles."""
     pipeline = ps.pipe(ps.values(range(5)), ps.map(lambda n: time.sleep(0.02) or n), ps.collect())
@@ -48,20 +35,6 @@ async def test_the_one_who_works_is_busy_and_those_below_wait():
     assert slow.busy >= 0.1 > slow.waiting_for_upstream + slow.waiting_for_downstream
     assert sink.waiting_for_upstream >= 0.1 > sink.busy
     assert source.waiting_for_downstream >= 0.1 > source.busy
-
-
-async def test_what_has_several_below_is_not_taken_for_the_slow_one():
-    """A tee waits for what is above as long as all below wait for it, and not at all while a slow sink works."""
-
-    def slow(value):
-        time.sleep(0.02)
-        return value
-
-    above = ps.pipe(ps.values(range(5)), ps.map(slow), ps.tee(ps.collect(), ps.drain()))
-    below = ps.pipe(ps.values(range(5)), ps.tee(ps.collect(), ps.drain(slow)))
-    for pipeline, name in ((above, "map"), (below, "drain")):
-        rows = await counters_of(pipeline, limit=1)
-        assert rows[name].busy >= 0.1 > 2 * rows["tee"].busy
 
 
 async def test_an_ask_under_way_counts_already():

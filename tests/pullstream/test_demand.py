@@ -71,15 +71,6 @@ async def test_what_is_waited_for_is_not_taken_long_before(name, autojump_clock)
     assert queue.most <= at_once + 1
 
 
-async def test_threads_take_what_they_can_start():
-    """A function that blocks in threads is given values as threads are free."""
-    queue = Queue()
-    async with ps.pipe(ps.values(queue.values(40)), ps.map_thread(queue.block, 4), ps.drain()).open() as running:
-        await running.result()
-    assert queue.taken == queue.done == 40
-    assert queue.most <= 4 + 1
-
-
 async def test_what_is_under_way_is_all_that_an_orderly_stop_waits_for(autojump_clock):
     """Ended from above, the calls under way are all that is still worked off."""
     queue, switch = Queue(), ps.abortable()
@@ -132,16 +123,6 @@ async def test_a_block_that_takes_long_over_a_value_is_not_read_ahead_for(autoju
             await queue.work(value)
     assert queue.done == 100
     assert queue.most == 1
-
-
-async def test_a_channel_with_a_slow_receiver_is_not_read_ahead_for(autojump_clock):
-    """`to_channel` asks for one value at a time where the receiver lets it wait."""
-    queue = Queue()
-    send, receive = trio.open_memory_channel[int](0)
-    async with ps.pipe(ps.values(queue.values(100)), ps.to_channel(send)).open():
-        async for value in receive:
-            await queue.work(value)
-    assert queue.most <= 3
 
 
 def test_a_loop_that_takes_long_over_a_value_is_not_read_ahead_for():

@@ -86,18 +86,6 @@ async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autoj
     assert probe.balanced
 
 
-async def test_a_reader_that_nobody_waits_for_tells_that_its_writer_was_aborted(counting, probe, autojump_clock):
-    """Its stream has failed, though not by an abort of its own: leaving its block says so."""
-    reading, writing = ps.duplex.pair()
-    with pytest.raises(ps.errors.Abandoned, match="writing end of the pair"):
-        async with ps.pipe(reading, ps.collect()).open():
-            async with ps.pipe(counting(probe, 9, delay=1, timed=True), writing).open() as writer:
-                await trio.sleep(3.5)
-                await writer.abort()
-            await trio.sleep(1)
-    assert probe.balanced
-
-
 @pytest.mark.parametrize("cell", list(product(["abort", "error"], range(4))))
 async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clock):
     """A termination is confirmed when what is above the writing end has been released, and was told why."""

@@ -56,25 +56,6 @@ def test_sources_that_come_later(limit, counting, new_probe):
     assert all(probe.balanced for probe in probes)
 
 
-def test_nothing_is_opened_unasked(limit, counting, probe, edge):
-    """What is added waits for an ask (R2, R10), and is not opened to be aborted (R6)."""
-
-    async def main():
-        many = ps.dynamic_merge()
-        many.add(counting(probe, 5))
-        async with edge(many) as reader:
-            await trio.sleep(1)
-            many.add(counting(probe, 5))
-            assert probe.acquired == 0
-            await reader.abort()
-        with pytest.raises(ps.errors.Ended, match="its stream has ended"):
-            many.add(ps.once(1))
-
-    run(main)
-
-    assert probe.acquired == 0
-
-
 @pytest.mark.sampled(3)
 def test_sources_that_have_ended_are_forgotten(limit):
     """A thousand sources that come and go leave nothing behind while it runs."""

@@ -96,24 +96,6 @@ def test_nothing_is_made_that_was_not_asked_for(limit, wanted):
     assert made == list(range(wanted))
 
 
-async def test_never_more_than_one_ask_is_for():
-    """As few as half of it may be made; between asks, nothing is."""
-    made = []
-
-    @ps.sink
-    async def sink(upstream, ctx):
-        before = 0
-        for limit in (1, 2, 5, 1, 8, 3):
-            batch = await upstream.ask(limit)
-            await trio.testing.wait_all_tasks_blocked()
-            assert (limit + 1) // 2 <= len(batch.values) <= limit
-            assert len(made) == before + len(batch.values)
-            before = len(made)
-
-    async with ps.pipe(logged(made), sink()).open() as running:
-        await running.result()
-
-
 async def test_what_is_there_is_answered_when_it_waits():
     """Nobody waits to fill a batch, and at most one value is made without an ask for it."""
     go, made, taken = [trio.Event(), trio.Event()], [], []
@@ -238,22 +220,6 @@ def test_a_list_that_is_changed_after_its_yield():
                 buffer.clear()
 
     assert ps.run(ps.pipe(source(), ps.collect())) == list(range(10))
-
-
-def test_values_that_are_no_list_are_answered_as_they_are():
-    found = []
-
-    @ps.source
-    async def source(ctx):
-        for number in range(3):
-            yield ps.Batch(0, range(number, number + 3))
-
-    @ps.sink
-    async def sink(upstream, ctx):
-        found.extend([batch.values async for batch in ctx.batches(upstream)])
-
-    ps.run(ps.pipe(source(), sink()))
-    assert found == [range(3), range(1, 4), range(2, 5)]
 
 
 def test_a_batch_is_a_value_of_an_iterable():

@@ -1,7 +1,6 @@
 """Nothing grows for ever: what a run keeps for its times and its lanes does not add up, though nobody looks."""
 
 import gc
-import random
 import weakref
 from collections import Counter
 from collections.abc import Collection
@@ -16,11 +15,9 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.sidecar.waiting import Requests, Watch
+from pullstream.engine.sidecar.waiting import Requests
 from pullstream.program.times_done import TimesDone
-from timely import Product
 from timely.mutable import MutableAntichain
-from timely.order import minimal
 
 FEW = 600
 """So many times are enough to see that something is kept for each, ..."""
@@ -298,36 +295,6 @@ async def test_a_lane_with_a_batch_that_nobody_acknowledges_holds_its_time():
 
     async with ps.pipe(ps.values([1, 2, 3], time=lambda n: n), losing()).open() as running:
         assert await running.result() == [("has not acknowledged a batch at", 1)]
-
-
-@pytest.mark.parametrize("time", [int, lambda number: Product(number, number)], ids=["total", "partial"])
-def test_requests_that_are_taken_back_are_forgotten(time):
-    """Though one stays that is least, and keeps those behind it from coming to the top."""
-    requests = Requests[Watch]()
-    requests[time(0)] = waiter = None
-    for number in range(1, 10_000):
-        requests[time(number)] = waiter
-        assert requests.first == [time(0)]
-        del requests[time(number)]
-    assert len(requests._heap or requests._minima) < 500
-    del requests[time(0)]
-    assert requests.first == []
-
-
-def test_requests_in_a_partial_order_give_the_minimal_ones():
-    """Whatever comes and goes; and all of them once two are of two domains."""
-    rng = random.Random(0)
-    requests, there = Requests[Watch](), {}
-    for _ in range(2_000):
-        time = Product(rng.randrange(9), rng.randrange(9))
-        if rng.random() < 0.6:
-            requests[time] = there[time] = None
-        elif there:
-            time = rng.choice(list(there))
-            del requests[time], there[time]
-        assert set(requests.first) == set(minimal(there))
-    requests[3] = None
-    assert set(requests.first) == {*there, 3}
 
 
 async def waited(thing):

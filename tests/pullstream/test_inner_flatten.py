@@ -3,7 +3,6 @@
 `test_stream_endings.py` ends them in every way.
 """
 
-import pickle
 import tracemalloc
 from collections import Counter
 from itertools import product
@@ -94,26 +93,6 @@ def test_an_async_generator_is_refused_with_advice():
     assert ps.run(ps.pipe(stream, ps.collect())) == [1]
 
 
-def test_blueprints_are_pickled():
-    """A module that opens streams is pickled with them."""
-    stream = ps.pipe(
-        ps.retry(ps.values([[1], ps.values([2, 3])])),
-        ps.flatten(concurrency=2),
-        ps.catch(repr),
-        ps.group_by(bool, ps.map(str)),
-        ps.worker_pool(ps.map(repr), ps.take(1)),
-    )
-    there = pickle.loads(pickle.dumps(ps.pipe(stream, ps.map(str), ps.collect())))
-    assert sorted(ps.run(there)) == ["(True, '1')", "(True, '2')", "(True, '3')"]
-
-
-def test_arguments_are_refused_when_composing():
-    """Depth and concurrency are whole numbers of at least one."""
-    for wrong in ({"depth": 0}, {"concurrency": 0}, {"concurrency": None}, {"depth": "all"}):
-        with pytest.raises(ps.CompositionError, match=r"flatten\(\)"):
-            ps.flatten(**wrong)
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
@@ -128,40 +107,6 @@ def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
         assert tracemalloc.get_traced_memory()[1] < 3_000_000
     finally:
         tracemalloc.stop()
-
-
-class Work(trio.abc.Instrument):
-    """Counts the tasks that begin, and the steps of all tasks."""
-
-    def __init__(self):
-        self.tasks = self.steps = 0
-
-    def task_spawned(self, task):
-        self.tasks += 1
-
-    def before_task_step(self, task):
-        self.steps += 1
-
-
-@pytest.mark.parametrize("form", ["lists", "generators"])
-def test_iterables_side_by_side_need_no_task(form):
-    """Neither tasks nor steps of the scheduler grow with the number of iterables."""
-
-    def work(count):
-        counted = Work()
-        stream = ps.pipe(ps.values(range(count)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=3))
-
-        async def main():
-            async with ps.pipe(stream, ps.drain()).open(limit=64) as running:
-                await running.result()
-
-        trio.run(main, instruments=[counted])
-        return counted
-
-    few, many = work(100), work(2000)
-    assert many.tasks == few.tasks
-    # A module that has worked for some milliseconds lets others have a turn.
-    assert many.steps < few.steps + 150
 
 
 @pytest.mark.parametrize("limit", [1, 3])

@@ -53,13 +53,6 @@ def test_a_function_makes_the_transformer():
         ps.run(ps.pipe(ps.values([1]), ps.group_by(lambda n: n, lambda _: 7), ps.collect()))
 
 
-def test_arguments_are_refused_when_composing():
-    """Wrong keys, transformers and capacities."""
-    for wrong in ((7, ps.map(str)), (str, 7), (str, ps.map(str), 0), (str, ps.values([1]))):
-        with pytest.raises(ps.CompositionError, match=r"group_by\(\)"):
-            ps.group_by(*wrong[:2], **({"capacity": wrong[2]} if len(wrong) > 2 else {}))
-
-
 @pytest.mark.parametrize("way", ["group_by", "deferred"])
 async def test_completions_come_inside_without_a_waiter_outside(way, autojump_clock):
     """When the source advances without a value, a module inside receives the completion at once."""
@@ -148,42 +141,6 @@ def test_a_group_gives_the_results_of_its_transformer_for_its_key_alone(name, ru
     for key in range(3):
         alone = ps.run(ps.pipe(numbers(key), ROWS[name], ps.collect(timed=True)), limit=limit)
         assert by_time((time, value) for time, (group, value) in results if group == key) == by_time(alone)
-
-
-class Work(trio.abc.Instrument):
-    """Counts the tasks that begin, and the steps of all tasks."""
-
-    def __init__(self):
-        self.tasks = self.steps = 0
-
-    def task_spawned(self, task):
-        self.tasks += 1
-
-    def before_task_step(self, task):
-        self.steps += 1
-
-
-@pytest.mark.parametrize("run", [1, 10, 2000], ids=["a time a value", "ten values a time", "one time"])
-@pytest.mark.parametrize("name", ["stages", "stages around folds", "batch", "groups"])
-def test_a_key_needs_no_task_and_no_step_of_the_scheduler(name, run):
-    """Neither number grows with the keys, if the transformer needs neither."""
-
-    def work(keys):
-        counted = Work()
-        numbers = ps.values(range(2000), time=lambda n: n // run)
-        pipeline = ps.pipe(numbers, ps.group_by(lambda n: n % keys, ROWS[name]), ps.drain())
-
-        async def main():
-            async with pipeline.open(limit=64) as running:
-                await running.result()
-
-        trio.run(main, instruments=[counted])
-        return counted
-
-    few, many = work(2), work(500)
-    assert many.tasks == few.tasks
-    # A module that has worked for some milliseconds lets others have a turn.
-    assert many.steps < few.steps + 150
 
 
 @pytest.mark.parametrize("limit", [1, 4096])

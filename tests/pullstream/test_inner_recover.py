@@ -51,24 +51,6 @@ def test_catch_ends_or_goes_on(limit):
         caught(lambda _: "no")
 
 
-def test_arguments_are_refused_when_composing():
-    """Wrong types, types that cover cancellations, handlers that cannot be called, wrong sources."""
-    for wrong in (
-        lambda: ps.catch(on=3),
-        lambda: ps.catch(on=BaseException),
-        lambda: ps.catch(on=(ValueError, "x")),
-        lambda: ps.catch(7),
-        lambda: ps.retry(ps.map(str)),
-        lambda: ps.retry(ps.integers(), -1),
-        lambda: ps.retry(ps.integers(), delay=-1),
-        lambda: ps.retry(ps.integers(), backoff=0),
-        lambda: ps.retry(ps.integers(), on=BaseException),
-        lambda: ps.retry(ps.integers(), resume=lambda n: n, skip_delivered=True),
-    ):
-        with pytest.raises(ps.CompositionError):
-            wrong()
-
-
 async def completions(running, times):
     """The seconds until each time is complete."""
     start, seen = trio.current_time(), {}

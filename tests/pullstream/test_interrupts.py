@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -160,26 +159,6 @@ async def test_in_a_trio_program_that_aborts_on_it():
                 signal.raise_signal(signal.SIGINT)
 
 
-async def test_in_a_trio_program_whose_abort_fails():
-    """What goes wrong with the release is the cause of what is raised."""
-
-    @ps.source
-    class Stuck(ps.authoring.Kernel[int]):
-        async def produce(self, limit):
-            await trio.sleep_forever()
-
-        async def release(self):
-            raise ZeroDivisionError
-
-    with handling(signal.getsignal(signal.SIGINT)), pytest.raises(KeyboardInterrupt) as caught:
-        async with ps.pipe(Stuck(), ps.drain()).open() as running:
-            running.abort_on_interrupt()
-            await trio.testing.wait_all_tasks_blocked()
-            signal.raise_signal(signal.SIGINT)
-            await running.wait()
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-
-
 def test_in_the_release_of_an_open_pipeline(probe):
     """It waits for that, and has what the block raised as its cause."""
 
@@ -253,26 +232,3 @@ def test_10000_blocks_that_overlap():
 
         assert calls(10_000) < 1.1 * calls(100)
     assert len(struck) == 2
-
-
-async def test_1500_runs_in_one_nursery():
-    results = []
-
-    async def one(number):
-        async with ps.pipe(ps.values([number]), ps.collect()).open() as running:
-            results.extend(await running.result())
-
-    theirs = signal.getsignal(signal.SIGINT)
-    async with trio.open_nursery() as nursery:
-        for number in range(1500):
-            nursery.start_soon(one, number)
-    assert sorted(results) == list(range(1500))
-    assert signal.getsignal(signal.SIGINT) is theirs
-
-
-def test_in_another_thread():
-    """Signals are the main thread's: there a run has nothing to do with them, and nothing of them is changed."""
-    with handling(signal.default_int_handler), ThreadPoolExecutor(1) as threads:
-        before = signal.getsignal(signal.SIGINT)
-        assert threads.submit(ps.run, ps.pipe(ps.values("ab"), ps.collect())).result() == ["a", "b"]
-        assert signal.getsignal(signal.SIGINT) is before

@@ -295,24 +295,6 @@ async def test_it_ends_when_nothing_can_come_of_it(new_probe, counting, autojump
         assert all(each.balanced for each in probes)
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
-def test_what_a_value_costs_does_not_grow_with_what_is_kept(how):
-    """Of keys that nothing of a batch has, none is looked at, though all are at its time."""
-
-    class Name(str):
-        __slots__ = ()
-
-        def __hash__(self):
-            looks.append(self)
-            return str.__hash__(self)
-
-    names, looks = [Name(number) for number in range(300)], []
-    one = ps.values(names)
-    pairs = ps.run(ps.pipe(ps.join(one, one, on=lambda name: name, how=how), ps.collect()), limit=1)
-    assert len(pairs) == len(names)
-    assert len(looks) < 20 * len(names)
-
-
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_one_instant_in_two_zones(limit):
     """On the day before clocks change a day is over sooner in one of them: what is at that time goes in turns."""

@@ -37,24 +37,6 @@ def fails_at(bad, function=lambda *args: args[-1]):
 # ---- sources
 
 
-@pytest.mark.parametrize("limit", [1, 3, 10])
-def test_a_source_reads_what_is_asked_for(limit):
-    """Not one value more, whatever their times."""
-    read = []
-
-    def reading():
-        for n in range(100):
-            read.append(n)
-            yield n
-
-    @ps.sink
-    async def once(upstream, ctx):
-        batch = await upstream.ask_many(limit)
-        return list(batch.values), len(read)
-
-    assert ps.run(ps.pipe(at_once(reading()), once())) == (list(range(limit)), limit)
-
-
 @LIMITS
 @pytest.mark.parametrize(
     ("values", "error"),
@@ -73,22 +55,6 @@ def test_what_comes_before_a_time_that_is_wrong(limit, values, error):
 
 
 # ---- transformers
-
-
-async def test_a_time_is_complete_with_the_last_of_what_it_was_expanded_to():
-    """Also where exactly that was asked for, and more is there."""
-
-    @ps.sink
-    async def in_twos(upstream, ctx):
-        for time in (1, 2):
-            batch = await upstream.ask_many(2)
-            assert (list(batch.times), batch.values) == ([time] * 2, [time] * 2)
-        upstream.ack()
-        await running.progress.completed(2)
-
-    pipeline = ps.pipe(at_once([1, 2, 3, 4]), ps.flat_map(lambda n: [n, n]), in_twos())
-    async with pipeline.open() as running:
-        await running.result()
 
 
 # ---- sinks
@@ -203,14 +169,6 @@ def test_ack_but_of_what_never_came():
 
     with pytest.raises(ValueError, match="ask_many"):
         ps.run(ps.pipe(at_once([1, 2]), confused()))
-
-
-@LIMITS
-def test_what_comes_between_old_and_new_may_be_of_many_times(limit):
-    """The `sync` of `catch_up` is held at its times until it has been answered."""
-    source = ps.catch_up(at_once([1, 1]), at_once([4, 5]), sync=ps.Batch.of([2, 2, 3], ["a", "b", "c"]))
-    given = ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True)
-    assert given == [(1, 1), (1, 1), (2, "a"), (2, "b"), (3, "c"), (4, 4), (5, 5)]
 
 
 TIMES = [max(0, n // 20 + 7 * n % 11 - 5) for n in range(2000)]

@@ -232,13 +232,6 @@ def test_a_policy_without_a_meaning_is_refused(name):
     assert __file__ in str(refused.value)
 
 
-def test_only_a_sink_is_a_place_for_failed_values():
-    """A source, a transformer or a pipeline is refused."""
-    for wrong in (ps.empty(), ps.map(str), ps.pipe(ps.empty(), ps.drain()), [].append):
-        with pytest.raises(ps.CompositionError, match="or a sink"):
-            ps.map(int, on_error=wrong)
-
-
 def test_every_module_that_calls_a_function_with_each_value_has_a_policy():
     """A new module without one must get one, or a sentence that says why it has none."""
     named = {name.split(",")[0] for name in MODULES} | MANY_AT_ONCE

@@ -3,7 +3,6 @@
 import time
 
 import pytest
-import trio
 
 import pullstream as ps
 from pullstream.engine.runtime.busy import BusyClock
@@ -85,22 +84,6 @@ def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe)
     """Wherever a function that sleeps is called, others wait for a few milliseconds of it, not for a whole batch."""
     ps.run(ps.pipe(counting(probe, 200), rest))
     assert max(probe.asked) <= 64
-
-
-def test_a_source_that_waits_is_asked_for_more_and_more():
-    """What lets others go on, such as a slow source, is no reason to ask for less."""
-    asked = []
-
-    @ps.source
-    async def slow(ctx):
-        for _ in range(12):
-            await trio.sleep(0.01)
-            asked.append(ctx.limit)
-            yield ps.Batch(0, range(ctx.limit))
-
-    ps.run(ps.pipe(slow(), ps.drain()))
-    assert asked[0] < 32
-    assert max(asked) >= 1024
 
 
 def test_work_that_becomes_slow_is_given_less_again(counting, probe):

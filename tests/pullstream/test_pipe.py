@@ -180,21 +180,6 @@ def test_an_iterator_is_read_in_one_place(both):
     assert list(numbers) == [1, 2, 3, 4]
 
 
-def test_what_a_stream_is_made_of_is_looked_at_by_its_source_alone():
-    """However long it is, nothing else goes through it."""
-
-    class Counted(list):
-        looks = 0
-
-        def __iter__(self):
-            self.looks += 1
-            return super().__iter__()
-
-    numbers = Counted([1, 2, 3])
-    assert ps.run(ps.pipe(ps.concat(ps.values(numbers), ps.values([4])), ps.collect())) == [1, 2, 3, 4]
-    assert numbers.looks == 1
-
-
 @pytest.mark.parametrize(
     "pipeline",
     [

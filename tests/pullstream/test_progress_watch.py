@@ -9,7 +9,6 @@ import trio.testing
 import pullstream as ps
 import timely
 from pullstream.engine.runtime.deadlock import DeadlockDetector
-from pullstream.engine.sidecar.explain import explain_stall
 from pullstream.engine.sidecar.location import Claim
 from pullstream.engine.sidecar.sidecar import Sidecar
 from timely import BEGINNING, Antichain
@@ -64,27 +63,6 @@ async def test_a_frontier_is_watched_until_the_end(autojump_clock):
     assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]] == [[3], [5], [9]]
 
 
-async def test_watch_waits_while_one_of_several_sinks_goes_on(autojump_clock, monkeypatch):
-    """A sink that has ended does not wake it, whatever moves above."""
-    moved, waits = Sidecar.moved, []
-
-    async def counted(self, *given):
-        waits.append(given)
-        assert len(waits) < 50
-        await moved(self, *given)
-
-    monkeypatch.setattr(Sidecar, "moved", counted)
-
-    async def wait(_):
-        await trio.sleep(1)
-
-    slow = ps.pipe(ps.map_async(wait, 1), ps.drain())
-    pipeline = ps.pipe(ps.values(range(5), time=int), ps.tee(ps.first(), slow, capacity=10))
-    async with pipeline.open(limit=1) as running:
-        seen = [list(frontier) async for frontier in running.progress.watch()]
-    assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]][-1] == [4]
-
-
 @pytest.mark.parametrize("how", ["fail", "abort"])
 async def test_watch_ends_as_the_stream_does(how, autojump_clock):
     """It raises the failure, or Abandoned after an abort; neither looks like an empty frontier."""
@@ -134,44 +112,6 @@ async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
             await running.progress.completed("tuesday")
         finish.set()
         await running.progress.completed(1)
-
-
-@pytest.mark.parametrize("read_before", [False, True])
-async def test_progress_can_be_read_after_two_domains_have_met(read_before):
-    """Nothing is complete, and everything that holds it up is named."""
-
-    @ps.source
-    async def meets(ctx):
-        with ctx.hold(7):
-            yield ps.Batch(7, [7])
-            if read_before:
-                running.progress.explain(7)
-            running._run.scope.sidecar.stop_tracking()
-            yield ps.Batch(8, [8])
-            found.update(
-                frontier=running.progress.frontier(),
-                frontiers=running.progress.frontiers(),
-                explained=[str(each) for each in running.progress.explain(3, at="above")],
-                everything=[str(each) for each in running.progress.pointstamps()],
-                done=running.progress.times_done(),
-                watched=await anext(running.progress.watch()),
-                asked=explain_stall(running._run.scope.sidecar),
-            )
-            with trio.move_on_after(0.1) as scope:
-                await running.progress.completed(-1, at="above")
-            found.update(waits=scope.cancelled_caught)
-
-    found = {}
-    async with ps.pipe(meets().named("above"), ps.map(str), ps.drain()).open() as running:
-        await running.result()
-    assert found["frontier"] == Antichain([timely.BEGINNING])
-    assert found["frontiers"] == [("drain", Antichain([timely.BEGINNING]))]
-    assert found["explained"] == ["above may still produce from 7", "above may still produce from 8"]
-    assert found["everything"] == ["above may still produce from 7", "above may still produce from 8"]
-    assert found["done"] == 0
-    assert found["watched"] == Antichain([timely.BEGINNING])
-    assert "nothing in this run can move" in found["asked"]
-    assert found["waits"]
 
 
 async def test_the_module_where_two_domains_meet_fails():

@@ -77,20 +77,10 @@ def test_reduce_takes_a_fold(fold, of_all, of_none, limit):
         assert ps.run(ps.pipe(ps.empty(), ps.reduce(fold))) == of_none
 
 
-def test_reduce_needs_one_initial_state():
-    """A function needs it beside, and a Fold has its own."""
-    with pytest.raises(ps.CompositionError, match=r"reduce\(function, initial\)\. Or pass a Fold"):
-        ps.reduce(max)
-    with pytest.raises(ps.CompositionError, match="got a Fold and an initial state"):
-        ps.reduce(ps.agg.count(), 0)
-
-
 def test_concat_refuses_what_does_not_join():
     """A value of another kind fails the run, another kind the composition."""
     with pytest.raises(TypeError, match="expected str instance, int found"):
         ps.run(ps.pipe(ps.values(["a", 1]), ps.concat_values()))
-    with pytest.raises(ps.CompositionError, match="needs str, bytes or list"):
-        ps.concat_values(int)
 
 
 @pytest.mark.parametrize("sink", [ps.find(lambda n: n == 2), ps.pipe(ps.filter(lambda n: n == 2), ps.first())])
@@ -118,17 +108,6 @@ def test_a_callable_that_raises(sink, counting, probe):
     assert probe.reasons == [caught.value]
     assert probe.balanced
     assert __file__ in caught.value.__notes__[0]
-
-
-@pytest.mark.parametrize("sink", [ps.drain, ps.find, ps.on_end, lambda f: ps.reduce(f, 0)])
-def test_async_callables_are_refused(sink):
-    """A function whose result would never be awaited is refused when composing."""
-
-    async def never(*_):
-        """Not called."""
-
-    with pytest.raises(ps.CompositionError, match="async function never"):
-        sink(never)
 
 
 def test_on_end_of_the_stream(counting, probe):

@@ -302,23 +302,6 @@ def test_awaitables_as_source():
         ps.run(ps.pipe(ps.from_asyncio(lambda: 3), ps.collect()))
 
 
-@pytest.mark.parametrize(
-    "compose",
-    [
-        lambda: ps.asyncio_call(3),
-        lambda: ps.asyncio_call(double, loop=3),
-        lambda: ps.from_asyncio(3),
-        lambda: ps.from_asyncio([3]),
-        lambda: ps.from_asyncio(double, loop=3),
-        lambda: ps.from_asyncio(numbers, time=3),
-    ],
-)
-def test_bad_arguments_are_refused(compose):
-    """When composing, by name."""
-    with pytest.raises(ps.CompositionError, match=r"(asyncio_call|from_asyncio)\(\) at .*test_sources_asyncio"):
-        compose()
-
-
 def test_a_future_belongs_to_its_loop():
     """It is refused, unless that loop is given."""
     loop = asyncio.new_event_loop()

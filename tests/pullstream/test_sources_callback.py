@@ -116,10 +116,3 @@ def test_emitting_after_the_program():
     ps.run(ps.pipe(ps.from_callback(producer), ps.first()))
     assert producer.emit(2) is False
     producer.emit.end()
-
-
-@pytest.mark.parametrize("options", [{"register": 3}, {"capacity": 0}, {"overflow": "drop"}, {"time": 1}])
-def test_bad_arguments_are_refused(options):
-    """When composing, by name."""
-    with pytest.raises(ps.CompositionError, match=r"from_callback\(\) at .*test_sources_callback"):
-        ps.from_callback(**{"register": print} | options)

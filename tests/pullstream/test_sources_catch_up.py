@@ -109,18 +109,3 @@ async def test_times_complete_when_neither_can_give_them(autojump_clock):
         new.end()
         assert await running.result() is None
     assert seen == [1, 2, 3, "-", "x"]
-
-
-@pytest.mark.parametrize(
-    "compose",
-    [
-        lambda: ps.catch_up([1], [2]),
-        lambda: ps.catch_up([1], ps.empty(), capacity=0),
-        lambda: ps.catch_up([1], ps.empty(), sync="-"),
-        lambda: ps.catch_up([1], ps.empty(), sync=ps.Batch(0, [])),
-    ],
-)
-def test_bad_arguments_are_refused(compose):
-    """When composing, by name."""
-    with pytest.raises(ps.CompositionError, match=r"catch_up\(\) at .*test_sources_catch_up"):
-        compose()

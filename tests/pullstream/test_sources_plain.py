@@ -79,18 +79,3 @@ def test_an_iterator_that_nobody_reads_is_closed(tmp_path):
         file = (tmp_path / "lines").open()
         assert ps.run(ps.pipe(ps.values(file), ps.take(count), ps.reduce(lambda n, _: n + 1, 0))) == min(count, 2)
         assert file.closed
-
-
-@pytest.mark.parametrize(
-    "compose",
-    [
-        lambda: ps.repeat(1, -1),
-        lambda: ps.repeat(1, 1.5),
-        lambda: ps.unfold(1, None),
-        lambda: ps.values([1], time=3),
-    ],
-)
-def test_bad_arguments_are_refused(compose):
-    """When composing, by name."""
-    with pytest.raises(ps.CompositionError, match=r"(repeat|unfold|values)\(\) at .*test_sources_plain"):
-        compose()

@@ -1,8 +1,6 @@
 """pushable: room, order, endings, times; who pushes and who reads, in every combination."""
 
-import gc
 import random
-import weakref
 
 import pytest
 import trio
@@ -55,24 +53,6 @@ async def test_a_name_makes_a_second_handle(kept, autojump_clock):
         await handle.push("tea")
         handle.end()
         assert await running.result() == ["tea"]
-
-
-def test_what_is_pushed_before_the_run():
-    """It fills the buffer, also before any trio program runs; the end comes after it."""
-    pushed = ps.pushable(2)
-    pushed.push_nowait("a")
-    pushed.push_nowait("b")
-    with pytest.raises(trio.WouldBlock):
-        pushed.push_nowait("c")
-    pushed.end()
-    with pytest.raises(ps.errors.Ended, match=r"after end\(\)"):
-        pushed.push_nowait("c")
-
-    assert ps.run(ps.pipe(pushed, ps.collect())) == ["a", "b"]
-    with pytest.raises(ps.errors.Ended, match="read to its end"):
-        pushed.push_nowait("c")
-    pushed.end()
-    pushed.fail(Boom())
 
 
 async def test_push_waits_for_room(edge, autojump_clock):
@@ -185,23 +165,6 @@ async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
     with pytest.raises(ps.errors.Ended):
         pushed.advance(1)
     pushed.end()
-
-
-async def test_nothing_is_kept_after_an_abort(edge):
-    """A handle that is kept does not keep what was pushed into it."""
-
-    class Value:
-        pass
-
-    pushed = ps.pushable(5)
-    values = [Value(), Value()]
-    kept = weakref.WeakSet(values)
-    await pushed.push_many(values)
-    async with edge(pushed) as reader:
-        await reader.abort()
-    del values
-    gc.collect()
-    assert not kept
 
 
 async def test_times(autojump_clock):

@@ -92,56 +92,6 @@ def test_no_task_is_begun_for_a_time(name):
     assert abs(begun(600) - begun(200)) < 20
 
 
-class Steps(trio.abc.Instrument):
-    """Counts the steps of tasks."""
-
-    def __init__(self):
-        self.taken = 0
-
-    def before_task_step(self, task):
-        self.taken += 1
-
-
-def test_lists_are_read_without_a_task():
-    """A module per time asks `flat_map` itself, though that might open sources, as long as it has opened none."""
-
-    def taken(count):
-        steps = Steps()
-        streams = ps.flat_map(lambda n: [n] * 3)
-
-        async def main():
-            async with ps.pipe(numbers(count), streams, ps.map(str), *counts(1), ps.drain()).open(limit=7) as running:
-                await running.result()
-
-        trio.run(main, instruments=[steps])
-        return steps.taken
-
-    # Whoever has worked for a few milliseconds lets others have a turn.
-    assert abs(taken(1_400) - taken(700)) < 50
-
-
-async def test_sources_among_lists_are_waited_for_beside(autojump_clock):
-    """While one is read, what was complete before it is told."""
-    del autojump_clock
-    begin, told = trio.current_time(), []
-
-    async def slowly(n):
-        await trio.sleep(10)
-        return n
-
-    def stream_of(n):
-        return ps.pipe(ps.values([n, n]), ps.map_async(slowly, 1)) if n % 3 == 2 else [n]
-
-    def tell(pair):
-        told.append((*pair, trio.current_time() - begin))
-
-    async with ps.pipe(numbers(6), ps.flat_map(stream_of), *counts(1), ps.drain(tell)).open() as running:
-        for time, seconds in enumerate([0, 0, 20, 20, 20, 40]):
-            await running.progress.completed(time)
-            assert trio.current_time() - begin == seconds
-    assert told == [(0, 1, 0), (1, 1, 0), (2, 2, 20), (3, 1, 20), (4, 1, 20), (5, 2, 40)]
-
-
 @pytest.mark.parametrize("limit", [1, 7, 1024])
 @pytest.mark.parametrize("modules", [1, 2, 5])
 def test_results_come_before_what_is_later_is_read(modules, limit):

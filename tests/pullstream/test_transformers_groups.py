@@ -272,22 +272,3 @@ async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock)
         assert await reader.ask(9) == ps.Batch(0, [["a", "b"]])
         assert await reader.ask(9) == ps.Batch(0, [["c"]])
         assert await reader.ask(9) is ps.DONE
-
-
-@pytest.mark.parametrize(
-    ("compose", "said"),
-    [
-        (lambda: ps.batch(0), "at least 1"),
-        (lambda: ps.batch(3, seconds=0), "seconds"),
-        (ps.windowed, "count"),
-        (lambda: ps.windowed(3, seconds=2), "pass either"),
-        (lambda: ps.windowed(3, 0), "step"),
-        (lambda: ps.windowed(seconds=-1), "positive"),
-        (lambda: ps.windowed(seconds=1, capacity=0), "capacity"),
-    ],
-)
-def test_bad_arguments_are_refused_when_composing(compose, said):
-    """The message names the module, this line, and what it wants."""
-    with pytest.raises(ps.CompositionError, match=said) as refused:
-        compose()
-    assert __file__ in str(refused.value)

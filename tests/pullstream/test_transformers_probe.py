@@ -69,25 +69,3 @@ def test_a_label_is_logged(caplog):
     with caplog.at_level(logging.DEBUG, "pullstream.probe"):
         ps.run(ps.pipe(ps.values("a"), ps.probe("letters"), ps.collect()), limit=1)
     assert caplog.messages[:2] == ["letters  D: ask1(Ans1)", "letters  U: Ans1=value('a')"]
-
-
-@pytest.mark.parametrize("number", range(1, 5))
-def test_what_it_raises_is_what_any_function_raises(number, counting, probe):
-    """Wherever the callback raises, the source is released and the exception arrives."""
-    calls = []
-
-    def raising(event):
-        calls.append(event)
-        if len(calls) == number:
-            raise Boom
-
-    with pytest.raises(Boom):
-        ps.run(ps.pipe(counting(probe, 9), ps.probe(raising), ps.take(1), ps.collect()), limit=1)
-    assert probe.balanced
-
-
-def test_what_cannot_show_is_refused():
-    """A callback is a function that is called, and not awaited."""
-    for wrong in (3, trio.sleep):
-        with pytest.raises(ps.CompositionError, match="probe"):
-            ps.probe(wrong)

@@ -40,14 +40,6 @@ def test_lines_are_those_of_splitlines(whole, at, limit):
     assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
 
 
-@settings(deadline=None)
-@given(text, cuts, limits)
-def test_lines_of_bytes_are_those_of_splitlines(whole, at, limit):
-    """The same for bytes, whose lines end in fewer ways."""
-    data = whole.encode("utf-8")
-    assert through(pieces(data, at), ps.split(), limit=limit) == data.splitlines()
-
-
 def test_lines_in_all_the_ways_to_cut_them():
     """Every way to cut a short text gives the same lines, in one batch or in several."""
     whole = "a\r\n\r\rb\n\nc"
@@ -161,22 +153,3 @@ def test_a_long_line_in_small_pieces_costs_what_it_is_long():
     for module in (ps.split(), ps.split("\n"), ps.split(size=10**6)):
         pipeline = ps.pipe(ps.values(chunks), module, ps.map(len), ps.collect())
         assert ps.run(pipeline) == [10**6]
-
-
-@pytest.mark.parametrize(
-    ("compose", "said"),
-    [
-        (lambda: ps.split(""), "separator"),
-        (lambda: ps.split(7), "separator"),
-        (lambda: ps.split(size=0), "size"),
-        (lambda: ps.split("a", size=3), "one of them"),
-        (lambda: ps.split(capacity=0), "capacity"),
-        (lambda: ps.decode("klingon"), "klingon"),
-        (lambda: ps.decode(errors="loud"), "loud"),
-    ],
-)
-def test_bad_arguments_are_refused_when_composing(compose, said):
-    """The message names the module, this line, and what it wants."""
-    with pytest.raises(ps.CompositionError, match=said) as refused:
-        compose()
-    assert __file__ in str(refused.value)

@@ -33,14 +33,6 @@ def test_scan_is_accumulate(data, limit):
 
 
 @settings(deadline=None)
-@given(values, limits)
-def test_scan_of_a_fold_finishes_each_state(data, limit):
-    """A Fold's state is made for the run, and its result answered after each value."""
-    means = ps.Fold(list, lambda seen, n: [*seen, n], lambda seen: sum(seen) / len(seen))
-    assert through(data, ps.scan(means), limit=limit) == [sum(data[:n]) / n for n in range(1, len(data) + 1)]
-
-
-@settings(deadline=None)
 @given(values, st.sampled_from([None, 1, 2, 5]), limits)
 def test_unique_and_non_unique_share_the_values(data, capacity, limit):
     """Every value passes exactly one of the two, whatever they remember."""
@@ -60,13 +52,6 @@ def test_a_capacity_remembers_the_keys_that_came_last(data, capacity, limit):
         if value not in lately:
             expected.append(value)
     assert through(data, ps.unique(capacity=capacity), limit=limit) == expected
-
-
-def test_keys_are_as_they_are():
-    """1 and "1" differ, 1 and 1.0 do not, and what has no hash fails."""
-    assert through([1, "1", 1.0, (1,)], ps.unique()) == [1, "1", (1,)]
-    with pytest.raises(TypeError, match="unhashable"):
-        through([[1]], ps.unique())
 
 
 def raising(value):
@@ -176,23 +161,3 @@ async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, pr
 
 
 # ---- refusals
-
-
-@pytest.mark.parametrize(
-    ("compose", "said"),
-    [
-        (lambda: ps.filter_not(3), "filter_not"),
-        (lambda: ps.tap(trio.sleep), "map_async"),
-        (lambda: ps.tap(print, on_end=3), "on_end"),
-        (lambda: ps.unique(capacity=0), "at least 1"),
-        (lambda: ps.unique(3), "key"),
-        (lambda: ps.scan(3), "function"),
-        (lambda: ps.scan(ps.Fold(int, operator.add), 3), "Fold"),
-        (lambda: ps.map(str, on_error="ignore"), "'fail', 'skip', 'result'"),
-    ],
-)
-def test_bad_arguments_are_refused_when_composing(compose, said):
-    """The message names the module, this line, and what it wants."""
-    with pytest.raises(ps.CompositionError, match=said) as refused:
-        compose()
-    assert __file__ in str(refused.value)

@@ -77,20 +77,3 @@ def test_skip_asks_for_no_more_than_is_asked_for(counting, probe, limit):
     assert result == [5, 6, 7]
     assert probe.asked[0] == min(limit, 8)
     assert sum(probe.asked) == 8
-
-
-@pytest.mark.parametrize(
-    ("compose", "said"),
-    [
-        (lambda: ps.take(-1), "at least 0"),
-        (lambda: ps.take(3, last=True), "which need a test"),
-        (lambda: ps.take(bool, ahead=0), "ahead"),
-        (lambda: ps.skip("3"), "count"),
-        (lambda: ps.skip(3, on_error="skip"), "applies only to a test"),
-    ],
-)
-def test_bad_arguments_are_refused_when_composing(compose, said):
-    """The message names the module, this line, and what it wants."""
-    with pytest.raises(ps.CompositionError, match=said) as refused:
-        compose()
-    assert __file__ in str(refused.value)

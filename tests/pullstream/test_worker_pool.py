@@ -59,18 +59,6 @@ async def by_sixteen(upstream, ctx):
     return values
 
 
-async def test_it_is_faster_with_more(autojump_clock):
-    """Workers run at the same time, each at its pace."""
-    start = trio.current_time()
-    slow, quick = [], []
-    pool = ps.worker_pool(tenfold(4, calls=slow), tenfold(1, calls=quick))
-    async with ps.pipe(ps.values(range(10)), pool, by_sixteen()).open() as running:
-        await running.result()
-    assert trio.current_time() - start == 8
-    assert len(slow) == 2
-    assert len(quick) == 8
-
-
 async def test_unfinished_values_go_first_to_another_worker(autojump_clock):
     """The values of a failed worker go to the next that asks, before newer values."""
     calls = []

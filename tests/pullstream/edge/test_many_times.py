@@ -135,21 +135,6 @@ def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
 
 
 @CHECKS
-def test_lanes_are_given_it_in_the_order_in_which_they_ask(check):
-    """Also such as are taken for a single ask: none of them keeps the rest for itself (R4)."""
-
-    async def asks(upstream, ctx):
-        got = []
-        while (batch := await (lane := upstream.lane()).ask(2)) is not ps.DONE:
-            got += pairs(batch)
-            lane.ack()
-        return got
-
-    times = TIMES["out of order"]
-    assert by_hand(asks, Answers(many(times)), check=check) == pairs(many(times))
-
-
-@CHECKS
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ending", [None, OSError("line is dead")], ids=str)
 def test_nothing_is_lost_when_another_lane_gets_the_end(ending, seed, check):
@@ -220,46 +205,6 @@ async def drain(upstream, ctx):
         pass
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_lost_by_a_cancellation_is_not_complete(seed):
-    """A cancelled ask aborts (R10); what another's answer had left looks complete to nobody who goes on below."""
-    seen = []
-
-    @ps.source
-    class Cancels(ps.authoring.Kernel):
-        """Has the ask that waits for its turn cancelled in the step in which the one before it is answered."""
-
-        async def produce(self, limit):
-            await trio.sleep(1)
-            scope.cancel()
-            return many([3, 4, 5])
-
-    @ps.transformer
-    class TwoLanes(ps.authoring.Kernel):
-        async def produce(self, limit):
-            async def wait(lane):
-                with scope:
-                    await lane.ask(9)
-
-            async with trio.open_nursery() as nursery:
-                lane = self.upstream.lane()
-                nursery.start_soon(ask, lane)
-                await trio.testing.wait_all_tasks_blocked()
-                nursery.start_soon(wait, self.upstream)
-            seen.append((self.upstream.edge.handover.rest, list(self.upstream.arriving())))
-            return ps.DONE
-
-    async def ask(lane):
-        seen.append(pairs(await lane.ask(9)))
-        lane.ack()
-
-    scope = trio.CancelScope()
-    trio._core._run._r.seed(seed)
-    by_hand(drain, Cancels(), TwoLanes())
-    assert scope.cancelled_caught
-    assert seen == [[(3, 0)], (None, [4])]
-
-
 async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
     """A lane is left after another one has heard of the end: what it had in flight is over, though nothing moves."""
     told = []
@@ -297,41 +242,6 @@ async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
 
 
 # ---- rights
-
-
-def test_an_answer_at_a_time_that_may_not_be_is_given_up_to_there():
-    """The failure comes next, as if it had been answered one time after another (R8)."""
-
-    @ps.transformer
-    class TooEarly(ps.authoring.Kernel):
-        async def produce(self, limit):
-            batch = await self.upstream.ask(9)
-            return batch if batch is ps.DONE else many([5, 6, 4, 7])
-
-    for whole in (False, True):
-        got = []
-
-        async def asks(upstream, ctx):
-            while True:
-                got.extend(pairs(await (upstream.ask_many(9) if whole else upstream.ask(9))))  # noqa: B023
-
-        with pytest.raises(ps.errors.CapabilityError, match="answered at 4, but may not"):
-            by_hand(asks, Answers(many([5])), TooEarly())
-        assert got == [(5, 0), (6, 1)]
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_what_an_earlier_run_has_completed_is_dropped(whole):
-    """Of an answer only the rest passes; of one that is all over, the next."""
-
-    async def asks(upstream, ctx):
-        upstream.edge.handover.drops = lambda time: time < 3
-        got = []
-        while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
-            got += pairs(batch)
-        return got
-
-    assert by_hand(asks, Answers(many([0, 1]), many([1, 3, 2, 4, 0]))) == [(3, 1), (4, 3)]
 
 
 @pytest.mark.parametrize("form", ["apart", "whole", "one batch each"])

@@ -115,22 +115,6 @@ def kept_of(rounds):
     return sum(map(len, flow.region.traces))
 
 
-@pytest.mark.parametrize("verb", ["min", "count", "distinct", "reduce", "join"])
-def test_little_is_kept_of_keys_that_nobody_comes_back_to(verb):
-    """Each is there for a time, and another one then: of times that have gone by nothing is left but a few."""
-    programs = {"reduce": lambda pairs: pairs.reduce(lambda _, counts: counts), "join": lambda pairs: pairs.join(pairs)}
-    order = LatticeOrder()
-    flow = Dataflow(programs.get(verb, lambda pairs: getattr(pairs, verb)()), order)
-    kept = 0
-    for n in range(2_000):
-        time = Product(n, 0)
-        order.reach([time])
-        flow.take("pairs", (time,), [((n, 1), 1)] + [((n - 1, 1), -1)] * (n > 0))
-        assert len(flow.run((time,))) == 1 + (n > 0)
-        kept = max(kept, *map(len, flow.region.traces))
-    assert kept <= 2 * 64 + 2
-
-
 @pytest.mark.parametrize("domain", ["products", "sets"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_trace_may_be_gone_through_at_any_time(name, domain, monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 
 from pullstream.incremental import MultiplicityError, ranked
 from pullstream.incremental.program import Dataflow
-from pullstream.incremental.ranked import RankedTrace
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from tests.pullstream.incremental.programs import PROGRAMS
 from tests.pullstream.incremental.test_against_recomputing import DOMAINS, check, given
@@ -60,25 +59,6 @@ def test_a_value_that_goes_more_often_than_it_came_is_found_in_a_large_group_as_
         assert outcomes[0] == outcomes[1] or all(isinstance(each, str) for each in outcomes)
         missing += isinstance(outcomes[0], str)
     assert 3 < missing < 17
-
-
-def test_what_two_times_take_away_is_missing_where_both_have_come():
-    """There is one of it, and each of two times that are beside one another takes it."""
-    values = [(Product(0, 0), ("left", (0, n), 1)) for n in range(100)]
-    taken = [(time, ("left", (0, 50), -1)) for time in (Product(0, 1), Product(1, 0))]
-    with pytest.raises(MultiplicityError, match=r"\(0, 50\) has the count -1"):
-        given(PROGRAMS["min"][0], values + taken, Product(0, 0))
-
-
-def test_values_without_an_order_are_told_with_the_verb_and_the_key():
-    """Also when there have been many."""
-    flow = Dataflow(lambda pairs: pairs.max(), RoundOrder())
-    flow.take("pairs", (), [(("k", n), 1) for n in range(100)])
-    flow.run(())
-    flow.take("pairs", (), [(("k", "a"), 1)])
-    with pytest.raises(TypeError) as caught:
-        flow.run(())
-    assert any("in max() at " in note and "for 'k'" in note for note in caught.value.__notes__)
 
 
 class Looked(int):
@@ -184,17 +164,3 @@ def test_an_index_is_left_when_the_group_is_gone():
     assert not len(inputs)
     assert not len(outputs)
     assert not inputs.has_index(0)
-
-
-def test_an_index_is_left_by_the_look_that_finds_nothing():
-    """What has come and what has gone are of two times, and cancel when it is looked for."""
-    order = LatticeOrder()
-    trace = RankedTrace(order, falling=False)
-    for n, diff in enumerate([1, -1]):
-        order.reach([n])
-        for value in range(100):
-            trace.add("k", value, (n,), diff)
-        assert trace.is_indexed("k")
-    assert trace.first("k", (1,), 1) == {}
-    assert not len(trace)
-    assert not trace.has_index("k")

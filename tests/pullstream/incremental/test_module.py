@@ -10,7 +10,6 @@ import pullstream as ps
 from pullstream.conformance import Subject, conformance
 from pullstream.errors import CompositionError
 from pullstream.incremental import (
-    Collection,
     DivergenceError,
     MultiplicityError,
     explain,
@@ -19,9 +18,6 @@ from pullstream.incremental import (
     maintain,
     upserts,
 )
-from pullstream.incremental.program import Dataflow
-from pullstream.incremental.trace import LatticeOrder, RoundOrder
-from timely import Product
 
 
 def counted(records):
@@ -59,20 +55,6 @@ def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_belo
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-@pytest.mark.parametrize("limit", [1, 7, 100])
-def test_what_nobody_asks_for_is_not_taken(limit):
-    """Who reads slowly bounds how far the changes above have come: as far as was asked, and one ask on."""
-    taken = []
-    changes = ps.pipe(ps.values(range(10_000), time=lambda n: n), ps.tap(taken.append), ps.map(lambda n: (n, 1)))
-    read = 0
-    for _ in ps.iterate(ps.pipe(changes, maintain(counted)), limit=limit):
-        read += 1
-        assert len(taken) <= read + 2 * limit
-        if read == 500:
-            break
-    assert read == 500
-
-
 def test_what_holds_a_time_is_told_by_the_names_of_the_program():
     """In explain, and so in the display: the inputs that change at it, while more of it may come."""
     seen = []
@@ -95,21 +77,6 @@ def test_what_holds_a_time_is_told_by_the_names_of_the_program():
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     assert "maintain, left holds 0 -> drain" in seen
     assert "maintain, left, right holds 0 -> drain" in seen
-
-
-def test_what_waits_for_two_times_is_told_by_its_verb_and_the_loops_around_it():
-    """Where both have come something may be otherwise: in a loop, in which a reduction looks again."""
-
-    def program(numbers):
-        return numbers.iterate(lambda found: found.concat(numbers).min()).max()
-
-    flow = Dataflow(program, LatticeOrder())
-    one, other = Product(0, 1), Product(1, 0)
-    for time in (one, other):
-        flow.take("numbers", (time,), [(("k", time.parts), 1)])
-        flow.run((time,))
-    names = [re.sub(r" at \S*:\d+", "", name) for name in flow.names((Product(1, 1),))]
-    assert names == ["iterate() > min()", "max()"]
 
 
 def test_several_inputs_and_several_outputs_have_names():
@@ -282,16 +249,3 @@ def test_a_record_that_is_not_there_has_no_explanation():
     """Only what is in the output can be explained; `test_explaining.py` says how."""
     with pytest.raises(LookupError, match=r"\(99, 99\) is not in the program's output for this input"):
         explain(lambda edges: edges.distinct(), {"edges": [(1, 2)]}, (99, 99))
-
-
-def test_a_collection_is_kept_once_for_all_that_join_it():
-    """However many joins there are."""
-
-    def program(left: Collection, right: Collection):
-        return {"one": left.join(right), "two": right.join(left), "three": left.join(left)}
-
-    flow = Dataflow(program, RoundOrder())
-    flow.take("left", (), [((n, n), 1) for n in range(10)])
-    flow.take("right", (), [((n, n), 1) for n in range(10)])
-    flow.run(())
-    assert sorted(map(len, flow.region.traces)) == [10, 10]

@@ -303,13 +303,6 @@ def test_files_of_other_kinds_are_refused(path, make, message):
     assert path.read_bytes() == before
 
 
-def test_an_empty_file_is_a_journal_that_has_not_begun(path):
-    """Somebody has made it for this, or a run was killed just when it had."""
-    path.touch(0o644)
-    assert held(path) == Contents()
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
 # ---- whose it is
 
 GONE_OFF = []
@@ -398,11 +391,6 @@ def test_what_is_said_of_a_journal_is_checked(given):
     """When it is said."""
     with pytest.raises(ps.CompositionError, match=r"Journal\((secret|version)=...\) must be text"):
         ps.Journal("here", **given)
-
-
-def test_a_secret_is_not_shown():
-    """Neither by the journal, nor by what refuses it."""
-    assert "hush" not in repr(ps.Journal("here", secret="hush"))
 
 
 # ---- how large it gets

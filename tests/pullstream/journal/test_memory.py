@@ -13,7 +13,6 @@ import trio.testing
 import pullstream as ps
 from pullstream import agg
 from pullstream.engine.sidecar.memory import Ledger, Memory
-from pullstream.engine.traits import Carries
 
 
 class Tea(StrEnum):
@@ -64,21 +63,6 @@ def test_times_out_of_order_are_refused_and_taken_where_keys_are_of_one_time():
         memory.at(time, ordered=False)[time] = memory.get(time, 0) + 1
     assert unpickled(memory.take(up_to(1))) == {1: 1}
     assert unpickled(memory.take(up_to(2))) == {2: 2}
-
-
-def test_without_a_journal_a_memory_is_a_dict():
-    """Times may then come as they like, and anything may be kept."""
-    memory = Memory()
-    memory.at(2)["f"] = print
-    memory.at(1)["f"] = len
-    assert dict(memory) == {"f": len}
-    assert memory.take(lambda _: True) == {}
-
-
-def test_what_is_changed_outside_of_a_time_is_refused():
-    """Nobody could tell as of when it is."""
-    with pytest.raises(ps.errors.JournalError, match=r"outside of a time"):
-        Memory(saves=True)["n"] = 1
 
 
 def test_what_cannot_be_pickled_is_named():
@@ -217,23 +201,6 @@ def test_counting_what_comes_in_another_order_each_time_is_refused(new_world, so
     """Epochs by count mean nothing again where the order is a matter of luck."""
     with pytest.raises(ps.errors.JournalError, match="stamp_epochs.*behind which the order is another one"):
         new_world().run(ps.pipe(source(), ps.stamp_epochs(2), ps.drain()))
-
-
-def test_modules_below_that_carry_something_are_told():
-    """Which modules below a source know something of a time when it is complete at the sinks, or answer it later."""
-
-    async def main():
-        pipeline = ps.pipe(
-            ps.values([1]), ps.map(str), ps.scan(agg.count()), ps.tumbling(2), ps.count_by_key(str), ps.drain()
-        )
-        async with pipeline.open() as running:
-            locations = running._run.scope.sidecar.locations
-            below = running._run.scope.sidecar.consequences.carrying(locations[0])
-            told = [(each.names[-1], each.traits.carries, each.traits.later) for each in below]
-            await running.result()
-        return told
-
-    assert trio.run(main) == [("scan", Carries.MEMORY, False), ("tumbling", Carries.NOTHING, True)]
 
 
 def test_a_state_inside_another_module_is_refused(new_world):

@@ -18,7 +18,6 @@ import pullstream as ps
 from pullstream.authoring import Outside
 from pullstream.engine.edge.edge import Edge
 from pullstream.journal.keeper import Keeper
-from pullstream.journal.log import HEADER
 
 OVER = (
     " is the journal of a finished run: returning its result again, without reading anything. To process data that "
@@ -102,27 +101,6 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
     ]
 
 
-def test_a_result_that_comes_after_everything_is_complete_is_kept(path):
-    """A sink that goes on for a while after its stream has ended is at its end when it returns."""
-    begun = []
-
-    @ps.sink
-    async def tidying_up(upstream, ctx):
-        begun.append(len(begun))
-        async for _ in ctx.batches(upstream):
-            pass
-        await trio.sleep(1)
-        return begun[-1]
-
-    async def main():
-        async with ps.pipe(numbers(), tidying_up()).open(journal=path) as running:
-            return await running.result()
-
-    clock = partial(trio.testing.MockClock, autojump_threshold=0.01)
-    assert [trio.run(main, clock=clock()) for _ in range(3)] == [0, 0, 0]
-    assert begun == [0]
-
-
 @pytest.mark.parametrize("check", [True, "strict"])
 def test_the_rules_are_kept_where_times_are_dropped(path, check):
     """The checker finds nothing wrong with edges on which times are dropped."""
@@ -133,26 +111,6 @@ def test_the_rules_are_kept_where_times_are_dropped(path, check):
         pipeline = ps.pipe(joined, ps.map(min), ps.map(stopping_at(stop)), sinks)
         run_until(pipeline, path, check=check, limit=2)
     assert max(out) == 4
-
-
-def test_what_cannot_be_read_any_more_is_said(path, monkeypatch):
-    """A state of a class that is gone is named, and its journal with it."""
-    import pullstream.conformance.ready as module
-
-    monkeypatch.setattr(module, "Gone", type("Gone", (int,), {"__module__": module.__name__}), raising=False)
-    kinds = [module.Gone, int]
-
-    def total(a, b):
-        return kinds[0](a + b)
-
-    def pipeline(stop):
-        return ps.pipe(numbers(), ps.scan(total, 0), ps.map(stopping_at(stop)), ps.drain())
-
-    run_until(pipeline(10), path)
-    monkeypatch.delattr(module, "Gone")
-    del kinds[0]
-    with pytest.raises(ps.errors.JournalError, match=r"can no longer be loaded.*Gone"):
-        ps.run(pipeline(None), journal=path)
 
 
 def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
@@ -403,16 +361,6 @@ def test_what_is_no_path_is_refused(given):
         ps.run(ps.pipe(numbers(), ps.drain()), journal=given)
 
 
-@pytest.mark.parametrize("name", [":memory:", "file:here"])
-def test_no_name_means_another_thing(name, tmp_path, monkeypatch):
-    """A journal is a file of the name that was given, whatever others call by it."""
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        with pytest.raises(Stop):
-            ps.run(storing({}, ps.map(stopping_at(5))), journal=name)
-    assert (tmp_path / name).stat().st_size > 0
-
-
 def test_a_journal_makes_its_folders(path):
     """As the writers of files do; a folder that cannot be made is said."""
     inside = path / "x" / "y"
@@ -516,30 +464,6 @@ async def nothing(self):
     """A keeper that has not come to record anything yet."""
 
 
-def test_what_finishing_could_not_record_is_not_passed_over(path, monkeypatch):
-    """A run that is finished ends also then, with the failure, and the next one has everything."""
-    make, keep = Keeper._record, Keeper.record
-
-    def in_vain(self, frontiers):
-        make(self, frontiers)
-        monkeypatch.setattr(Keeper, "_record", make)
-        monkeypatch.setattr(Keeper, "record", keep)
-        raise ps.errors.JournalError("in vain")
-
-    pipeline = ps.pipe(ps.interval(0.01), ps.take(10), ps.stamp_epochs(2), ps.collect())
-
-    async def main():
-        async with pipeline.open(journal=path) as running:
-            await trio.sleep(0.075)
-            await running.finish()
-
-    monkeypatch.setattr(Keeper, "_record", in_vain)
-    monkeypatch.setattr(Keeper, "record", nothing)
-    with pytest.raises(ps.errors.JournalError, match="in vain"):
-        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert ps.run(pipeline, journal=path) == list(range(10))
-
-
 def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypatch):
     """Nothing is recorded from then on: a source that waits for it would wait for ever."""
 
@@ -563,30 +487,3 @@ def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypa
     monkeypatch.setattr(Keeper, "record", nothing)
     with pytest.raises(ps.errors.JournalError, match="were not recorded: the run is ending"):
         trio.run(main)
-
-
-def test_who_waits_for_everything_waits_for_the_journal(path):
-    """With a journal, what comes of a time is fulfilled when it is recorded."""
-    recorded = []
-
-    async def main():
-        @ps.source
-        class Batches(ps.authoring.Kernel[int]):
-            given = 0
-
-            async def produce(self, limit):
-                if self.given == 3:
-                    return ps.DONE
-                if self.given:
-                    self.location.advance(self.given)
-                    await self.location.until_fulfilled(self.given - 1)
-                    recorded.append(path.stat().st_size)
-                self.given += 1
-                return ps.Batch(self.given - 1, [self.given])
-
-        async with ps.pipe(Batches(), ps.drain()).open(journal=path, limit=1) as running:
-            await running.result()
-
-    trio.run(main)
-    assert recorded == sorted(set(recorded))
-    assert recorded[0] > HEADER

@@ -66,16 +66,6 @@ def test_a_loop_in_a_loop_is_a_frame_in_a_frame():
     assert drawn[1] == 'm10["collect"]'
 
 
-def test_a_loop_in_a_stream_inside_and_a_stream_inside_a_loop():
-    """Frames lie in each other as the program does, however deep."""
-    keyed = ps.group_by(str, ps.pipe(ps.group_by(len, ps.scan(max)), ROUND))
-    frames = planned(ps.pipe(ps.values([1]), ps.loop(keyed), ps.collect())).header["frames"]
-
-    titles = ["loop: a time has a round", "opened by group_by", "loop: a time has a round", "opened by group_by"]
-    assert [frame["title"] for frame in frames] == titles
-    assert [frame["within"] for frame in frames] == [None, 0, 1, 1]
-
-
 COUNT = ps.Fold(int, lambda total, _: total + 1)
 
 
@@ -279,13 +269,6 @@ def test_a_notebook_shows_the_picture():
     assert trace.draw(pipeline)._repr_mimebundle_()["image/svg+xml"] == bundle["image/svg+xml"]
 
 
-def test_what_cannot_be_drawn_is_shown_as_text(monkeypatch):
-    """To look at something raises nothing."""
-    monkeypatch.setattr("pullstream.trace.draw", lambda _: 1 / 0)
-
-    assert set(ps.values([1])._repr_mimebundle_()) == {"text/plain"}
-
-
 def test_it_is_saved(tmp_path):
     """As the name says."""
     picture = trace.draw(ps.values([1]))
@@ -311,12 +294,3 @@ def test_what_is_no_module_is_not_drawn(given, advice):
     """The hint is the one that `pipe` gives."""
     with pytest.raises(ps.CompositionError, match=rf"draw\(\) at .*test_draw.py:\d+ .* is not a module; {advice}"):
         trace.draw(given)
-
-
-def test_a_source_stands_right_above_what_asks_it():
-    """Not at the top, from where its line would cross what stands between."""
-    long = ps.pipe(ps.integers(), ps.prefetch(1), ps.prefetch(1))
-    layout = layout_of(planned(ps.pipe(ps.merge(ps.values([1]), long), ps.collect())).header)
-    rows = sorted({y for _, y in layout.boxes.values()})
-
-    assert [rows.index(layout.boxes[node][1]) for node in range(6)] == [2, 0, 1, 2, 3, 4]

@@ -225,15 +225,6 @@ def test_a_page_opens_where_it_is_told_that_it_goes_wrong(show):
 
 
 @needs_browser
-def test_a_run_that_breaks_nothing_is_opened_at_its_beginning(show):
-    """Nothing is said to be wrong; nor where a function of the user's own fails."""
-    for make in PIPELINES[0], PIPELINES[-1]:
-        page = show(traced(make(), limit=1))
-        assert step(page) == 1
-        assert page.run("document.querySelector('#fault').hidden")
-
-
-@needs_browser
 def test_a_trace_that_the_model_refuses_says_where(show):
     """The event is marked, and `v` leads there."""
     lines = traced(days(), limit=1).splitlines()

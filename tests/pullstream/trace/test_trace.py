@@ -2,7 +2,6 @@
 
 import io
 import json
-from itertools import pairwise
 
 import pytest
 import trio
@@ -11,7 +10,7 @@ import pullstream as ps
 from pullstream import checker
 from pullstream.authoring import Traits
 from pullstream.checker import Checker
-from pullstream.trace import Trace, TraceError, judge, traced_runs
+from pullstream.trace import Trace, TraceError, judge
 from pullstream.trace.view import data_of
 from timely import TimeDomainError
 
@@ -53,17 +52,6 @@ def test_everything_that_passes_an_edge_is_there():
         [2, "complete"],
         [None, "complete"],
     ]
-
-
-def test_events_are_numbered_and_timed():
-    """By 1, 2, 3 and the run's clock, which is virtual here; the whole has a verdict as its last line."""
-    text = traced(days(), limit=1)
-    trace = read(text)
-
-    assert [event[0] for event in trace.events] == list(range(1, len(trace.events) + 1))
-    assert all(a[1] <= b[1] for a, b in pairwise(trace.events))
-    assert {event[1] for event in trace.events} == {0.0, 1.01, 3.03, 5.17, 5.47}
-    assert json.loads(text.splitlines()[-1])["verdict"] == "allowed"
 
 
 @pytest.mark.parametrize("make", PIPELINES)
@@ -308,22 +296,6 @@ def test_bytes_that_are_no_letter_are_refused(tmp_path):
     file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
     with pytest.raises(TraceError, match="is incomplete"):
         Trace.read(file)
-
-
-def test_all_runs_of_a_block_are_traced(tmp_path):
-    """Those that say nothing of a trace, and those that keep it in memory; no file's, and none outside of the block."""
-    own, elsewhere = io.StringIO(), tmp_path / "run.ndjson"
-    pipeline = ps.pipe(ps.values("ab"), ps.collect())
-    with traced_runs() as traces:
-        ps.run(pipeline, limit=1)
-        ps.run(pipeline, trace=own, limit=3)
-        ps.run(pipeline, trace=elsewhere)
-        ps.run(pipeline, limit=2)
-    ps.run(pipeline)
-
-    assert [read(trace.getvalue()).header["limit"] for trace in traces] == [1, 3, 2]
-    assert traces[1] is own
-    assert elsewhere.read_text()
 
 
 @pytest.mark.parametrize("text", ['{"trace":1}', "[1]", '"word"', "7", "[true, 1]", '["1", 0, "ask"]'])
