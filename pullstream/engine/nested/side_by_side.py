@@ -11,14 +11,14 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
 S = TypeVar("S", bound=Input)
 
 
-class SideBySide(TaskKernel[Any], Generic[S]):
+class SideBySide(Asking[Any], Generic[S]):
     """Reads inner streams concurrently, and passes their answers on in the order in which they come.
 
     At most one answer of each stream waits here. A stream's failure is raised after the waiting answers. The end of

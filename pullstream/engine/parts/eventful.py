@@ -13,13 +13,13 @@ import attrs
 import trio
 
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.asking import Answer, Askers
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.run import Run, Scope
-from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.waiting import Requests, completion, least
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Reader
 from pullstream.timely import BEGINNING, less_equal, less_than
 
 
@@ -28,73 +28,6 @@ class Completed:
     """A time requested with `notify_at` is complete: no more batches at it, or earlier, will come."""
 
     time: Hashable
-
-
-Answer = Batch[Any] | Done | BaseException
-
-
-class Asker:
-    """A task that asks upstream, one ask after another, for as long as the stream lasts. The first ask starts it."""
-
-    def __init__(
-        self, run: Run, upstream: Reader[Any], arrived: Callable[[Answer], object], *, many: bool = False
-    ) -> None:
-        self._run = run
-        self.ask_upstream = upstream.ask_many if many else upstream.ask
-        """Asks in the caller's task instead of this one."""
-        self._arrived = arrived
-        self._begun = False
-        self._wanted = run.signal()
-        self.limit = 0
-        """The limit of the outstanding ask; 0 while none is outstanding."""
-        self.ended = False
-        """Whether the stream is over: nothing more is asked (R9), and a late answer is discarded."""
-
-    def ask(self, limit: int) -> None:
-        """Ask upstream in the task, unless an ask is outstanding."""
-        if self.limit or self.ended:
-            return
-        self.limit = limit
-        if self._begun:
-            self._wanted.set()
-        else:
-            self._begun = True
-            self._run.spawn(self._ask)
-
-    def end(self) -> None:
-        """Stop asking. Must be called before upstream is terminated."""
-        self.ended = True
-        if self._begun:
-            self._wanted.set()
-
-    async def _ask(self) -> None:
-        # Shielded while it asks. The termination that follows `end` ends the ask; a cancelled ask would abort the
-        # modules upstream before the reason of an error has reached them (R6).
-        with own_scope(shield=True) as scope:
-            # The stream may end in the same step in which this task was started or woken.
-            while not self.ended:
-                if not self.limit:
-                    self._wanted = self._run.signal()
-                    scope.shield = False
-                    await self._wanted.wait()
-                    scope.shield = True
-                    continue
-                answer: Answer = DONE
-                # Other tasks have had their turns: the work on earlier answers no longer keeps anyone waiting.
-                self._run.turn = self._run.clock.now()
-                try:
-                    answer = await self.ask_upstream(self.limit)
-                except trio.Cancelled:
-                    raise
-                except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
-                    answer = exc
-                self.limit = 0
-                if not self.ended:
-                    self._arrived(answer)
-                if not isinstance(answer, Batch):
-                    return
-                # Keep no reference to the answer while idle.
-                del answer
 
 
 class Eventful:
@@ -111,7 +44,7 @@ class Eventful:
         upstream: Reader[Any],
         requests: Requests[bool],
         *,
-        arrived: Callable[[Answer], object] | None = None,
+        arrived: Callable[[Reader[Any], Answer], object] | None = None,
         many: bool = False,
         pace: Pace | None = None,
     ) -> None:
@@ -123,7 +56,9 @@ class Eventful:
         self.many = many
         """Whether multi-time batches are taken whole."""
         self.pace = pace
-        self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived, many=many)
+        self._ask = upstream.ask_many if many else upstream.ask
+        """Asks in the module's own task."""
+        self._askers = Askers(scope.run, self._into_slot if arrived is None else arrived, many=many)
         self._slot: Answer | None = None
         self._moved = False
         """Whether times may have completed since the frontier was last read."""
@@ -144,13 +79,13 @@ class Eventful:
 
     def end(self) -> None:
         """Stop asking and notifying, as the stream is over here."""
-        self._asker.end()
+        self._askers.end()
         self.requests.clear()
 
     @property
     def ended(self) -> bool:
         """Whether the stream is over here."""
-        return self._asker.ended
+        return self._askers.ended
 
     async def next(self, limit: int, *, stepping: bool = False, deadline: float = inf) -> Answer | Completed | None:
         """The next event: a completion, or an answer (a batch of at most `limit` values, the end, or a failure).
@@ -254,9 +189,13 @@ class Eventful:
         return self._scope.sidecar.least_arriving(self._location)
 
     def ask(self, limit: int) -> None:
-        """Ask upstream in the asking task, unless an ask is outstanding."""
-        if not self._asker.limit:
-            self._asker.ask(limit if self.pace is None else min(limit, self.pace.next(self._upstream)))
+        """Ask upstream in a task, unless an ask is outstanding."""
+        if not self._asking:
+            self._askers.ask(self._upstream, limit if self.pace is None else min(limit, self.pace.next(self._upstream)))
+
+    @property
+    def _asking(self) -> bool:
+        return self._upstream in self._askers.asking
 
     async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
         """Wait until the answer is there, a requested time is complete, or the deadline has come."""
@@ -287,7 +226,7 @@ class Eventful:
         self._fronts = self.now()
         return [time for time in times if self._is_past(time, self.requests[time])]
 
-    def _into_slot(self, answer: Answer) -> None:
+    def _into_slot(self, _: Reader[Any], answer: Answer) -> None:
         if self.pace is not None:
             self.pace.took()
         self._slot = answer
@@ -296,12 +235,11 @@ class Eventful:
     def _steps_now(self) -> bool:
         """Whether upstream can be asked in the module's own task this time, without waiting."""
         upstream = self._upstream
-        return isinstance(upstream, Lane) and not self._asker.limit and upstream.edge.steps_now()
+        return isinstance(upstream, Lane) and not self._asking and upstream.edge.steps_now()
 
     async def _fetch(self, limit: int, *, steps: bool, stepping: bool, deadline: float) -> None:
         """Ask in this task, or in the asking task and wait for an event."""
-        asker = self._asker
-        if limit and (steps or not (self.requests or asker.limit or deadline < inf)):
+        if limit and (steps or not (self.requests or self._asking or deadline < inf)):
             if self.pace is not None:
                 limit = min(limit, self.pace.next(self._upstream))
             try:
@@ -309,7 +247,7 @@ class Eventful:
                     lane = cast("Lane[Any]", self._upstream)
                     self._slot = await lane.ask(limit, stepping=True, many=self.many)
                 else:
-                    self._slot = await asker.ask_upstream(limit)
+                    self._slot = await self._ask(limit)
             except trio.Cancelled:
                 raise
             except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first

@@ -13,7 +13,7 @@ from pullstream.blueprint import Source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.parts.tasks import Asking
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import TimeDomainError, less_equal
 
@@ -94,7 +94,7 @@ class Meeting:
         self._time = time
 
 
-class FanIn(TaskKernel[Any]):
+class FanIn(Asking[Any]):
     """A kernel that asks several inputs concurrently: while it serves an ask, those that have no values left."""
 
     def __init__(self, *sources: Source[Any]) -> None:
@@ -103,16 +103,8 @@ class FanIn(TaskKernel[Any]):
         """The exception of the first input that failed. From then on no input is asked."""
 
     @override
-    def placed(self) -> None:
-        self.here = self.edge.answers_promptly()
-        """Whether no input needs a task to be asked; then this kernel has no tasks at all."""
-
-    @override
     async def acquire(self) -> None:
-        if self.here:
-            self.begin_here()
-        else:
-            await super().acquire()
+        await super().acquire()
         self._meeting = Meeting(self)
         self.all: list[Input] = []
         self.going = 0
@@ -120,18 +112,6 @@ class FanIn(TaskKernel[Any]):
         self._inputs: dict[Lane[Any], Input] = {}
         for lane in self.inputs:
             self.enter(Input(lane))
-
-    @override
-    def halt(self) -> None:
-        if self.here:
-            self.ended = True
-        else:
-            super().halt()
-
-    @override
-    async def release(self) -> None:
-        if not self.here:
-            await super().release()
 
     def enter(self, each: Input) -> None:
         """Add an input."""

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.parts.tasks import Asking
 from pullstream.protocol import Batch, Done
 
 
-class Passing(TaskKernel[Any]):
+class Passing(Asking[Any]):
     """Passes every ask up and every answer down, and can do something else meanwhile."""
 
     outside: ClassVar[bool] = False
@@ -38,8 +38,3 @@ class Passing(TaskKernel[Any]):
         if isinstance(answer, BaseException):
             raise answer
         return answer
-
-    def look(self) -> None:
-        """Make `produce` check again, if the stream has been opened at all."""
-        if hasattr(self, "_changed"):
-            self.changed()

@@ -9,7 +9,7 @@ from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done
 from pullstream.timely.order import Ascending, in_one_order
@@ -20,7 +20,7 @@ FEW: Final = 64
 """Number of values whose times may be compared pairwise; for thousands, that would take seconds."""
 
 
-class Prefetch(TaskKernel[Any]):
+class Prefetch(Asking[Any]):
     """Keeps an ask outstanding for as many values as there is room for; values are held until they are answered."""
 
     traits = Traits(trusted=True, asks_apart=True)

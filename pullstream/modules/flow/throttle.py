@@ -18,7 +18,7 @@ from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Reader
 
 A = TypeVar("A", default=Any)
 
@@ -127,7 +127,7 @@ class KeepLatest(Kernel[Any]):
                 self._take(time, value, now)
             self._settle()
 
-    def _arrived(self, answer: Batch[Any] | Done | BaseException) -> None:
+    def _arrived(self, _: Reader[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, Batch):
             self._pace.took()
             self._input.put(answer)

@@ -175,8 +175,7 @@ class Listening(TaskKernel[Any]):
 
     def wake(self) -> None:
         """Check again, because the conversation is over."""
-        if hasattr(self, "_changed"):
-            self.changed()
+        self.changed()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:

@@ -26,7 +26,7 @@ class _Pause(Grip):
     def _look(self) -> None:
         kernel = self.alive()
         if isinstance(kernel, _Pausing):
-            kernel.look()
+            kernel.changed()
 
 
 class _Pausing(Passing):

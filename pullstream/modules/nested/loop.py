@@ -25,7 +25,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import AtHand
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Watch, completion
 from pullstream.engine.traits import Traits
@@ -69,7 +69,7 @@ class _Feedback:
         self._ingress.changed()
 
 
-class _Ingress(TaskKernel[Any], AtHand):
+class _Ingress(Asking[Any], AtHand):
     """Answers values that go round first, then values from outside.
 
     So the loop is drained before it takes more. Outside values at one time may all enter. The first value at another

@@ -13,7 +13,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
 from pullstream.engine.nested.inner_streams import forget_inner, open_below
-from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.modules.handles.handle import Grip
@@ -42,7 +42,7 @@ class _PoolWorker:
     jobs: deque[_Assignment] = attrs.field(factory=deque[_Assignment])
 
 
-class PoolKernel(TaskKernel[Any]):
+class PoolKernel(Asking[Any]):
     """Gives values to the workers that ask, oldest first; each worker gives one result for each value, in order.
 
     The kernel holds a value's time, in the sidecar, from its arrival until its result is answered. It keeps no more
