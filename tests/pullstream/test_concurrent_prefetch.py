@@ -1,6 +1,5 @@
 """`prefetch`: what is above works while what is below does; bounded, held, and in order."""
 
-import pytest
 import trio
 
 import pullstream as ps
@@ -37,30 +36,3 @@ async def test_it_asks_ahead_for_so_many_and_no_more(edge, counting, probe, auto
         assert (await reader.ask(100)).values == [1, 2, 3]
         await reader.abort()
     assert probe.balanced
-
-
-class Spawned(trio.abc.Instrument):
-    """Counts the tasks that begin."""
-
-    number = 0
-
-    def task_spawned(self, task):
-        self.number += 1
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        lambda one: ps.pipe(one, ps.prefetch(2)),
-        lambda one: ps.merge(one, one),
-        lambda one: ps.pipe(ps.values([one, one]), ps.flatten(concurrency=2)),
-    ],
-    ids=["prefetch", "merge", "flatten"],
-)
-async def test_who_asks_beside_begins_no_task_for_each_ask(source, autojump_clock):
-    """Those that have asked ask again."""
-    spawned = Spawned()
-    trio.lowlevel.add_instrument(spawned)
-    one = ps.pipe(ps.values(range(100)), ps.map_async(slow, 1))
-    assert len(await ps.arun(ps.pipe(source(one), ps.collect()))) >= 100
-    assert spawned.number < 50

@@ -168,17 +168,6 @@ def test_a_pair_is_used_once():
 # ---- connect
 
 
-async def test_half_open(counting, new_probe, autojump_clock):
-    """One direction ends before the other, which goes on."""
-    short, long = new_probe(), new_probe()
-    a = ps.duplex.Duplex(counting(short, 1), ps.collect())
-    b = ps.duplex.Duplex(counting(long, 3, delay=1), ps.collect())
-    async with ps.duplex.connect(a, b).open() as running:
-        assert await running.result() == ([0], [0, 1, 2])
-    assert short.balanced
-    assert long.balanced
-
-
 @pytest.mark.parametrize("side", [0, 1])
 async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, autojump_clock):
     """The other's source is told why, and the run fails with the failure as it is."""
@@ -194,16 +183,6 @@ async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, 
     assert fails.balanced
     assert goes_on.balanced
     assert goes_on.reasons == [boom]
-
-
-async def test_an_abort_ends_both(counting, new_probe, autojump_clock):
-    """Both sources are released."""
-    probes = [new_probe(), new_probe()]
-    a, b = (ps.duplex.Duplex(counting(probe, 99, delay=1), ps.collect()) for probe in probes)
-    async with ps.duplex.connect(a, b).open() as running:
-        await trio.sleep(2.5)
-        await running.abort()
-        assert all(probe.balanced and probe.acquired for probe in probes)
 
 
 async def test_a_conversation(autojump_clock):

@@ -128,59 +128,44 @@ async def test_what_is_there_is_answered_when_it_waits():
     assert [number for values in taken for number in values] == list(range(6))
 
 
-@LIMITS
-def test_a_failure_strikes_at_the_same_value(limit):
-    """What was yielded before it is answered first."""
-
-    @ps.source
-    async def source(ctx):
-        for number in range(20):
-            if number == 13:
-                raise ZeroDivisionError
-            yield ps.Batch(number // 4, [number])
-
-    found = []
-    with pytest.raises(ZeroDivisionError):
-        ps.run(ps.pipe(source(), singly(), ps.drain(found.append)), limit=limit)
-    assert found == list(range(13))
+@ps.source
+async def failing(ctx):
+    for number in range(13):
+        yield ps.Batch(number // 4, [number])
+    raise ZeroDivisionError
 
 
-@LIMITS
-def test_a_time_without_a_right_is_refused_at_the_same_value(limit):
-    """What is collected, and still held, gives no right to answer at its time."""
+@ps.source
+async def empty(ctx):
+    yield ps.Batch(0, [0])
+    yield ps.Batch(0, [1])
+    yield ps.Batch(0, [])
 
-    @ps.transformer
-    async def late(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            for value in batch.values:
-                yield ps.Batch(2 if value == 13 else batch.time, [value])
 
-    found = []
-    with pytest.raises(ps.errors.CapabilityError):
-        ps.run(ps.pipe(ps.values(range(20), time=lambda n: n // 4), late(), ps.drain(found.append)), limit=limit)
-    assert found == list(range(13))
+@ps.transformer
+async def late(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            yield ps.Batch(2 if value == 13 else batch.time, [value])
 
 
 @LIMITS
-def test_a_source_that_goes_back_is_refused_at_the_same_value(limit):
+@pytest.mark.parametrize(
+    ("stream", "error", "count"),
+    [
+        (ps.pipe(failing(), singly()), ZeroDivisionError, 13),
+        (ps.pipe(ps.values(range(20), time=lambda n: n // 4), late()), ps.errors.CapabilityError, 13),
+        (timed([0, 1, 1, 5, 5, 3, 6]), ps.errors.CapabilityError, 5),
+        (empty(), ps.errors.ProtocolError, 2),
+    ],
+    ids=["fails", "has no right", "goes back", "is empty"],
+)
+def test_a_failure_strikes_at_the_same_value(stream, error, count, limit):
+    """What was yielded before it is answered first; what is collected, and still held, gives no right to its time."""
     found = []
-    with pytest.raises(ps.errors.CapabilityError):
-        ps.run(ps.pipe(timed([0, 1, 1, 5, 5, 3, 6]), ps.drain(found.append)), limit=limit)
-    assert found == [0, 1, 2, 3, 4]
-
-
-@LIMITS
-def test_an_answer_that_is_none_is_refused_at_the_same_value(limit):
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(0, [1])
-        yield ps.Batch(0, [2])
-        yield ps.Batch(0, [])
-
-    found = []
-    with pytest.raises(ps.errors.ProtocolError, match="without values"):
-        ps.run(ps.pipe(source(), ps.drain(found.append)), limit=limit)
-    assert found == [1, 2]
+    with pytest.raises(error):
+        ps.run(ps.pipe(stream, ps.drain(found.append)), limit=limit)
+    assert found == list(range(count))
 
 
 async def test_what_is_collected_keeps_its_time_open():

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from tests.pullstream.counting import stop_clocks
-from timely import Product
+from timely import Product, tracker
 
 FEW = 40
 MORE = 1.04
@@ -100,6 +100,13 @@ SHAPES = {
     "tee of sinks that wait": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda i: ps.pipe(late(i), ps.drain())))),
     "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n), ps.drain()),
     "flatten": lambda n: ps.pipe(ps.values(each(n, lambda _: ps.values([1]))), ps.flatten(), ps.drain()),
+    "concat": lambda n: ps.pipe(ps.concat(*each(n, lambda _: ps.once(1))), ps.drain()),
+    "merge of nothing": lambda n: ps.pipe(ps.merge(*each(n, lambda _: ps.empty())), ps.drain()),
+    "group_by": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.map(str)), ps.drain()),
+    "group_by of what ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1)), ps.drain()),
+    "group_by of folds": lambda n: ps.pipe(
+        ps.values(range(n)), ps.group_by(lambda k: k, ps.count_by_key()), ps.drain()
+    ),
 }
 
 
@@ -108,3 +115,18 @@ def test_one_more_costs_the_same_among_many(name, monkeypatch):
     stop_clocks(monkeypatch.setattr)
     few, twice, four_times = [lines(SHAPES[name](count)) for count in (FEW, 2 * FEW, 4 * FEW)]
     assert (four_times - twice) / 2 <= (twice - few) * MORE
+
+
+def test_a_member_that_ends_has_no_more_planned_than_what_is_above_it(monkeypatch):
+    """What the tracker plans, in places, grows with the sources of a merge, and not with their square."""
+    planned, number = [], 300
+    make_plan = tracker.make_plan
+
+    def watched(graph, observed):
+        plan = make_plan(graph, observed)
+        planned.append(len(plan.jump))
+        return plan
+
+    monkeypatch.setattr(tracker, "make_plan", watched)
+    assert ps.run(ps.pipe(ps.merge(*[ps.empty()] * number), ps.collect())) == []
+    assert sum(planned) < 12 * number

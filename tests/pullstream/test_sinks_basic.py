@@ -1,7 +1,5 @@
 """concat_values, log, find, first, last, on_end: what they give, how much they ask for, how they end."""
 
-import operator
-
 import pytest
 import trio
 
@@ -97,17 +95,6 @@ def test_find_may_ask_for_more(counting, probe):
     """A larger limit is what it asks for at most."""
     ps.run(ps.pipe(counting(probe, 100), ps.find(lambda n: n == 9, limit=4)))
     assert probe.asked[0] == max(probe.asked) == 4
-
-
-@pytest.mark.parametrize("sink", [ps.drain(broken), ps.find(broken), ps.reduce(operator.truediv, 0)])
-def test_a_callable_that_raises(sink, counting, probe):
-    """The source is told with the exception, released, and the run fails with the same object (R8)."""
-    with pytest.raises((Boom, ZeroDivisionError)) as caught:
-        ps.run(ps.pipe(counting(probe, 5), sink))
-
-    assert probe.reasons == [caught.value]
-    assert probe.balanced
-    assert __file__ in caught.value.__notes__[0]
 
 
 def test_on_end_of_the_stream(counting, probe):

@@ -87,25 +87,3 @@ async def test_failures_come_after_what_was_before(which, counting, new_probe, a
     assert old.acquired == new.acquired == 1
     assert (old if which == "new" else new).ended == (which == "new")
     assert new.reasons == [failure]
-
-
-async def test_times_complete_when_neither_can_give_them(autojump_clock):
-    """What is kept holds its times; so does the mark."""
-    new = ps.pushable(5)
-    source = ps.catch_up(ps.values([1, 2, 3], time=lambda n: n), new, sync=ps.Batch(3, ["-"]))
-    seen = []
-
-    async def slowly(value):
-        await trio.sleep(1)
-        return value
-
-    async with ps.pipe(source, ps.map_async(slowly, 1), ps.drain(seen.append)).open(limit=1) as running:
-        await new.push("x", time=4)
-        await running.progress.completed(2)
-        assert seen == [1, 2]
-        await running.progress.completed(3)
-        assert seen == [1, 2, 3, "-"]
-        assert not running.progress.frontier().less_equal(3)
-        new.end()
-        assert await running.result() is None
-    assert seen == [1, 2, 3, "-", "x"]

@@ -124,133 +124,87 @@ async def test_what_has_not_been_looked_at_is_in_flight(module, edge):
         assert [*reader.edge.location.frontier] == [3]
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-def test_values_before_a_failure_come_first(limit, counting, probe):
-    """A batch that was begun is delivered before the failure; a window that is not whole is not."""
-    for module, expected in ((ps.batch(2), [[0, 1], [2]]), (ps.windowed(2, 2), [[0, 1]])):
-        values = []
-        source = counting(probe, 3, failure=ValueError("above"))
-        with pytest.raises(ValueError, match="above"):
-            ps.run(ps.pipe(source, module, ps.drain(values.append)), limit=limit)
-        assert values == expected
-
-
 # ---- by the clock
 
 
-async def heard(edge, *parts, limit=9):
-    """When what came, and what: (seconds since the first ask, values)."""
-    start = trio.current_time()
-    answers = []
-    async with edge(ps.pipe(*parts)) as reader:
-        while (answer := await reader.ask(limit)) is not ps.DONE:
-            answers.append((trio.current_time() - start, answer.time, list(answer.values)))
-    return answers
-
-
-async def test_a_batch_comes_so_long_after_its_first_value(edge, autojump_clock):
-    """The seconds count from a list's first value, and need no next one; the count ends a list sooner."""
-    source = at([(1, 0, "a"), (2, 0, "b"), (9, 0, "c"), (10, 0, "d"), (11, 0, "e"), (12, 0, "f")])
-    assert await heard(edge, source, ps.batch(3, seconds=5)) == [
-        (6, 0, [["a", "b"]]),
-        (11, 0, [["c", "d", "e"]]),
-        (12, 0, [["f"]]),
-    ]
-
-
-async def test_the_clock_waits_for_no_source_inside_a_stream(edge, autojump_clock):
-    """A slow source inside a quick one keeps no list waiting either."""
-    slow = at([(0, 0, "a"), (20, 0, "b")])
-    assert await heard(edge, ps.values([slow]), ps.flatten(), ps.batch(seconds=5)) == [
-        (5, 0, [["a"]]),
-        (20, 0, [["b"]]),
-    ]
-
-
-async def test_a_batch_without_a_count_goes_by_the_clock(edge, autojump_clock):
-    """By the clock alone every value is in one list."""
-    source = at([(n, 0, n) for n in range(7)])
-    assert await heard(edge, source, ps.batch(seconds=2.5)) == [
-        (2.5, 0, [[0, 1, 2]]),
-        (5.5, 0, [[3, 4, 5]]),
-        (6, 0, [[6]]),
-    ]
-
-
-async def test_what_a_full_batch_leaves_counts_anew(edge, autojump_clock):
-    """What came with the value that filled a list arrived then, and not with that list's first value."""
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(0, ["a", "b"])
-        await trio.sleep(4)
-        yield ps.Batch(0, ["c", "d"])
-        await trio.sleep(50)
-
-    assert await heard(edge, source(), ps.batch(3, seconds=5)) == [(4, 0, [["a", "b", "c"]]), (9, 0, [["d"]])]
-
-
-async def test_a_deadline_comes_before_what_arrives_with_it(edge, autojump_clock):
-    """A value that arrives in the moment in which a list is due is in the next one."""
-    source = at([(0, 0, "a"), (5, 0, "b"), (5, 0, "c")])
-    assert await heard(edge, source, ps.batch(seconds=5)) == [(5, 0, [["a"]]), (5, 0, [["b", "c"]])]
-
-
-async def test_the_clock_of_a_batch_is_that_of_its_time(edge, autojump_clock):
-    """Each time has its own list, and its own deadline."""
-    source = at([(0, 0, "a"), (1, 1, "b"), (2, 0, "c"), (20, 1, "d")])
-    assert await heard(edge, source, ps.batch(seconds=5)) == [
-        (5, 0, [["a", "c"]]),
-        (6, 1, [["b"]]),
-        (20, 1, [["d"]]),
-    ]
-
-
-async def test_a_clocked_window_fires_on_the_clock(edge, autojump_clock):
-    """A window comes when its time is up, not with the next value, and not at all when it is empty."""
-    source = at([(1, 0, "a"), (2, 0, "b"), (41, 0, "c"), (42, 0, "d")])
-    assert await heard(edge, source, ps.windowed(seconds=10)) == [(11, 0, [["a", "b"]]), (42, 0, [["c", "d"]])]
-
-
-async def test_sliding_windows_by_the_clock(edge, autojump_clock):
-    """Every tick shows what arrived within the seconds before it; the ticks count from the first value."""
-    source = at([(0, 0, "a"), (3, 0, "b"), (4, 0, "c"), (11, 0, "d")])
-    assert await heard(edge, source, ps.windowed(seconds=4, every=2)) == [
-        (2, 0, [["a"]]),
-        (4, 0, [["a", "b"]]),
-        (6, 0, [["b", "c"]]),
-        (8, 0, [["c"]]),
-        (11, 0, [["d"]]),
-    ]
-
-
-async def test_windows_with_gaps_by_the_clock(edge, autojump_clock):
-    """With windows shorter than their distance, what arrives between two of them is in none."""
-    source = at([(0, 0, "a"), (3, 0, "b"), (4, 0, "c"), (9, 0, "d"), (11, 0, "e")])
-    assert await heard(edge, source, ps.windowed(seconds=2, every=5)) == [(5, 0, [["b", "c"]]), (10, 0, [["d"]])]
-
-
-async def test_a_window_by_the_clock_is_not_repeated_at_the_end(edge, autojump_clock):
-    """When its time is complete what a window has shown is not shown again, unless something came since."""
-    shown = [(2, 0, [["a"]]), (4, 0, [["a"]])]
-    assert await heard(edge, ending(5, ps.Batch(0, ["a"])), ps.windowed(seconds=9, every=2)) == shown
+@ps.source
+async def together(ctx):
+    yield ps.Batch(0, ["a", "b"])
+    await trio.sleep(4)
+    yield ps.Batch(0, ["c", "d"])
+    await trio.sleep(50)
 
 
 @ps.source
-async def ending(ctx, seconds, batch):
-    """One batch, and the end so many seconds later."""
-    yield batch
-    await trio.sleep(seconds)
+async def ending(ctx):
+    yield ps.Batch(0, ["a"])
+    await trio.sleep(5)
 
 
-async def test_windows_of_times_do_not_mix_on_the_clock(edge, autojump_clock):
-    """At a tick every time has a window of its own."""
-    source = at([(0, 0, "a"), (1, 1, "b"), (2, 0, "c"), (30, 1, "d")])
-    assert await heard(edge, source, ps.windowed(seconds=5)) == [
-        (5, 0, [["a", "c"]]),
-        (5, 1, [["b"]]),
-        (30, 1, [["d"]]),
-    ]
+def letters(*clocks, times=None):
+    """The letters a, b, ... at these clocks."""
+    return at([(clock, times[n] if times else 0, "abcdef"[n]) for n, clock in enumerate(clocks)])
+
+
+TWO_TIMES = [0, 1, 0, 1]
+CLOCKED = {
+    "so long after the first, or by count": (
+        ps.pipe(letters(1, 2, 9, 10, 11, 12), ps.batch(3, seconds=5)),
+        [(6, 0, [["a", "b"]]), (11, 0, [["c", "d", "e"]]), (12, 0, [["f"]])],
+    ),
+    "a slow source inside": (
+        ps.pipe(ps.values([letters(0, 20)]), ps.flatten(), ps.batch(seconds=5)),
+        [(5, 0, [["a"]]), (20, 0, [["b"]])],
+    ),
+    "by the clock alone": (
+        ps.pipe(letters(0, 1, 2, 3, 4, 5), ps.batch(seconds=2.5)),
+        [(2.5, 0, [["a", "b", "c"]]), (5, 0, [["d", "e", "f"]])],
+    ),
+    "what a full list leaves counts anew": (
+        ps.pipe(together(), ps.batch(3, seconds=5)),
+        [(4, 0, [["a", "b", "c"]]), (9, 0, [["d"]])],
+    ),
+    "due before what arrives then": (
+        ps.pipe(letters(0, 5, 5), ps.batch(seconds=5)),
+        [(5, 0, [["a"]]), (5, 0, [["b", "c"]])],
+    ),
+    "a list for each time": (
+        ps.pipe(letters(0, 1, 2, 20, times=TWO_TIMES), ps.batch(seconds=5)),
+        [(5, 0, [["a", "c"]]), (6, 1, [["b"]]), (20, 1, [["d"]])],
+    ),
+    "no empty window": (
+        ps.pipe(letters(1, 2, 41, 42), ps.windowed(seconds=10)),
+        [(11, 0, [["a", "b"]]), (42, 0, [["c", "d"]])],
+    ),
+    "sliding": (
+        ps.pipe(letters(0, 3, 4, 11), ps.windowed(seconds=4, every=2)),
+        [(2, 0, [["a"]]), (4, 0, [["a", "b"]]), (6, 0, [["b", "c"]]), (8, 0, [["c"]]), (11, 0, [["d"]])],
+    ),
+    "with gaps": (
+        ps.pipe(letters(0, 3, 4, 9, 11), ps.windowed(seconds=2, every=5)),
+        [(5, 0, [["b", "c"]]), (10, 0, [["d"]])],
+    ),
+    "not shown again at the end": (
+        ps.pipe(ending(), ps.windowed(seconds=9, every=2)),
+        [(2, 0, [["a"]]), (4, 0, [["a"]])],
+    ),
+    "a window for each time": (
+        ps.pipe(letters(0, 1, 2, 30, times=TWO_TIMES), ps.windowed(seconds=5)),
+        [(5, 0, [["a", "c"]]), (5, 1, [["b"]]), (30, 1, [["d"]])],
+    ),
+}
+"""Streams, and what comes of them: (seconds since the first ask, time, values)."""
+
+
+@pytest.mark.parametrize("name", CLOCKED)
+async def test_groups_by_the_clock(name, edge, autojump_clock):
+    """The seconds count from the first value; a group needs no next one, and is at its time."""
+    stream, expected = CLOCKED[name]
+    start, answers = trio.current_time(), []
+    async with edge(stream) as reader:
+        while (answer := await reader.ask(9)) is not ps.DONE:
+            answers.append((trio.current_time() - start, answer.time, list(answer.values)))
+    assert answers == expected
 
 
 async def test_a_window_is_bounded(edge, counting, probe, autojump_clock):

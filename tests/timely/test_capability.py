@@ -19,7 +19,7 @@ from timely import (
     less_equal,
     less_than,
 )
-from timely.theory import Capability, CapabilitySet, Notificator, Output
+from timely.theory import CapabilitySet, Notificator, Output
 
 
 @pytest.fixture
@@ -38,13 +38,6 @@ def output():
     assert not any(told.values())
 
 
-def test_delayed_keeps_the_original(output):
-    """A delayed capability is one more; the first stays at its time."""
-    with output.initial(3) as first, first.delayed(5) as second:
-        assert (first.time, second.time) == (3, 5)
-        assert output.held == {3: 1, 5: 1}
-
-
 def test_downgrade_gives_up_earlier_times(output):
     """Afterwards only the later time is held; going back is refused and changes nothing."""
     with output.initial() as capability:
@@ -57,14 +50,6 @@ def test_downgrade_gives_up_earlier_times(output):
         assert output.held == {5: 1}
 
 
-def test_the_right_never_lapses_while_downgrading():
-    """Whoever listens sees the new time come before the old one goes."""
-    told = []
-    with Output("parse", lambda *change: told.append(change)).initial(1) as capability:
-        capability.downgrade(2)
-        assert told == [(1, 1), (2, 1), (1, -1)]
-
-
 def test_a_dropped_capability_is_of_no_use(output):
     """Dropping twice is harmless; everything else is an error naming the output."""
     capability = output.initial(3)
@@ -74,12 +59,6 @@ def test_a_dropped_capability_is_of_no_use(output):
     for use in (lambda: capability.time, lambda: capability.delayed(4), lambda: capability.downgrade(4)):
         with pytest.raises(CapabilityError, match="parse was dropped"):
             use()
-
-
-def test_an_error_drops_the_capability(output):
-    """Leaving the block by an exception gives the right up, too."""
-    with pytest.raises(ZeroDivisionError), output.initial(3):
-        raise ZeroDivisionError
 
 
 def test_messages_need_a_capability(output):
@@ -133,58 +112,10 @@ def test_capability_sets_hold_the_minimal_times(pairs, data):
     assert not output.held
 
 
-def test_capability_sets_are_of_one_output(output):
-    """A capability of another output is refused."""
-    with output.initial(3) as one, Output("other", lambda *_: None).initial(4) as two:
-        held = CapabilitySet([one])
-        with pytest.raises(CapabilityError, match="does not belong"):
-            held.insert(two)
-        with held.delayed(9) as third:
-            assert isinstance(third, Capability)
-            assert third.output is output
-
-
-def test_requests_are_a_set(output):
-    """Asking twice is asking once, and the second capability is given back."""
-    notificator = Notificator()
-    notificator.request(3, output.initial(3))
-    notificator.request(3, output.initial(3))
-    assert output.held == {3: 1}
-    (notification,) = notificator.ready(Antichain())
-    assert notification.time == 3
-    notification.capability.drop()
-    assert list(notificator.ready(Antichain())) == []
-
-
-def test_wait_for_one_time_speak_at_a_later(output):
-    """A requirement and a capability may differ: delivery depends on the first, the right is the second."""
-    notificator = Notificator()
-    notificator.request(3, output.initial(7))
-    assert list(notificator.ready(Antichain([3]))) == []
-    (notification,) = notificator.ready(Antichain([4]))
-    assert (notification.time, notification.capability.time) == (3, 7)
-    notification.capability.drop()
-
-
 def test_a_request_that_waits_for_itself_is_refused(output):
     """A capability before the time waited for would keep that time from completing."""
     with output.initial(3) as capability, pytest.raises(CapabilityError, match="waits for itself"):
         Notificator().request(5, capability)
-
-
-def test_requests_made_during_delivery_join_in():
-    """A request made while another is handled is delivered with the rest, in its order."""
-    notificator, seen = Notificator(), []
-    for time in (9, 1, 5):
-        notificator.request(time)
-    for notification in notificator.ready(Antichain([8])):
-        seen.append(notification.time)
-        if notification.time == 1:
-            notificator.request(3)
-    assert seen == [1, 3, 5]
-    assert notificator.pending == [9]
-    notificator.drop()
-    assert notificator.pending == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda p: Product(*p))), st.data())

@@ -20,9 +20,8 @@ from timely import (
     Source,
     Target,
 )
-from timely.cycles import components
 from timely.order import less_equal
-from timely.theory import find_cycles, frontier, summarize
+from timely.theory import find_cycles, summarize
 from timely.theory.queries import describe
 
 
@@ -78,20 +77,6 @@ def test_cycles_that_advance_are_accepted(summaries):
     """One strict step at the outermost level is enough, also where both nodes advance."""
     graph = ring(*summaries).build()
     assert find_cycles(*describe(graph)) == set()
-
-
-def test_tails_of_a_cycle_are_not_blamed():
-    """Only steps on an unsound cycle are reported, not those before, behind or between."""
-    builder = ring(IDENTITY, IDENTITY)
-    tail = builder.add_node("tail", 1, 1)
-    builder.add_edge(Source(0), Target(tail))
-    nodes, edges = describe(builder._number())
-    assert find_cycles(nodes, edges) == {
-        (Target(0), Source(0)),
-        (Source(0), Target(1)),
-        (Target(1), Source(1)),
-        (Source(1), Target(0)),
-    }
 
 
 def random_builder(rng):
@@ -198,17 +183,6 @@ def test_unconnected_loop_handles_are_refused():
         builder.build()
 
 
-def test_components_come_upstream_first(random_graph):
-    """Strongly connected components partition the places, and no step leads back to an earlier one."""
-    for seed in range(20):
-        graph = random_graph(seed).graph
-        steps = {place: [end for end, _ in out] for place, out in enumerate(graph.successors)}
-        found = components(list(steps), steps)
-        position = {place: n for n, component in enumerate(found) for place in component}
-        assert sorted(position) == sorted(steps)
-        assert all(position[a] <= position[b] for a, out in steps.items() for b in out)
-
-
 def test_summarize_is_the_minimum_over_paths(random_graph):
     """Every enumerated path is covered by a minimal summary, and every minimal summary acts like some path."""
     for seed in range(25):
@@ -235,21 +209,6 @@ def test_summarize_is_the_minimum_over_paths(random_graph):
                 for summary in summaries:
                     later = summary.results_in(time)
                     assert any(less_equal(result, later) for result in results)
-
-
-def test_the_frontier_query_ignores_nothing_and_invents_nothing():
-    """On a line with a delay the frontier is what one computes by hand; several ways give the least."""
-    builder = GraphBuilder()
-    builder.add_node("start", 0, 1)
-    builder.add_node("slow", 1, 1, {(0, 0): Delay(5)})
-    builder.add_node("end", 1, 0)
-    builder.add_edge(Source(0), Target(1))
-    builder.add_edge(Source(1), Target(2))
-    nodes, edges = describe(builder.build())
-    assert frontier(nodes, edges, [(Source(0), 3)])[Target(2)] == {8}
-    builder.add_edge(Source(0), Target(2))
-    nodes, edges = describe(builder.build())
-    assert frontier(nodes, edges, [(Source(0), 3)])[Target(2)] == {3}
 
 
 @pytest.mark.parametrize("summaries", [(ENTER,), (LEAVE,), (ENTER, FEEDBACK), (ENTER, ENTER, LEAVE), (LEAVE, FEEDBACK)])

@@ -17,7 +17,6 @@ from timely.theory.model import (
     ModelGraph,
     Notify,
     Program,
-    acts,
     compose,
     compose_graphs,
     condition_2,
@@ -128,24 +127,6 @@ def test_composed_one_way_with_the_whole_clock_it_is_the_flat_graph(shape):
         pairs = states_reached([start], composite.steps)
         flat = states_reached([composite.flatten(start)], without_outputs(machine))
         assert {composite.flatten(pair) for pair in pairs} == flat
-
-
-@pytest.mark.parametrize("way", [one_way, both_ways])
-def test_no_joint_step_is_an_action_of_both_at_the_border(way):
-    """Not (Acts1 and Acts2): never do both take from an input edge or put on an output edge in one step."""
-    rng, seen = random.Random(36), 0
-    for times in (SHAPES["chain 2"], SHAPES["vee"]):
-        for _ in range(15):
-            first, second = way(rng, times)
-            _, composite = joined(first, second)
-            for step in Explorer([start_of(composite, rng.choices(first.messages, k=2))], composite.steps, 4, 500):
-                one, other = (
-                    acts(program, before, after)
-                    for program, before, after in zip((first, second), step.before, step.after, strict=True)
-                )
-                assert not (one and other)
-                seen += one or other
-    assert seen
 
 
 def test_composed_both_ways_it_allows_nothing_the_flat_graph_does_not():

@@ -5,9 +5,8 @@ import inspect
 
 import pytest
 
-from timely.theory.model import CouldResultIn, Message, explore, machine
+from timely.theory.model import CouldResultIn
 from timely.theory.model.could_result_in import Pointstamp
-from timely.theory.model.explore import stutter_free
 
 ITEMS = {
     # section 2
@@ -78,25 +77,6 @@ def test_every_item_is_found_by_its_number_or_name(item):
     assert item in unnumbered or item.lower() in described or words(number) == words(named)
 
 
-def test_what_is_said_to_be_elsewhere_is_there():
-    """A proposition that one module says is in another is."""
-    text = words(importlib.import_module("timely.theory.model.properties").__doc__)
-    recursion = importlib.import_module("timely.theory.model.recursion")
-    assert "`proposition_4` to `proposition_6`, about call stacks, are in `recursion`" in text
-    assert all(hasattr(recursion, f"proposition_{number}") for number in (4, 5, 6))
-
-
-def test_stutter_is_left_out_of_visible_traces():
-    """Whatever a trace repeats counts once; what is free of stutter stays as it is."""
-    assert stutter_free([0, 0, 1, 1, 1, 0]) == (0, 1, 0)
-    assert stutter_free(stutter_free("abba")) == ("a", "b", "a")
-    assert stutter_free([]) == ()
-    steps = {0: [0, 1], 1: [2], 2: []}
-    traces = explore.visible_traces([0], lambda n: [(None, m) for m in steps[n]], lambda n: n // 2, depth=4)
-    assert traces == {(0,), (0, 1)}
-    assert all(stutter_free(trace) == trace for trace in traces)
-
-
 def test_upward_closed_is_what_the_closure_is_and_contains():
     """The closure is upward closed and contains the set; a set that is upward closed is its own closure."""
     graph = importlib.import_module("timely.theory.model.graph")
@@ -108,21 +88,3 @@ def test_upward_closed_is_what_the_closure_is_and_contains():
         assert closed & mask == mask
         assert leads.is_upward_closed(mask) == (closed == mask)
     assert not leads.is_upward_closed(leads.mask([Pointstamp("i", 1)]))
-
-
-def test_an_action_at_the_border_takes_from_an_input_or_puts_on_an_output():
-    """Acts sees what the graph does there, not what its surroundings do, nor what happens inside."""
-    graph = importlib.import_module("timely.theory.model.graph")
-    nodes = importlib.import_module("timely.theory.model.nodes")
-    whole = graph.ModelGraph(("p",), (graph.Edge("i", destination="p"), graph.Edge("o", "p")))
-    program = nodes.Program(whole, {"p": nodes.buffer("o")}, (0,))
-
-    def state(inputs, outputs):
-        return machine.State(((Message(0),) * inputs, (Message(0),) * outputs), (None,), (frozenset(),))
-
-    assert machine.acts(program, state(1, 0), state(0, 1))
-    assert machine.acts(program, state(1, 0), state(0, 0))
-    assert machine.acts(program, state(1, 0), state(1, 1))
-    assert not machine.acts(program, state(0, 0), state(1, 0))
-    assert not machine.acts(program, state(0, 1), state(0, 0))
-    assert not machine.acts(program, state(1, 1), state(1, 1))

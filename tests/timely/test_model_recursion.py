@@ -55,38 +55,11 @@ def test_bodies_exclude_what_the_section_assumes_away():
         Body(("a",), (), (("in", "a"), ("a", "in"), ("a", "out")))
 
 
-def test_stacks_lead_needs_one_call_more_than_the_deepest_stack():
-    """Searching four calls deeper than the stacks of interest finds nothing that one call deeper does not."""
-    for body in some_bodies(21, 25, (1, 1), (0, 2)):
-        for early in points(body, 1):
-            near = {point for point in stacks_lead(body, early, 2) if len(point.stack) <= 1}
-            far = {point for point in stacks_lead(body, early, 5) if len(point.stack) <= 1}
-            assert near == far
-
-
 def test_the_first_difference_test_decides_on_acyclic_bodies():
     """On bodies without a cycle it agrees with the relation on every pair of points with up to two calls."""
     some = [body for body in some_bodies(22, 150, (0, 1), (1, 1), (2, 1), (0, 2), (1, 2)) if body.is_acyclic]
     assert some
     assert not any(disagreements(body, 2) for body in [*some, TREE])
-
-
-@pytest.mark.slow
-def test_the_first_difference_test_on_every_body_with_up_to_three_inner_nodes():
-    """Exhausted: right on every acyclic body."""
-    for size in ((0, 1), (1, 1), (2, 1), (0, 2), (1, 2)):
-        assert not any(disagreements(body, 2) for body in bodies(*size) if body.is_acyclic)
-
-
-def test_at_each_node_of_an_acyclic_body_the_preorder_is_already_a_partial_order():
-    """Two stacks that lead to each other at a node are the same stack; on a cyclic body they need not be."""
-    merged = 0
-    for body in some_bodies(24, 40, (1, 1), (0, 2)):
-        sizes = {len(time.value.stacks) for time in Recursion(body, 1).times.values()}
-        if body.is_acyclic:
-            assert sizes == {1}
-        merged += sizes != {1}
-    assert merged
 
 
 def recursions():

@@ -14,7 +14,6 @@ from timely.theory.model import (
     Pointstamp,
     Step,
     condition_2,
-    embedding,
     intransitive,
     one_steps,
 )
@@ -133,23 +132,6 @@ def test_proposition_2_transitive_if_and_only_if_times_embed_in_a_universal_orde
         assert (proposition_2(leads) is None) == is_transitive
         found.add(is_transitive)
     assert found == {True, False}
-
-
-def test_proposition_2_the_universal_order_is_a_partial_order():
-    """Reverse inclusion is a partial order on the embedded times: pointstamps equal in it lead to each other."""
-    for leads in relations(LOOP, (0, 1)):
-        universal = embedding(leads)
-        for a, b in product(leads.stamps, repeat=2):
-            if intransitive(leads) is None and universal[a] == universal[b]:
-                assert leads(a, b)
-                assert leads(b, a)
-
-
-def test_proposition_3_the_closure_is_the_one_shot_image_under_condition_2():
-    """For every set of pointstamps, not only the singletons, on every small relation that meets Condition 2."""
-    for leads in relations(LOOP, (0, 1)):
-        if condition_2(leads) is None:
-            assert proposition_3(leads, range(1 << len(leads.stamps))) is None
 
 
 def test_proposition_3_needs_condition_2():

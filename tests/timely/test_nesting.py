@@ -16,14 +16,12 @@ from timely import (
     Delay,
     GraphBuilder,
     LoopTime,
-    NegativeCountError,
     Source,
     Summary,
     Target,
     Tracker,
 )
-from timely.order import minimal
-from timely.theory import ChangeBatch, Leaf, Operators, Subgraph
+from timely.theory import Leaf, Operators, Subgraph
 from timely.theory.paths import summaries_between
 from timely.theory.queries import describe, summarize
 
@@ -276,36 +274,12 @@ def test_an_operator_that_claims_from_nothing_is_named(act):
         level.step()
 
 
-def test_taking_what_is_not_there_is_refused():
-    """A consumed message that never arrived shows as a negative count at that input."""
-    source, sink = Leaf("source", 0, 1, initial=5), Leaf("sink", 1, 0)
-    level = Operators([source, sink], [(Source(0), Target(1))])
-    sink.take(0, 5)
-    with pytest.raises(NegativeCountError, match="sink, input"):
-        level.step()
-
-
 def chain_of(summaries, *, initial=None):
     """A subgraph of operators in a row, one for each summary."""
     leaves = [Leaf(f"op{n}", 1, 1, {(0, 0): (summary,)}, initial=initial) for n, summary in enumerate(summaries)]
     last = len(leaves)
     edges = [(Source(n), Target(n + 1)) for n in range(last)]
     return Subgraph("chain", 1, 1, leaves, [*edges, (Source(last), Target(0))])
-
-
-def test_a_summary_may_be_asked_for_again():
-    """The capabilities of the inside are the same at every call, and those around learn of them however often."""
-    scope = chain_of([IDENTITY, Delay(2)], initial=0)
-    first, again = scope.internal_summary(), scope.internal_summary()
-    assert first == again == ({(0, 0): (Delay(2),)}, [ChangeBatch([(0, 1)])])
-    sink = Leaf("sink", 1, 0)
-    level = Operators([Leaf("source", 0, 1), scope, sink], [(Source(0), Target(1)), (Source(1), Target(2))])
-    settle(level)
-    assert level.frontier(Target(2)) == Antichain([0])
-    scope.inner.operators[2].change(0, 0, -1)
-    settle(level)
-    assert level.frontier(Target(2)) == Antichain([2])
-    assert scope.internal_summary() == first
 
 
 def check_between(seed, random_graph):
@@ -327,17 +301,6 @@ def check_between(seed, random_graph):
 def test_summaries_of_paths_agree_with_the_query(random_graph):
     """Between any places of random graphs, loops and all: none is missing, and none is too early."""
     assert sum(check_between(seed, random_graph) for seed in range(amount(40, 1_000))) > 100
-
-
-def test_summarising_many_edges_through_costs_what_they_are(monkeypatch):
-    """Each of n inputs that lead straight to n outputs is looked at once, not once for every output."""
-    looks = []
-    monkeypatch.setattr("timely.theory.paths.minimal", lambda ways: looks.append(1) or minimal(ways))
-    number = 3000
-    through = Subgraph("through", number, number, [], [(Source(0, n), Target(0, n)) for n in range(number)])
-    connectivity, _ = through.internal_summary()
-    assert connectivity == {(n, n): (IDENTITY,) for n in range(number)}
-    assert len(looks) <= 2 * number
 
 
 def test_summarising_a_long_chain_composes_every_step_once():

@@ -119,20 +119,6 @@ def test_an_advanced_time_is_as_good_as_the_time_and_the_latest_that_is(domain, 
         assert advance(other, frontier) == advanced
 
 
-def test_times_without_a_meet_are_refused_by_name():
-    """Their type has none to offer."""
-
-    @attrs.frozen(order=False)
-    class Apart:
-        n: int
-
-        def __le__(self, other):
-            return self == other
-
-    with pytest.raises(TimeDomainError, match=r"has no meet\(\)"):
-        meet(Apart(1), Apart(2))
-
-
 @pytest.mark.parametrize(
     "time", [1, 1.5, "a", (1, 2), date(2013, 1, 1), datetime(2013, 1, 1), frozenset(), Product(1, 2)]
 )
@@ -174,17 +160,6 @@ class Divides:
 
     def __le__(self, other):
         return other.n % self.n == 0 if isinstance(other, Divides) else NotImplemented
-
-
-def test_a_users_own_order_needs_nothing_but_less_equal():
-    """Divisibility works in antichains of both kinds."""
-    times = MutableAntichain()
-    for n in (12, 4, 6, 3):
-        times.update(Divides(n), 1)
-    assert times.frontier == Antichain([Divides(4), Divides(3)])
-    times.update(Divides(4), -1)
-    times.update(Divides(3), -1)
-    assert times.frontier == Antichain([Divides(6)]).union([Divides(12)])
 
 
 @every_domain
@@ -262,16 +237,6 @@ def test_partial_orders_are_followed_for_long(kind, seed):
         assert times.frontier == Antichain(there)
 
 
-def test_partial_orders_forget_what_has_gone():
-    """Though one stays that is least, and nobody looks beyond it."""
-    times = MutableAntichain()
-    times.update(Product(0, 0), 1)
-    for number in range(1000):
-        times.update(Product(5, number), 1)
-        times.update(Product(5, number), -1)
-    assert len(times._chains._listed) < 200
-
-
 @pytest.mark.parametrize("order", [range, lambda n: reversed(range(n))], ids=["up", "down"])
 def test_times_of_a_partial_order_that_ascend_cost_few_comparisons(order):
     """A bounded number for each, however many are there."""
@@ -305,27 +270,6 @@ def test_change_batches_hold_no_zeros(changes):
     drained = batch.drain()
     assert not batch
     assert ChangeBatch(drained) == ChangeBatch(changes)
-
-
-PARTS = {
-    "ints": (st.integers(0, 9), st.integers(0, 9)),
-    "numbers": (st.integers(0, 5), st.one_of(st.integers(0, 5), st.floats(0, 5))),
-    "sets": (st.frozensets(st.sampled_from("abc")), st.integers(0, 5)),
-    "three": (st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)),
-    "strings and dates": (st.text("ab", max_size=3), st.dates(date(2013, 1, 1), date(2013, 1, 9))),
-}
-
-
-@pytest.mark.parametrize("parts", PARTS)
-@given(data=st.data())
-def test_minimal_elements(parts, data):
-    """Exactly those below which nothing else lies, each once, in order of first appearance."""
-    times = data.draw(st.lists(st.builds(Product, *PARTS[parts]), max_size=40))
-    assert minimal(times) == [
-        time
-        for place, time in enumerate(times)
-        if time not in times[:place] and not any(less_than(other, time) for other in times)
-    ]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

@@ -195,25 +195,6 @@ def test_unlike_domains_that_meet_are_named():
         tracker.propagate()
 
 
-def test_each_edge_may_have_its_own_domain():
-    """Numbers and words side by side in one graph, as long as they do not meet."""
-    builder = GraphBuilder()
-    for name in ("a", "b"):
-        builder.add_node(name, 0, 1)
-        builder.add_node(name + "'", 1, 0)
-    builder.add_edge(Source(0), Target(1))
-    builder.add_edge(Source(2), Target(3))
-    graph = builder.build()
-    tracker = CheckedTracker(graph)
-    ends = [graph.place(Target(1)), graph.place(Target(3))]
-    for end in ends:
-        tracker.observe(end)
-    tracker.update(graph.place(Source(0)), 3, 1)
-    tracker.update(graph.place(Source(2)), "monday", 1)
-    tracker.propagate()
-    assert [tracker.frontier(end) for end in ends] == [Antichain([3]), Antichain(["monday"])]
-
-
 def test_changes_seen_through_frontier_are_still_reported():
     """Reading a frontier applies updates, and the next propagation reports them all the same, once."""
     graph, places = line(Delay(1))
