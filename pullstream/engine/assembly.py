@@ -97,7 +97,7 @@ class Assembly:
         """Place a kernel below `upstream` and its own sources."""
         upstreams = [] if upstream is None else [upstream]
         upstreams += [self.stream(source.modules, None) for source in traits_of(kernel).sources]
-        self.install(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
+        self.install(kernel, tuple(map(named, modules)), modules[-1].site, upstreams)
         if not upstreams:
             self.scope.run.begin_source(kernel.edge)
         return kernel

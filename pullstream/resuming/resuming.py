@@ -43,10 +43,11 @@ def _reordered_above(location: Location) -> Location | None:
 
 def drop_done(sidecar: Sidecar, cut: Cut, sinks: Collection[Location]) -> None:
     """Let what is done be dropped where times begin, and where it would be taken twice: by memories and `sinks`."""
-    for stamp in sidecar.stamps:
-        if isinstance(stamp, Lane):
-            lane = cast("Lane[Any]", stamp)
-            lane.edge.handover.drops = _drops(lane, cut, sinks)
+    for location in sidecar.locations:
+        for port in location.ports:
+            if isinstance(port.claim, Lane):
+                lane = cast("Lane[Any]", port.claim)
+                lane.edge.handover.drops = _drops(lane, cut, sinks)
 
 
 def _drops(lane: "Lane[Any]", cut: Cut, sinks: Collection[Location]) -> Callable[[Hashable], bool] | None:

@@ -67,7 +67,7 @@ def containers(thing):
             rows = thing._chains._listed if thing._chains else ()
             return {"heap": thing._heap, "times": thing._counts, "rows": rows}
         case Sidecar():
-            return {"lanes": thing.stamps, "in flight": thing.frontiers.in_flight, "mirrors": thing.nesting.mirrors}
+            return {"in flight": thing.frontiers.in_flight, "mirrors": thing.nesting.mirrors}
         case Requests():
             return {"requests": thing._heap or ()}
         case DeadlockDetector():

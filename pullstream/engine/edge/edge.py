@@ -20,14 +20,13 @@ from collections.abc import Sequence, Sized
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Final, Generic
-from weakref import WeakSet
 
 import trio
 from typing_extensions import TypeVar
 
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of
-from pullstream.engine.edge.end import End
+from pullstream.engine.edge.end import End, Ends
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import AtHand, Finishing, Stepwise, Suspended
@@ -69,8 +68,7 @@ class Edge(Generic[T]):
         """The module's ends of the edges above; the module may open and close more of them while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
         """Edges above that are not inputs, but that the module's `dismiss` ends too."""
-        self.ends: WeakSet[End[Any]] = WeakSet()
-        """The ends below, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
+        self.ends = Ends()
         traits = self.traits = module.traits
         self.origin = not (inputs or traits.follows)
         """Whether this is a source in time order: each of its answers promises that no earlier time will follow."""

@@ -1,5 +1,6 @@
 """One end of an edge: the batch answered there, which is in flight until it is acknowledged."""
 
+from collections.abc import Iterator
 from typing import Any, Generic, Protocol
 from weakref import WeakSet
 
@@ -15,7 +16,7 @@ class HasEnds(Protocol):
     """The part of an edge that its ends use."""
 
     scope: Scope
-    ends: "WeakSet[End[Any]]"
+    ends: "Ends"
 
 
 E_co = TypeVar("E_co", bound=HasEnds, covariant=True)
@@ -34,7 +35,6 @@ class End(Claim, Generic[E_co]):
         self.whole = False
         """Whether the asker takes a multi-time batch whole, rather than one time after another."""
         edge.ends.add(self)
-        self._counts.stamps.add(self)
 
     def brought(self, batch: Batch[Any], limit: int) -> None:
         """Hook for checkers: called with a multi-time answer before it is counted."""
@@ -49,3 +49,38 @@ class End(Claim, Generic[E_co]):
             self.acknowledge()
         if self._counts.alert:
             self._counts.activate(self.port)
+
+
+class Ends:
+    """The ends below an edge: the first one, and those taken besides.
+
+    The others are held weakly: a task may take a lane for a single ask, and only its user keeps it alive.
+    """
+
+    __slots__ = ("_first", "_taken")
+
+    def __init__(self) -> None:
+        self._first: End[Any] | None = None
+        self._taken: WeakSet[End[Any]] | None = None
+
+    def add(self, end: End[Any]) -> None:
+        """Add an end."""
+        if self._first is None:
+            self._first = end
+            return
+        if self._taken is None:
+            self._taken = WeakSet()
+        self._taken.add(end)
+
+    def discard(self, end: End[Any]) -> None:
+        """Forget an end."""
+        if self._first is end:
+            self._first = None
+        elif self._taken is not None:
+            self._taken.discard(end)
+
+    def __iter__(self) -> Iterator[End[Any]]:
+        if self._first is not None:
+            yield self._first
+        if self._taken is not None:
+            yield from self._taken

@@ -196,14 +196,15 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def hand_over(self, asker: trio.lowlevel.Task | None) -> None:
         """Note that user code has this lane, and asks in the task `asker`, or in one not known yet."""
         self.handed, self.asker = True, asker
-        self.edge.run.detector.lanes.add(self)
+        self.edge.run.detector.asked_by(self)
         self.edge.run.detector.check_soon()
 
 
 def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
     """The first lane for the module that has the `port`; further lanes are made from it."""
     watcher = edge.run.watcher
-    return Lane(edge, port) if watcher is None else watcher.lane(edge, port)
+    lane = port.claim = Lane(edge, port) if watcher is None else watcher.lane(edge, port)
+    return lane
 
 
 async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None) -> None:

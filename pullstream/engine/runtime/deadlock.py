@@ -46,8 +46,8 @@ class DeadlockDetector:
         """The signals that something outside may set, while tasks wait for them."""
         self.alone = False
         """Whether no task outside can set them, because the program itself waits for the run."""
-        self.lanes: WeakSet[Any] = WeakSet()
-        """The lanes that user tasks ask."""
+        self._lanes: WeakSet[Any] | None = None
+        """The lanes that user tasks ask, once there are any."""
         self._on_deadlock: Callable[[], None] | None = None
         self._rounds: Rounds | None = None
         self._over = False
@@ -125,6 +125,12 @@ class DeadlockDetector:
         """Take note of a task outside that reads a stream of the run."""
         self._reading = task
         self.check_soon()
+
+    def asked_by(self, lane: Any) -> None:
+        """Take note of a lane that a user's task asks."""
+        if self._lanes is None:
+            self._lanes = WeakSet()
+        self._lanes.add(lane)
 
     def enter(self, task: trio.lowlevel.Task) -> None:
         """Register a task that begins to wait for tasks of this run."""
@@ -236,7 +242,7 @@ class DeadlockDetector:
     def _mover_outside(self, rounds: Rounds, seen: set[Any]) -> object:
         """A task outside that may move the run by asking for more."""
         readers = {} if self._reading is None else {self._reading: None}
-        for lane in self.lanes:
+        for lane in self._lanes or ():
             if not lane.over:
                 if lane.asker is None:
                     return SOMEBODY

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Final, TypeVar
-from weakref import WeakSet
 
 from pullstream.blueprint import Site
 from pullstream.engine.sidecar.counters import Meter
@@ -42,8 +41,6 @@ class Counts(ABC):
     """Receives every change of a count: the place, the time, and the difference."""
     alert = False
     """Whether drops and acknowledgements must be reported (`activate`)."""
-    stamps: WeakSet["Claim"]
-    """The lanes of the run that are still in use."""
     acknowledged: dict["Claim", None]
     """The lanes acknowledged since the last read; the next read withdraws their counts."""
 
@@ -221,7 +218,7 @@ class Claim:
 class Port:
     """An input of a module, and its place in the graph."""
 
-    __slots__ = ("_most", "in_flight", "location", "note", "number", "place")
+    __slots__ = ("_most", "claim", "in_flight", "location", "note", "number", "place")
 
     def __init__(self, location: "Location", number: int, place: int) -> None:
         self.location = location
@@ -229,6 +226,8 @@ class Port:
         self.place = place
         self.note: Callable[[Hashable], object] | None = None
         """Called with every time that arrives here."""
+        self.claim: Claim | None = None
+        """The first lane of the module that has this input."""
         self.in_flight: dict[Claim, None] = {}
         """The lanes with a batch in flight here, or acknowledged since the last read."""
         self._most = FEW
@@ -264,12 +263,15 @@ class Location:
     In `timely` a location is one input or output, a `Target` or a `Source`; here it has all those of a module.
     """
 
+    _mirrored: set[Hashable] | frozenset[Hashable] = frozenset()
+    """The mirrored holds."""
+
     def __init__(
         self,
         counts: Counts,
         names: Sequence[str],
         site: Site | None,
-        upstreams: "list[Location]",
+        upstreams: "Sequence[Location]",
         traits: Traits,
         *,
         node: int,
@@ -289,7 +291,7 @@ class Location:
         self.summaries: Sequence[Summary | Sequence[Summary]] = ()
         """The summaries of the traits, guarded against exceptions of functions of times."""
         # The numbering of a graph's ports: node by node, the inputs before the output.
-        self.ports = [Port(self, number, place + number) for number in range(len(upstreams))]
+        self.ports = tuple(Port(self, number, place + number) for number in range(len(upstreams)))
         self.output = place + len(upstreams)
         self.meter = Meter()
         self.ending = Ending.RUNNING
@@ -305,7 +307,6 @@ class Location:
         self._capability: Hashable = BEGINNING
         self.mirroring = False
         """Whether its holds mirror what streams inside may still bring (see `mirror`)."""
-        self._mirrored: set[Hashable] = set()
         self._most_mirrored = FEW
 
     def __str__(self) -> str:
@@ -454,6 +455,8 @@ class Location:
         if self._over or time in self._mirrored or any(less_equal(held, time) for held in self._mirrored):
             return
         self.hold(time)
+        if isinstance(self._mirrored, frozenset):
+            self._mirrored = set(self._mirrored)
         self._mirrored.add(time)
         if len(self._mirrored) > self._most_mirrored:
             # Without waiters nothing is read, and a time that is over would be held for ever.

@@ -15,7 +15,6 @@ from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
 from typing import Any
-from weakref import WeakSet
 
 import attrs
 import trio
@@ -61,7 +60,6 @@ class Sidecar(Counts):
         """The exception of a function of times, raised while a frontier was read; its module fails with it."""
         self.nesting = Nesting(self)
         self.alert = False
-        self.stamps: WeakSet[Claim] = WeakSet()
         self.acknowledged: dict[Claim, None] = {}
         self.waiters: dict[Watch, None] = {}
         self._waiting_at: dict[int, dict[Watch, None]] = {}
@@ -86,8 +84,9 @@ class Sidecar(Counts):
     ) -> Location:
         """Add a location for a module, below `upstreams`."""
         node, place = len(self.locations), len(self.frontiers.places)
-        location = Location(self, names, site, list(upstreams), traits, node=node, place=place)
-        location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
+        location = Location(self, names, site, tuple(upstreams), traits, node=node, place=place)
+        if traits.summaries:
+            location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
         self.frontiers.add(location, sink=sink)
         return location
 

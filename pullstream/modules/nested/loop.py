@@ -228,7 +228,7 @@ class _Loop(Wiring):
             [f"{name} feedback"], site, [fork], traits=Traits(summaries=[FEEDBACK], lasting=_last_round)
         )
         out = scope.sidecar.locate([name], site, [fork], traits=_Egress.traits)
-        location.upstreams[1] = back
+        location.upstreams = (upstream.location, back)
         ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.leaving = out
         egress = _Egress(ingress.feedback)
