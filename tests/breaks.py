@@ -1,4 +1,4 @@
-"""Break the code in sixty places, one at a time, and see that the tests notice each.
+"""Break the code in many places, one at a time, and see that the tests notice each.
 
     python -m tests.breaks                  # all breaks, in temporary copies of this checkout
     python -m tests.breaks hold-once -n 1   # some of them
