@@ -29,7 +29,7 @@ LAYERS = (
     ),
     ("pullstream.history",),
     ("pullstream.blueprint",),
-    ("pullstream.engine.traits", "pullstream.engine.interfaces"),
+    ("pullstream.engine.traits", "pullstream.engine.interfaces", "pullstream.engine.observer"),
     ("pullstream.engine.runtime",),
     ("pullstream.engine.sidecar",),
     ("pullstream.engine.run",),

@@ -8,21 +8,15 @@ from typing import Any, NoReturn, Protocol
 import trio
 
 from pullstream.engine.interfaces import Resumable
+from pullstream.engine.observer import Observer
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock, Moment
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
-from pullstream.engine.sidecar.location import Location, Port
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import JournalError, without_cancelled
-
-
-class Watcher(Protocol):
-    """A watcher of the edges of a run: the checker."""
-
-    def lane(self, edge: Any, port: Port) -> Any:
-        """The lane to hand out in place of a plain one."""
 
 
 class SourceEdge(Protocol):
@@ -44,14 +38,14 @@ class Run:
         limit: int,
         release_timeout: float,
         on_failure: Callable[[BaseException], None],
-        watcher: Watcher | None = None,
-        sidecar: Callable[..., Sidecar] = Sidecar,
+        observer: Observer | None = None,
     ) -> None:
         if limit < 1:
             raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
         self.limit = limit
         self.release_timeout = release_timeout
-        self.watcher = watcher
+        self.observer = observer
+        """The observer of the run: the checker, the tracer, or None."""
         self.clock: BusyClock
         """The clock by which sinks set their pace."""
         self.turn: Moment = (0.0, 0.0)
@@ -73,7 +67,7 @@ class Run:
         self._shields: set[trio.CancelScope] = set()
         self._graces: set[trio.CancelScope] = set()
         self._hurried = False
-        self.scope = Scope(self, sidecar=sidecar)
+        self.scope = Scope(self)
         """The scope of the pipeline itself."""
 
     @contextmanager
@@ -196,7 +190,6 @@ class Scope:
         *,
         depth: int = 0,
         fed: bool = False,
-        sidecar: Callable[..., Sidecar] = Sidecar,
     ) -> None:
         self.run = run
         self.depth = depth
@@ -208,7 +201,10 @@ class Scope:
         """Whether, with a journal, this stream begins anew in each run: it must give the same results again."""
         self.remembering: list[Resumable] = []
         """Modules that must restore, before this run begins, what they kept in an earlier one."""
-        self.sidecar: Sidecar = sidecar(run.spawn, run.detector, None if outer is None else outer.sidecar)
+        if outer is None:
+            self.sidecar = Sidecar(run.spawn, run.detector, observer=run.observer)
+        else:
+            self.sidecar = Sidecar(run.spawn, run.detector, outer.sidecar)
 
     @property
     def saves(self) -> bool:

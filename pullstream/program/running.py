@@ -19,7 +19,6 @@ from pullstream.engine.runtime.rounds import instrument
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside, waits_for_handles
-from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import (
     Abandoned,
     PullstreamError,
@@ -74,8 +73,7 @@ class Running(Generic[R]):
             limit=limit,
             release_timeout=release_timeout,
             on_failure=self._end_with,
-            watcher=self._tracer or self._checker,
-            sidecar=Sidecar if self._tracer is None else self._tracer.sidecar,
+            observer=self._tracer or self._checker,
         )
         self._progress = Progress(self._run.scope.sidecar)
         self._keeper = None if journal is None else wanted.Keeper(journal, pipeline, self._run)
@@ -292,7 +290,7 @@ class Running(Generic[R]):
         run = self._run
         run.clock = instrument()
         if self._tracer is not None:
-            self._tracer.open()
+            self._tracer.notes.open()
             self._standing.callback(self._tracer.shut)
         assembly = Assembly(run.scope)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
@@ -344,7 +342,7 @@ class Running(Generic[R]):
             outcome = self._checker.verdict() or outcome
         if self._tracer is not None:
             self._tracer.close(self._failure)
-            outcome = outcome or self._tracer.trouble
+            outcome = outcome or self._tracer.notes.trouble
         self._report(self._with_trouble(outcome))
         # A cancellation from outside continues here; the run's own, for a failed stream, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from pullstream.checker.pipeline import Check, Checker, checker_for
     from pullstream.journal.keeper import Keeper
     from pullstream.journal.store import Journal
-    from pullstream.trace.tracer import Tracer, TraceTo
+    from pullstream.trace.notes import TraceTo
+    from pullstream.trace.tracer import Tracer
 else:
     __getattr__, __dir__ = late(
         __name__,
@@ -16,7 +17,8 @@ else:
             "pullstream.checker.pipeline": "Check Checker checker_for",
             "pullstream.journal.keeper": "Keeper",
             "pullstream.journal.store": "Journal",
-            "pullstream.trace.tracer": "Tracer TraceTo",
+            "pullstream.trace.notes": "TraceTo",
+            "pullstream.trace.tracer": "Tracer",
         },
     )
 

@@ -1,19 +1,21 @@
 """The edges of a simulated run: they delay asks, cut batches, raise failures, and note what arrives at sinks."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
-from weakref import WeakSet
+from functools import partial
+from typing import Any, Final, cast
 
 import trio
 from typing_extensions import override
 
 from pullstream.authoring import Kernel, Traits
 from pullstream.blueprint import Transformer
-from pullstream.checker import Checker
+from pullstream.checker.lanes import CheckedLane, RunEdge
+from pullstream.checker.pipeline import CheckedEdge, Checker
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.edge import Edge
+from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location, Port
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import Batch, Done
 from pullstream.shake.choices import Choices
 
 PAUSES: Final = (0.0, 0.0, 0.001, 0.1, 1.0, 30.0)
@@ -43,15 +45,45 @@ def inserted_pause() -> Transformer[Any, Any]:
     return opens(InsertedPause())
 
 
+Arrived = Callable[[str, Sequence[Hashable], Sequence[Any]], object]
+"""Receives what arrives at a sink: its name, the times and the values."""
+
+
+class SinkEdge(CheckedEdge):
+    """The edge above a sink, which tells what arrives there."""
+
+    def __init__(self, record: RunEdge, sink: str, arrived: Arrived) -> None:
+        super().__init__(record)
+        self._sink, self._arrived = sink, arrived
+
+    @override
+    def lane(self) -> "SinkLane":
+        return SinkLane(self.record, partial(self._arrived, self._sink))
+
+
+class SinkLane(CheckedLane):
+    """A lane of a sink."""
+
+    def __init__(self, record: RunEdge, arrived: Callable[[Sequence[Hashable], Sequence[Any]], object]) -> None:
+        super().__init__(record)
+        self._arrived = arrived
+
+    @override
+    def answered(self, lane: Lane[Any], sent: int | None, answer: Any) -> Any:
+        if isinstance(answer, Batch):
+            batch = cast("Batch[Any]", answer)
+            self._arrived(batch.times, batch.values)
+        return super().answered(lane, sent, answer)
+
+
 class EdgeWatcher(Checker):
     """The checker of a simulated run, which sees every edge before its first ask, and may change its behaviour."""
 
-    def __init__(self, choices: Choices, arrived: Callable[[str, Sequence[Hashable], Sequence[Any]], object]) -> None:
+    def __init__(self, choices: Choices, arrived: Arrived) -> None:
         super().__init__()
         self._choices = choices
         self._arrived = arrived
         self._seen: dict[str, int] = {}
-        self._shaken: WeakSet[Edge[Any]] = WeakSet()
         self.busy: dict[str, int] = {}
         """The edges whose modules are answering, each with the number of its ask."""
         self.traits: dict[str, Traits] = {}
@@ -62,15 +94,13 @@ class EdgeWatcher(Checker):
         self.raised: ShakeFailure | None = None
 
     @override
-    def lane(self, edge: Edge[Any], port: Port) -> Any:
-        lane = super().lane(edge, port)
-        if edge not in self._shaken:
-            self._shaken.add(edge)
-            self._shake(edge, self._name(edge.location))
+    def edge(self, edge: Edge[Any], port: Port) -> CheckedEdge:
+        checked = super().edge(edge, port)
+        self._shake(edge, self._name(edge.location))
         sidecar = edge.scope.sidecar
         if port.location in sidecar.sinks and not sidecar.inner:
-            self._watch(edge, self._name(port.location))
-        return lane
+            return SinkEdge(checked.record, self._name(port.location), self._arrived)
+        return checked
 
     def _name(self, location: Location) -> str:
         """Return a name of an edge that is the same in every run of the program."""
@@ -106,22 +136,6 @@ class EdgeWatcher(Checker):
                 return at_hand(self._cut(name, self.asks.get(name, 0), limit))
 
             edge.at_hand = taken
-
-    def _watch(self, edge: Edge[Any], sink: str) -> None:
-        ask = edge.ask
-
-        async def asked(end: Any, limit: int, stepping: bool) -> Any:  # noqa: FBT001 - as the engine's
-            answer = await ask(end, limit, stepping)
-            if answer is not None and answer is not DONE:
-                self._note(sink, answer)
-            return answer
-
-        wrapped: Any = edge
-        wrapped.ask = asked
-
-    def _note(self, sink: str, answer: Batch[Any]) -> None:
-        times = answer.times if not answer.uniform else [answer.time] * len(answer.values)
-        self._arrived(sink, times, answer.values)
 
     async def _pause(self, name: str, number: int) -> None:
         pause = self._choices.choose(

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from pullstream.trace.tracer import TraceTo
+    from pullstream.trace.notes import TraceTo
 
 _TRACES: Final[ContextVar[list[io.StringIO] | None]] = ContextVar("traces", default=None)
 

@@ -1,204 +1,138 @@
-"""The tracer of a run: writes all events of its edges, all changes of its progress, and the verdict.
+"""The tracer of a run: it hears all events of its edges and all changes of its progress, and notes them."""
 
-Events are only noted as they happen, and written a thousand at a time. But values are turned into text at once, because
-they may change later.
-"""
-
-import json
-import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
-from functools import partial
-from os import PathLike
-from typing import Any, Final, Literal, TextIO, TypeAlias, cast
-from weakref import WeakKeyDictionary
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
 
 import trio
 from typing_extensions import override
 
-from pullstream.checker.pipeline import Checker, WatchedLane
-from pullstream.checker.rules import Violation
+from pullstream.checker.pipeline import Checker
 from pullstream.engine.edge.edge import Edge
+from pullstream.engine.observer import Observer, Update
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
-from pullstream.history.events import Act, Batched, Times
-from pullstream.protocol import Batch
-from pullstream.trace.graph import graph_of, sends_of
-from pullstream.trace.lanes import SeenEdge, SeenLane, seen_lane
-from pullstream.trace.sidecar import SeenSidecar
-from pullstream.trace.times import Json, encode, shown
-from pullstream.trace.verdict import Judge, Table, Verdict
-
-TraceTo: TypeAlias = str | PathLike[str] | TextIO
-"""The place of a trace: the path of a file, or an open text file."""
-
-SAMPLE: Final = 3
-"""The number of values shown of a batch."""
-
-AT_A_TIME: Final = 1_000
-"""The number of events written at a time."""
-
-_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-Noted: TypeAlias = tuple[float, str, tuple[Any, ...]]
+from pullstream.engine.sidecar.waiting import Watch
+from pullstream.trace.lanes import SeenEdge, Traffic
+from pullstream.trace.notes import Notes, TraceTo
+from pullstream.trace.times import Json, shown
 
 
-class Tracer(trio.abc.Instrument):
+class Tracer(Observer, trio.abc.Instrument):
     """Observes one run and writes its trace."""
 
     def __init__(self, to: TraceTo, *, limit: int, checker: Checker | None = None) -> None:
-        self.verdict: Verdict | None = None
-        self.trouble: BaseException | None = None
-        """The reason why the trace could not be written."""
-        self._to = to
+        self.notes = Notes(to, checker=checker)
+        self._traffic = Traffic(self.notes)
         self._limit = limit
         self._checker = checker
-        self._file: TextIO | None = None
-        self._clock: Callable[[], float] = float
-        self._began = 0.0
-        self._noted: list[Noted] = []
-        self._changes: dict[tuple[int, Any], int] = {}
-        self._number = 0
-        self._judge: Judge | None = None
-        self._table = Table()
         self._sidecar: Sidecar | None = None
-        self._edges: WeakKeyDictionary[Edge[Any], SeenEdge] = WeakKeyDictionary()
         self._number_of_edges = 0
         self._described: list[dict[str, Json]] = []
         """The edges with which the run begins."""
-        self._rested = False
-        self._told: list[Violation] = []
-        self._refused: list[object] = []
-        """The failures of refused answers, each reported once."""
+        self._awaited: Counter[tuple[int, Hashable]] = Counter()
 
     # ---- for the run
 
-    @property
-    def sidecar(self) -> Callable[..., Sidecar]:
-        """Returns the run's sidecar."""
-        return partial(SeenSidecar, self)
-
-    def lane(self, edge: Edge[Any], port: Port) -> SeenLane[Any]:
-        """Make the first lane of an edge, observed and, if the run is checked, verified."""
-        watched: WatchedLane[Any] | None = None
-        if self._checker is not None:
-            watched = self._checker.lane(edge, port)
-            edge.ends.discard(watched)
-        seen = self._edges.get(edge)
-        if seen is None:
-            self._number_of_edges += 1
-            # It must not refer to its edge, which is dropped when an inner stream ends.
-            seen = self._edges[edge] = SeenEdge(self, self._number_of_edges - 1, edge, port)
-            self._describe(seen.number, edge.location, port, counted=seen.counted)
-            self._see_resources(edge, edge.location.node if seen.counted else edge.location.name)
-        if watched is None:
-            return seen_lane(edge, port, seen)
-        return seen_lane(edge, port, seen, watched.record, watched.count)
-
-    def open(self) -> None:
-        """Open the file.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        to = self._to
-        self._file = open(to, "w", encoding="utf-8") if isinstance(to, (str, PathLike)) else to  # noqa: PTH123, SIM115 - closed at the end of the run
-
     def close(self, failure: BaseException | None) -> None:
         """Write the remaining events and the verdict, at the end of the run."""
-        self.changed()
-        self._tell_violations()
-        how = "complete" if failure is None else type(failure).__name__
-        self._note("ended", None, how, None if failure is None else shown(failure))
-        self._flush()
-        if self._judge is not None:
-            self.verdict = self._judge.verdict()
-            self._write([_encoded({"sends": self._table.as_json()}), _encoded(self.verdict.as_json())], last=True)
+        self._traffic.changed()
+        self.notes.close(failure)
 
     def shut(self) -> None:
         """Close the file and ignore all further events, however far the run has come."""
         if self._sidecar is not None:
             trio.lowlevel.remove_instrument(self)
-        if self._file is not None and self._file is not self._to:
-            with suppress(OSError):
-                self._file.close()
+        self.notes.shut()
 
-    # ---- what is heard
+    # ---- edges
 
-    def began(self, sidecar: Sidecar) -> None:
-        """Write the description of the run as it begins."""
+    @override
+    def edge(self, edge: Edge[Any], port: Port) -> SeenEdge:
+        checked = None if self._checker is None else self._checker.edge(edge, port)
+        number = self._number_of_edges
+        self._number_of_edges += 1
+        seen = SeenEdge(self._traffic, number, edge, port, checked)
+        above, below = edge.location, port.location
+        if self._sidecar is None:
+            # The first line describes the edges with which the run begins.
+            self._described.append({"id": number, "from": above.node, "to": below.node, "place": port.place})
+        else:
+            about = {"id": number, "from": above.name, "to": below.name, "inside": not seen.counted}
+            self.notes.note("edge", about)
+        return seen
+
+    # ---- progress
+
+    @override
+    def started(self, sidecar: Sidecar) -> None:
         trio.lowlevel.add_instrument(self)
         self._sidecar = sidecar
-        self._clock = trio.lowlevel.current_clock().current_time
-        self._began = self._clock()
-        self._changes.clear()
-        graph = graph_of(sidecar, self._described, limit=self._limit)
-        functions = {number: sends_of(row) for number, row in graph.summaries.items()}
-        self._judge = Judge(graph.header, functions, self._table)
-        self._write([_encoded(graph.header)])
-        self._write(self._frontiers())
+        self.notes.begin(sidecar, self._described, limit=self._limit)
 
-    def passed(self, kind: str, edge: SeenEdge, lane: int, number: int, about: object = None) -> None:
-        """Note a request that was sent on an edge, or its answer."""
-        self._tell_violations()
-        if kind == "ask":
-            self._note(kind, edge.number, lane, number, about)
-        elif isinstance(about, Batch):
-            batch = cast("Batch[Any]", about)
-            values: Sequence[Any] = batch.values
-            count = len(values)
-            sample = values if count <= SAMPLE else values[:SAMPLE]
-            time: Json
-            time = encode(batch.time) if batch.uniform else {"times": [encode(each) for each in batch.times[:SAMPLE]]}
-            self._note(kind, edge.number, lane, number, count, time, [shown(value) for value in sample])
-        elif about is None or kind == "done":
-            self._note(kind, edge.number, lane, number)
-        else:
-            self._note(kind, edge.number, lane, number, shown(about))
-            # A failure is answered by the module above, and an error sent by the one below.
-            self._tell_refused(about, edge.above if kind == "failed" else edge.below)
+    @override
+    def counting(self, update: Update) -> Update:
+        """Hear of every change of what modules hold; lanes report values in flight."""
+        if self._sidecar is not None and self._sidecar.frontiers.lost:
+            self.notes.note("untracked")
 
-    def change(self, place: int, time: Hashable, delta: int) -> None:
-        """Note pointstamps added to a place or removed."""
-        key = place, time
-        now = self._changes.get(key, 0) + delta
-        if now:
-            self._changes[key] = now
-        else:
-            del self._changes[key]
+        def heard(place: int, time: Hashable, delta: int) -> None:
+            if self._sidecar is not None and isinstance(self._sidecar.frontiers.places[place], Location):
+                self.notes.change(place, time, delta)
+            update(place, time, delta)
 
-    def changed(self) -> None:
-        """Note the changes so far as one atomic change."""
-        if self._changes and self._sidecar is not None:
-            changes, self._changes = self._changes, {}
-            self._note("stamps", [(place, time, delta) for (place, time), delta in changes.items()])
+        return heard
 
-    def wait(self, kind: Literal["awaited", "completed", "dismissed"], place: int, time: Hashable) -> None:
-        """Note a step of a wait for a time: it begins, is notified of the completion, or is given up."""
-        self._note(kind, place, time)
+    @override
+    def read(self) -> None:
+        self._traffic.changed()
 
-    def untracked(self) -> None:
-        """Note that times cannot be compared any more."""
-        self._note("untracked")
+    @override
+    def awaited(self, watch: Watch) -> None:
+        if watch.time is not None:
+            self._traffic.changed()
+            for place in watch.places:
+                self._awaited[place, watch.time] += 1
+                self.notes.note("awaited", place, watch.time)
 
-    def ended(self, location: Location) -> None:
-        """Note that a module's part of the run is over."""
+    @override
+    def left(self, watch: Watch) -> None:
+        if watch.time is not None:
+            self._traffic.changed()
+            for place in watch.places:
+                count = self._awaited.pop((place, watch.time), 0)
+                if count:
+                    self.notes.note("dismissed", place, watch.time)
+                if count > 1:
+                    self._awaited[place, watch.time] = count - 1
+
+    @override
+    def settled(self, watch: Watch) -> None:
+        if watch.time is not None:
+            self._traffic.changed()
+            assert self._sidecar is not None
+            for place in watch.places:
+                if not self._sidecar.frontiers.frontier(place).less_equal(watch.time):
+                    del self._awaited[place, watch.time]
+                    self.notes.note("completed", place, watch.time)
+
+    @override
+    def over(self, location: Location) -> None:
         failure = location.failure
-        self._note("ended", location.node, location.ending.value, None if failure is None else shown(failure))
-        self._tell_refused(failure, location.name)
+        self.notes.note("ended", location.node, location.ending.value, None if failure is None else shown(failure))
+        self.notes.tell_refused(failure, location.name)
 
     @override
     def before_io_wait(self, timeout: float) -> None:
         """Check, when no task can move, that every completion has been announced."""
-        if not (self._rested or trio.lowlevel.current_statistics().tasks_runnable):
+        if not (self.notes.rested or trio.lowlevel.current_statistics().tasks_runnable):
             self.rest()
 
     def rest(self) -> None:
         """Note that nothing moves until something comes from outside, or time passes."""
-        self.changed()
-        self._note("rest")
-        self._rested = True
+        self._traffic.changed()
+        self.notes.note("rest")
+        self.notes.rested = True
 
     def say_frontiers(self) -> None:
         """Write, at a rest, the frontiers according to the run itself."""
@@ -210,143 +144,4 @@ class Tracer(trio.abc.Instrument):
         if frontiers.lost is lost:
             for location in self._sidecar.locations:
                 for place in (*(port.place for port in location.ports), location.output):
-                    self._note("said", place, list(frontiers.frontier(place)))
-
-    def violated(self, violation: Violation, edge: SeenEdge, lane: int, number: int) -> None:
-        """Note an answer that breaks a rule, and the rule."""
-        last = violation.events[-1] if violation.events else None
-        if violation not in self._told and last is not None and last.number == number:
-            what, about = last.what, last.about
-            if what is Act.VALUE and isinstance(about, Batched):
-                time = {"times": [*map(encode, about.time)]} if isinstance(about.time, Times) else encode(about.time)
-                self._note("value", edge.number, lane, number, about.count, time, [*map(shown, about.sample)])
-            elif what is Act.DONE:
-                self._note("done", edge.number, lane, number)
-            elif what is Act.FAILURE:
-                self._note("failed", edge.number, lane, number, shown(about))
-        self._tell_violations()
-
-    def _tell_violations(self) -> None:
-        """Note new violations found by the checker."""
-        if self._checker is not None and len(self._checker.violations) > len(self._told):
-            for violation in self._checker.violations[len(self._told) :]:
-                self._told.append(violation)
-                self._note("violation", violation.module, violation.rule, violation.what)
-
-    def _tell_refused(self, failure: object, module: str) -> None:
-        """Note which rule a refused answer breaks, in checked and unchecked runs, when it is first seen."""
-        self._tell_violations()
-        broken = None if failure in (*self._told, *self._refused) else _broken(failure, module)
-        if broken is not None:
-            self._refused.append(failure)
-            self._note("violation", *broken)
-
-    def _see_resources(self, edge: Edge[Any], name: str | int) -> None:
-        """Note when a module acquires and releases its resources (R10)."""
-        acquire, release = edge.acquire, edge.release
-
-        async def acquired() -> None:
-            await acquire()
-            self._note("acquired", name)
-
-        async def released() -> None:
-            await release()
-            self._note("released", name)
-
-        edge.acquire, edge.release = acquired, released
-
-    # ---- writing
-
-    def _describe(self, number: int, above: Location, below: Port, *, counted: bool) -> None:
-        """Write the description of a new edge; the first line describes those with which the run begins."""
-        below_it = below.location
-        if self._sidecar is None:
-            edge = {"id": number, "from": above.node, "to": below_it.node, "place": below.place}
-            self._described.append(edge)
-        else:
-            self._note("edge", {"id": number, "from": above.name, "to": below_it.name, "inside": not counted})
-
-    def _note(self, kind: str, *about: Any) -> None:
-        noted = self._noted
-        noted.append((self._clock(), kind, about))
-        self._rested = False
-        if len(noted) >= AT_A_TIME:
-            self._flush()
-
-    def _flush(self) -> None:
-        noted, self._noted = self._noted, []
-        lines: list[str] = []
-        began = self._began
-        for clock, kind, about in noted:
-            now = round(clock - began, 6)
-            self._number += 1
-            lines.append(self._line(now, kind, about))
-            if self._judge is not None and kind in JUDGED:
-                self._judge.see(self._number, kind, about)
-                lines += self._frontiers(now)
-        self._write(lines)
-
-    def _line(self, now: float, kind: str, about: tuple[Any, ...]) -> str:
-        # Most events of a run are of these three kinds.
-        if kind == "ask":
-            edge, lane, number, limit = about
-            return f'[{self._number},{now},"ask",{edge},{lane},{number},{limit}]'
-        if kind == "value":
-            edge, lane, number, count, time, sample = about
-            written_time = time if time.__class__ is int else _encoded(time)
-            return f'[{self._number},{now},"value",{edge},{lane},{number},{count},{written_time},{_encoded(sample)}]'
-        if kind == "stamps":
-            stamps = sorted([f"[{place},{_written(time)},{delta}]" for place, time, delta in about[0]])
-            return f'[{self._number},{now},"stamps",[{",".join(stamps)}]]'
-        written: Iterable[Any]
-        if kind in {"awaited", "completed", "dismissed"}:
-            written = [about[0], encode(about[1])]
-        elif kind == "said":
-            written = [about[0], [encode(time) for time in about[1]]]
-        else:
-            written = about
-        return _encoded([self._number, now, kind, *written])
-
-    def _frontiers(self, now: float = 0.0) -> list[str]:
-        """Return the line for the frontiers that have moved, if any have."""
-        assert self._judge is not None
-        moved = [[place, sorted(map(encode, times), key=repr)] for place, times in self._judge.moved()]
-        if not moved:
-            return []
-        self._number += 1
-        return [_encoded([self._number, now, "frontiers", moved])]
-
-    def _write(self, lines: Iterable[str], *, last: bool = False) -> None:
-        if self._file is None or self.trouble is not None:
-            return
-        try:
-            self._file.writelines(line + "\n" for line in lines)
-            if last:
-                self._file.flush()
-        except (OSError, ValueError) as exc:
-            # The run continues; the error is raised at its end.
-            self.trouble = PullstreamError(f"the trace could not be written: {exc}")
-            self.trouble.__cause__ = exc
-
-
-JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "untracked"})
-"""The kinds of events that the model judges."""
-
-
-def _broken(failure: object, module: str) -> tuple[str, str, str] | None:
-    """Return the module, the rule and the deed for a failure that names a broken rule."""
-    if isinstance(failure, Violation):
-        # From an edge that is watched by hand.
-        return failure.module, failure.rule, failure.what
-    if isinstance(failure, CapabilityError):
-        rule, what = "R12", failure.fault.removesuffix(" (R12)")
-    elif isinstance(failure, ProtocolError) and re.match(r"R\d+: ", str(failure)):
-        rule, _, what = str(failure).partition(": ")
-    else:
-        return None
-    # The module and its line are stored separately.
-    return module, rule, re.sub(r", composed at .*?:\d+", "", what).removeprefix(module).lstrip(", ")
-
-
-def _written(time: Any) -> str:
-    return str(time) if time.__class__ is int else _encoded(encode(time))
+                    self.notes.note("said", place, list(frontiers.frontier(place)))

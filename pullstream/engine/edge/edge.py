@@ -30,6 +30,7 @@ from pullstream.engine.edge.end import End, Ends
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import AtHand, Finishing, Stepwise, Suspended
+from pullstream.engine.observer import EdgeObserver
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
@@ -68,6 +69,8 @@ class Edge(Generic[T]):
         """The module's ends of the edges above; the module may open and close more of them while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
         """Edges above that are not inputs, but that the module's `dismiss` ends too."""
+        self.observer: EdgeObserver | None = None
+        """The observer of the edge, in a run that has one."""
         self.ends = Ends()
         traits = self.traits = module.traits
         self.origin = not (inputs or traits.follows)
@@ -95,7 +98,7 @@ class Edge(Generic[T]):
         self.produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
         self.step = method_of(module, "step") if isinstance(module, Stepwise) else self.produce
         self.at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
-        """The module's methods; observers of a run, and simulations, wrap them."""
+        """The module's methods; a simulation wraps them."""
         location.meter.status = self._status
         location.fail_soon = self.fail_soon
 
@@ -206,6 +209,8 @@ class Edge(Generic[T]):
             answer: Batch[T] | Done | None = DONE
             if not (requests.acquired or requests.finishing):
                 await self._begin()
+                if self.observer is not None and requests.acquired:
+                    self.observer.acquired()
             while requests.state is OPEN and not requests.finishing:
                 if self.waits:
                     at_hand = None if self.at_hand is None else self.at_hand(limit)
@@ -508,6 +513,9 @@ class Edge(Generic[T]):
                     if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc) or exc is reason):
                         blame(exc, self._name())
                     self._keep(exc)
+                else:
+                    if self.observer is not None and requests.acquired:
+                        self.observer.released()
         finally:
             self._ended(reason)
 

@@ -6,10 +6,9 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar
 
-from pullstream.engine.edge.rest import Rest
+from pullstream.engine.observer import EdgeObserver, LaneObserver
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Claim, Port
-from pullstream.protocol import Batch
 
 
 class HasEnds(Protocol):
@@ -17,6 +16,7 @@ class HasEnds(Protocol):
 
     scope: Scope
     ends: "Ends"
+    observer: EdgeObserver | None
 
 
 E_co = TypeVar("E_co", bound=HasEnds, covariant=True)
@@ -25,23 +25,17 @@ E_co = TypeVar("E_co", bound=HasEnds, covariant=True)
 class End(Claim, Generic[E_co]):
     """One end of an edge, as the edge sees it: what one asker has in flight."""
 
-    __slots__ = ("edge", "over", "whole")
+    __slots__ = ("edge", "observer", "over", "whole")
 
     def __init__(self, edge: E_co, port: Port) -> None:
         super().__init__(edge.scope.sidecar, port)
         self.edge = edge
+        self.observer: LaneObserver | None = None if edge.observer is None else edge.observer.lane()
         self.over = False
         """Whether the terminal answer was given here."""
         self.whole = False
         """Whether the asker takes a multi-time batch whole, rather than one time after another."""
         edge.ends.add(self)
-
-    def brought(self, batch: Batch[Any], limit: int) -> None:
-        """Hook for checkers: called with a multi-time answer before it is counted."""
-
-    def rest_of(self, batch: Batch[Any]) -> Rest:
-        """A multi-time answer to an ask of this end, to be given out one time after another."""
-        return Rest(self._counts, self.port, batch)
 
     def settle(self) -> None:
         """Acknowledge everything in flight here: in the step in which its results are answered, or are held."""
@@ -71,13 +65,6 @@ class Ends:
         if self._taken is None:
             self._taken = WeakSet()
         self._taken.add(end)
-
-    def discard(self, end: End[Any]) -> None:
-        """Forget an end."""
-        if self._first is end:
-            self._first = None
-        elif self._taken is not None:
-            self._taken.discard(end)
 
     def __iter__(self) -> Iterator[End[Any]]:
         if self._first is not None:

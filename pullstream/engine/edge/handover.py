@@ -99,7 +99,8 @@ class Handover(Generic[T]):
 
     def hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
         """Count a multi-time answer and hand it over: whole (`End.whole`), or as much as was asked for."""
-        end.brought(answer, limit)
+        if end.observer is not None:
+            end.observer.brought(answer, limit)
         batch = answer
         if self.drops is None or not self._origin:
             batch = self._before_a_wrong_time(batch)
@@ -107,7 +108,7 @@ class Handover(Generic[T]):
             if end.whole:
                 end.count_batch(batch)
                 return batch
-            self.rest, self.owing = end.rest_of(batch), True
+            self.rest, self.owing = Rest(self._sidecar, end.port, batch), True
             return self._give_out(self.rest, end, limit)
         except BaseException as exc:
             # The times cannot be compared. Nobody gets any of the values, and that must not look like completion.

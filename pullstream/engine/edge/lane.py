@@ -52,6 +52,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     async def ask(self, limit: int = 1, *, stepping: bool = False, many: bool = False) -> Batch[T_co] | Done | None:
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
+        observer = self.observer
+        sent = None if observer is None else observer.asked(self, limit)
         if self.live:
             self.acknowledge()
         self.whole = many
@@ -63,11 +65,13 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         began = count.begin()
         try:
             answer = await self.edge.ask(self, limit, stepping)
-        except BaseException:
+        except BaseException as exc:
             if self.over:
                 self._asked_again()
             self.over = True
             self.edge.unanswered()
+            if observer is not None:
+                observer.raised(sent, exc)
             raise
         finally:
             count.end(began)
@@ -78,7 +82,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         elif answer is not None:
             count.values += len(answer.values)
             count.batches += 1
-        return answer
+        return answer if observer is None else observer.answered(self, sent, answer)
 
     def _asked_again(self) -> None:
         """Warn of a loop that does not end with its stream: nothing else can be heard of it, as it may never wait."""
@@ -98,11 +102,11 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     @override
     async def abort(self) -> Done:
-        return await self.terminate(None)
+        return await self.terminate(None, dismissing=False)
 
     @override
     async def error(self, reason: BaseException) -> Done:
-        return await self.terminate(reason)
+        return await self.terminate(reason, dismissing=False)
 
     @override
     def abort_nowait(self) -> None:
@@ -113,6 +117,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         self._indicate(reason)
 
     def _indicate(self, reason: BaseException | None) -> None:
+        if self.observer is not None:
+            self.observer.indicated(self, reason)
         self.settle()
         if not self.over and self.edge.close(reason):
             self.edge.run.spawn(self._confirm)
@@ -122,34 +128,45 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             await self.edge.confirm()
         except BaseException as exc:  # noqa: BLE001 - raised to the next sender of a termination
             self.trouble = exc
+        if self.observer is not None:
+            self.trouble = self.observer.carried_out(self.trouble)
 
     def close(self, reason: BaseException | None) -> bool:
-        """Send a termination, unless the edge has ended for this lane; True if the sender must confirm it."""
+        """Send a termination, unless the edge has ended for this lane; True if it is the first on the edge.
+
+        The caller must then call `terminate`, and tell it.
+        """
+        if self.observer is not None:
+            self.observer.closed(self, reason)
         self.settle()
         return not self.over and self.edge.close(reason)
 
-    async def confirm(self, reason: BaseException | None, *, closed: bool) -> None:
-        """Wait for the confirmation of the termination that `close` sent, or send one if `closed` is False."""
-        if not closed:
-            await self.terminate(reason)
-            return
-        try:
-            await self.edge.confirm()
-        finally:
-            self.over = True
+    async def terminate(
+        self, reason: BaseException | None, *, dismissing: bool = True, closed: bool | None = None
+    ) -> Done:
+        """Abort or, with a reason, error, and wait for the confirmation. Nothing is sent after a terminal answer (R9).
 
-    async def terminate(self, reason: BaseException | None) -> Done:
-        """Abort or, with a reason, error. Nothing is sent after a terminal answer (R9)."""
+        The module's kernel, which is `dismissing` it, may have called `close` before: `closed` is what that returned.
+        """
+        observer, sent = self.observer, None
+        if observer is not None:
+            sent = observer.terminated(self, reason, dismissing=dismissing, closed=closed is not None)
         self.settle()
-        if self.over:
-            return DONE
         try:
-            await self.edge.terminate(reason)
-        finally:
-            self.over = True
-        trouble, self.trouble = self.trouble, None
-        if trouble is not None:
-            raise trouble
+            if closed or not self.over:
+                try:
+                    await (self.edge.confirm() if closed else self.edge.terminate(reason))
+                finally:
+                    self.over = True
+                trouble, self.trouble = self.trouble, None
+                if trouble is not None:
+                    raise trouble  # noqa: TRY301 - told to the observer as any other
+        except BaseException as exc:
+            if observer is not None:
+                observer.confirmed(sent, exc)
+            raise
+        if observer is not None:
+            observer.confirmed(sent, None)
         return DONE
 
     def __aiter__(self) -> NoReturn:
@@ -157,6 +174,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     @override
     def ack(self) -> None:
+        if self.observer is not None:
+            self.observer.acknowledged()
         self.settle()
 
     @override
@@ -202,8 +221,10 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
 def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
     """The first lane for the module that has the `port`; further lanes are made from it."""
-    watcher = edge.run.watcher
-    lane = port.claim = Lane(edge, port) if watcher is None else watcher.lane(edge, port)
+    observer = edge.run.observer
+    if observer is not None and edge.observer is None:
+        edge.observer = observer.edge(edge, port)
+    lane = port.claim = Lane(edge, port)
     return lane
 
 
@@ -225,7 +246,7 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
 
     async def confirm(lane: "Lane[Any]", closed: bool) -> None:  # noqa: FBT001
         try:
-            await lane.confirm(reason, closed=closed)
+            await lane.terminate(reason, closed=closed)
         except BaseException as exc:
             if without_cancelled(exc) is None:
                 raise

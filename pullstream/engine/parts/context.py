@@ -134,7 +134,7 @@ class Account:
 
     def is_unchanged(self, batch: Batch[Any], count: int) -> None:
         """Refuse a change of a batch that was received, as far as its length shows one; the checker sees all."""
-        if len(batch.values) != count and self.run.watcher is None:
+        if len(batch.values) != count and self.run.observer is None:
             raise ProtocolError(
                 f"sharing: {self.location}, changed the list of values of a batch that it received: its length was "
                 f"{count}, and is {len(batch.values)} now. Other modules may use the same list. Make a new one, for "

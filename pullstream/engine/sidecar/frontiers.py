@@ -17,12 +17,10 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from pullstream.engine.observer import Update
 from pullstream.engine.sidecar.location import Claim, Location, Port
 from pullstream.timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Target, Tracker
 from pullstream.timely.order import minimal
-
-Update = Callable[[int, Hashable, int], None]
-"""Changes the count of a pointstamp: its place, its time, and the difference."""
 
 MANY: Final = 64
 """The number of modules from which on the tracker is asked instead: it visits only places that have changed."""

@@ -21,9 +21,10 @@ import trio
 from typing_extensions import override
 
 from pullstream.blueprint import Site
+from pullstream.engine.observer import Observer, Update
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.consequences import Consequences, fulfilled, fulfilment
-from pullstream.engine.sidecar.frontiers import Frontiers, Update
+from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
 from pullstream.engine.sidecar.nesting import Nesting
@@ -45,9 +46,17 @@ Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 class Sidecar(Counts):
     """The pointstamps of one run, or of one stream inside a module, and the waits on its frontiers."""
 
-    def __init__(self, spawn: Spawn, detector: DeadlockDetector, outer: "Sidecar | None" = None) -> None:
+    def __init__(
+        self,
+        spawn: Spawn,
+        detector: DeadlockDetector,
+        outer: "Sidecar | None" = None,
+        *,
+        observer: Observer | None = None,
+    ) -> None:
         self._spawn = spawn
         self.detector = detector
+        self._observer = observer
         self.inner = outer is not None
         """Whether it belongs to a stream inside a module."""
         self.keeper: Keeping | None = None
@@ -125,7 +134,7 @@ class Sidecar(Counts):
 
     def switched(self, update: Update) -> None:
         """Use another function for every change of a count."""
-        self.update = update
+        self.update = update if self._observer is None else self._observer.counting(update)
 
     @override
     def stop_tracking(self, exc: BaseException | None = None) -> None:
@@ -152,6 +161,8 @@ class Sidecar(Counts):
         for location in self.locations:
             if not location.upstreams:
                 location.hold(BEGINNING)
+        if self._observer is not None:
+            self._observer.started(self)
 
     @override
     def activate(self, at: Location | Port | None = None) -> None:
@@ -162,6 +173,8 @@ class Sidecar(Counts):
 
     @override
     def ended(self, location: Location) -> None:
+        if self._observer is not None:
+            self._observer.over(location)
         self._check_at(location.output)
         self.activate(location)
 
@@ -208,6 +221,8 @@ class Sidecar(Counts):
             if settled:
                 self.leave(waiter)
                 waiter.event.set()
+        if self._observer is not None:
+            self._observer.read()
 
     def _check_at(self, place: int) -> None:
         self._to_check.update(self._waiting_at.get(place, ()))
@@ -286,6 +301,8 @@ class Sidecar(Counts):
 
     def attend(self, waiter: Watch) -> None:
         """Set `waiter.event` once the waiter is settled; `leave` cancels that."""
+        if self._observer is not None:
+            self._observer.awaited(waiter)
         for place in waiter.places:
             self.frontiers.observe(place)
         self.waiters[waiter] = self._to_check[waiter] = None
@@ -297,11 +314,16 @@ class Sidecar(Counts):
         self.begin_looking()
 
     def answered(self, waiter: Watch) -> bool:
-        """Whether a waiter has nothing left to wait for, as of the last read; the tracer overrides it."""
-        return waiter.settled(self.frontiers)
+        """Whether a waiter has nothing left to wait for, as of the last read."""
+        settled = waiter.settled(self.frontiers)
+        if settled and self._observer is not None:
+            self._observer.settled(waiter)
+        return settled
 
     def leave(self, waiter: Watch) -> None:
         """Remove a waiter."""
+        if self._observer is not None:
+            self._observer.left(waiter)
         if waiter in self.waiters:
             del self.waiters[waiter]
             self._to_check.pop(waiter, None)

@@ -1,0 +1,263 @@
+"""The notes of a traced run: its events, written a thousand at a time, and judged by the model.
+
+Events are only noted as they happen. But values are turned into text at once, because they may change later.
+"""
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
+from os import PathLike
+from typing import Any, Final, Protocol, TextIO, TypeAlias, cast
+
+import trio
+
+from pullstream.checker.pipeline import Checker
+from pullstream.checker.rules import Violation
+from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
+from pullstream.history.events import Act, Batched, Times
+from pullstream.protocol import Batch
+from pullstream.trace.graph import graph_of, sends_of
+from pullstream.trace.times import Json, encode, shown
+from pullstream.trace.verdict import Judge, Table, Verdict
+
+TraceTo: TypeAlias = str | PathLike[str] | TextIO
+"""The place of a trace: the path of a file, or an open text file."""
+
+SAMPLE: Final = 3
+"""The number of values shown of a batch."""
+
+AT_A_TIME: Final = 1_000
+"""The number of events written at a time."""
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+Noted: TypeAlias = tuple[float, str, tuple[Any, ...]]
+
+
+class Named(Protocol):
+    """An edge of a trace: its number, and the names of the modules at its ends."""
+
+    number: int
+    above: str
+    below: str
+
+
+class Notes:
+    """The events of a run so far, and where they are written."""
+
+    def __init__(self, to: TraceTo, *, checker: Checker | None = None) -> None:
+        self.verdict: Verdict | None = None
+        self.trouble: BaseException | None = None
+        """The reason why the trace could not be written."""
+        self.begun = False
+        """Whether the run has begun, and its description is written."""
+        self.rested = False
+        """Whether nothing was noted since the last rest."""
+        self._to = to
+        self._checker = checker
+        self._file: TextIO | None = None
+        self._clock: Callable[[], float] = float
+        self._began = 0.0
+        self._noted: list[Noted] = []
+        self._changes: dict[tuple[int, Any], int] = {}
+        self._number = 0
+        self._judge: Judge | None = None
+        self._table = Table()
+        self._told: list[Violation] = []
+        self._refused: list[object] = []
+        """The failures of refused answers, each reported once."""
+
+    # ---- the file
+
+    def open(self) -> None:
+        """Open the file.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        to = self._to
+        self._file = open(to, "w", encoding="utf-8") if isinstance(to, (str, PathLike)) else to  # noqa: PTH123, SIM115 - closed at the end of the run
+
+    def begin(self, sidecar: Sidecar, edges: "list[dict[str, Json]]", *, limit: int) -> None:
+        """Write the description of the run as it begins."""
+        self.begun = True
+        self._clock = trio.lowlevel.current_clock().current_time
+        self._began = self._clock()
+        self._changes.clear()
+        graph = graph_of(sidecar, edges, limit=limit)
+        functions = {number: sends_of(row) for number, row in graph.summaries.items()}
+        self._judge = Judge(graph.header, functions, self._table)
+        self._write([_encoded(graph.header)])
+        self._write(self._frontiers())
+
+    def close(self, failure: BaseException | None) -> None:
+        """Write the remaining events and the verdict, at the end of the run."""
+        self._tell_violations()
+        how = "complete" if failure is None else type(failure).__name__
+        self.note("ended", None, how, None if failure is None else shown(failure))
+        self._flush()
+        if self._judge is not None:
+            self.verdict = self._judge.verdict()
+            self._write([_encoded({"sends": self._table.as_json()}), _encoded(self.verdict.as_json())], last=True)
+
+    def shut(self) -> None:
+        """Close the file and ignore all further events, however far the run has come."""
+        if self._file is not None and self._file is not self._to:
+            with suppress(OSError):
+                self._file.close()
+
+    # ---- events
+
+    def passed(self, kind: str, edge: Named, lane: int, number: int, about: object = None) -> None:
+        """Note a request that was sent on an edge, or its answer."""
+        self._tell_violations()
+        if kind == "ask":
+            self.note(kind, edge.number, lane, number, about)
+        elif isinstance(about, Batch):
+            batch = cast("Batch[Any]", about)
+            values: Sequence[Any] = batch.values
+            count = len(values)
+            sample = values if count <= SAMPLE else values[:SAMPLE]
+            time: Json
+            time = encode(batch.time) if batch.uniform else {"times": [encode(each) for each in batch.times[:SAMPLE]]}
+            self.note(kind, edge.number, lane, number, count, time, [shown(value) for value in sample])
+        elif about is None or kind == "done":
+            self.note(kind, edge.number, lane, number)
+        else:
+            self.note(kind, edge.number, lane, number, shown(about))
+            # A failure is answered by the module above, and an error sent by the one below.
+            self.tell_refused(about, edge.above if kind == "failed" else edge.below)
+
+    def change(self, place: int, time: Hashable, delta: int) -> None:
+        """Note pointstamps added to a place or removed."""
+        key = place, time
+        now = self._changes.get(key, 0) + delta
+        if now:
+            self._changes[key] = now
+        else:
+            del self._changes[key]
+
+    def changed(self) -> None:
+        """Note the changes so far as one atomic change."""
+        if self._changes and self.begun:
+            changes, self._changes = self._changes, {}
+            self.note("stamps", [(place, time, delta) for (place, time), delta in changes.items()])
+
+    def violated(self, violation: Violation, edge: Named, lane: int, number: int) -> None:
+        """Note an answer that breaks a rule, and the rule."""
+        last = violation.events[-1] if violation.events else None
+        if violation not in self._told and last is not None and last.number == number:
+            what, about = last.what, last.about
+            if what is Act.VALUE and isinstance(about, Batched):
+                time = {"times": [*map(encode, about.time)]} if isinstance(about.time, Times) else encode(about.time)
+                self.note("value", edge.number, lane, number, about.count, time, [*map(shown, about.sample)])
+            elif what is Act.DONE:
+                self.note("done", edge.number, lane, number)
+            elif what is Act.FAILURE:
+                self.note("failed", edge.number, lane, number, shown(about))
+        self._tell_violations()
+
+    def _tell_violations(self) -> None:
+        """Note new violations found by the checker."""
+        if self._checker is not None and len(self._checker.violations) > len(self._told):
+            for violation in self._checker.violations[len(self._told) :]:
+                self._told.append(violation)
+                self.note("violation", violation.module, violation.rule, violation.what)
+
+    def tell_refused(self, failure: object, module: str) -> None:
+        """Note which rule a refused answer breaks, in checked and unchecked runs, when it is first seen."""
+        self._tell_violations()
+        broken = None if failure in (*self._told, *self._refused) else _broken(failure, module)
+        if broken is not None:
+            self._refused.append(failure)
+            self.note("violation", *broken)
+
+    # ---- writing
+
+    def note(self, kind: str, *about: Any) -> None:
+        """Note an event."""
+        noted = self._noted
+        noted.append((self._clock(), kind, about))
+        self.rested = False
+        if len(noted) >= AT_A_TIME:
+            self._flush()
+
+    def _flush(self) -> None:
+        noted, self._noted = self._noted, []
+        lines: list[str] = []
+        began = self._began
+        for clock, kind, about in noted:
+            now = round(clock - began, 6)
+            self._number += 1
+            lines.append(self._line(now, kind, about))
+            if self._judge is not None and kind in JUDGED:
+                self._judge.see(self._number, kind, about)
+                lines += self._frontiers(now)
+        self._write(lines)
+
+    def _line(self, now: float, kind: str, about: tuple[Any, ...]) -> str:
+        # Most events of a run are of these three kinds.
+        if kind == "ask":
+            edge, lane, number, limit = about
+            return f'[{self._number},{now},"ask",{edge},{lane},{number},{limit}]'
+        if kind == "value":
+            edge, lane, number, count, time, sample = about
+            written_time = time if time.__class__ is int else _encoded(time)
+            return f'[{self._number},{now},"value",{edge},{lane},{number},{count},{written_time},{_encoded(sample)}]'
+        if kind == "stamps":
+            stamps = sorted([f"[{place},{_written(time)},{delta}]" for place, time, delta in about[0]])
+            return f'[{self._number},{now},"stamps",[{",".join(stamps)}]]'
+        written: Iterable[Any]
+        if kind in {"awaited", "completed", "dismissed"}:
+            written = [about[0], encode(about[1])]
+        elif kind == "said":
+            written = [about[0], [encode(time) for time in about[1]]]
+        else:
+            written = about
+        return _encoded([self._number, now, kind, *written])
+
+    def _frontiers(self, now: float = 0.0) -> list[str]:
+        """Return the line for the frontiers that have moved, if any have."""
+        assert self._judge is not None
+        moved = [[place, sorted(map(encode, times), key=repr)] for place, times in self._judge.moved()]
+        if not moved:
+            return []
+        self._number += 1
+        return [_encoded([self._number, now, "frontiers", moved])]
+
+    def _write(self, lines: Iterable[str], *, last: bool = False) -> None:
+        if self._file is None or self.trouble is not None:
+            return
+        try:
+            self._file.writelines(line + "\n" for line in lines)
+            if last:
+                self._file.flush()
+        except (OSError, ValueError) as exc:
+            # The run continues; the error is raised at its end.
+            self.trouble = PullstreamError(f"the trace could not be written: {exc}")
+            self.trouble.__cause__ = exc
+
+
+JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "untracked"})
+"""The kinds of events that the model judges."""
+
+
+def _broken(failure: object, module: str) -> tuple[str, str, str] | None:
+    """Return the module, the rule and the deed for a failure that names a broken rule."""
+    if isinstance(failure, Violation):
+        # From an edge that is watched by hand.
+        return failure.module, failure.rule, failure.what
+    if isinstance(failure, CapabilityError):
+        rule, what = "R12", failure.fault.removesuffix(" (R12)")
+    elif isinstance(failure, ProtocolError) and re.match(r"R\d+: ", str(failure)):
+        rule, _, what = str(failure).partition(": ")
+    else:
+        return None
+    # The module and its line are stored separately.
+    return module, rule, re.sub(r", composed at .*?:\d+", "", what).removeprefix(module).lstrip(", ")
+
+
+def _written(time: Any) -> str:
+    return str(time) if time.__class__ is int else _encoded(encode(time))
