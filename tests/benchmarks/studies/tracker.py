@@ -4,46 +4,57 @@ Every figure is the median of interleaved repeats, in microseconds; the ratio to
 Machines differ and are shared: read the ratios.
 """
 
-from __future__ import annotations
-
 import gc
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
 
-from timely import FEEDBACK, Graph, GraphBuilder, Product, Source, Target, Tracker
+from timely import FEEDBACK, GraphBuilder, Product, Source, Target, Tracker
 
 REPEATS = 7
 
 
-def measure(cases: dict[object, Callable[[], float]]) -> dict[object, float]:
-    """The median of each case's figure, the repeats of all cases interleaved."""
-    seen: dict[object, list[float]] = {case: [] for case in cases}
+def curve(title, make, sizes, unit="us", per=lambda size: 1):
+    """Print how a figure grows: medians over sizes, the repeats of all sizes interleaved."""
+    runs = {size: make(size) for size in sizes}
+    seen = {size: [] for size in sizes}
     for _ in range(REPEATS):
-        for case, run in cases.items():
+        for size, run in runs.items():
             gc.collect()
-            seen[case].append(run())
-    return {case: statistics.median(figures) for case, figures in seen.items()}
-
-
-def show(title: str, figures: dict[object, float], unit: str = "us") -> None:
-    """Print one growth curve."""
-    first = next(iter(figures.values()))
+            seen[size].append(run() / per(size))
     print(f"\n{title}")
-    for case, figure in figures.items():
-        print(f"  {case!s:>12}  {figure:10.2f} {unit}   x{figure / first:.2f}")
+    first = statistics.median(seen[sizes[0]])
+    for size, figures in seen.items():
+        figure = statistics.median(figures)
+        print(f"  {size!s:>12}  {figure:10.2f} {unit}   x{figure / first:.2f}")
 
 
-def per_call(run: Callable[[int], object], times: int) -> float:
-    """Microseconds per call of `run(i)`."""
-    start = time.perf_counter()
-    for i in range(times):
-        run(i)
-    return (time.perf_counter() - start) / times * 1e6
+def stepping(graph, observed, first, step, times):
+    """Return a run: microseconds for each step of a new tracker that begins with some times at places."""
+
+    def run():
+        tracker = Tracker(graph)
+        for place in observed:
+            tracker.observe(place)
+        for place, at in first:
+            tracker.update(place, at, 1)
+        tracker.propagate()
+        start = time.perf_counter()
+        for number in range(times):
+            step(tracker, number)
+        return (time.perf_counter() - start) / times * 1e6
+
+    return run
 
 
-def chain(length: int) -> tuple[Graph, int, list[int]]:
+def moved(tracker, place, before, after):
+    """Move a time at a place, and propagate."""
+    tracker.update(place, after, 1)
+    tracker.update(place, before, -1)
+    tracker.propagate()
+
+
+def chain(length):
     """A line of nodes: the graph, the place of the first output, the places of all inputs."""
     builder = GraphBuilder()
     builder.add_node("start", 0, 1)
@@ -53,212 +64,132 @@ def chain(length: int) -> tuple[Graph, int, list[int]]:
     return graph, graph.place(Source(0)), [graph.place(Target(i + 1)) for i in range(length)]
 
 
-def advancing(tracker: Tracker, place: int, make: Callable[[int], object], times: int) -> float:
-    """Microseconds per advance of the only time at `place`, propagated each time."""
-    tracker.update(place, make(0), 1)
-    tracker.propagate()
+def all_observed(make):
+    def case(length):
+        graph, start, inputs = chain(length)
+        step = lambda tracker, i: moved(tracker, start, make(i), make(i + 1))  # noqa: E731
+        return stepping(graph, inputs, [(start, make(0))], step, 20_000 // length)
 
-    def step(i: int) -> None:
-        tracker.update(place, make(i + 1), 1)
-        tracker.update(place, make(i), -1)
-        tracker.propagate()
-
-    figure = per_call(step, times)
-    tracker.update(place, make(times), -1)
-    return figure
+    return case
 
 
-def chain_all_observed(length: int, make: Callable[[int], object]) -> Callable[[], float]:
+def five_observers(length):
     graph, start, inputs = chain(length)
-
-    def run() -> float:
-        tracker = Tracker(graph)
-        for place in inputs:
-            tracker.observe(place)
-        return advancing(tracker, start, make, 20_000 // length)
-
-    return run
+    observed = [inputs[(i + 1) * length // 5 - 1] for i in range(5)]
+    return stepping(graph, observed, [(start, 0)], lambda tracker, i: moved(tracker, start, i, i + 1), 2_000)
 
 
-def chain_five_observers(length: int) -> Callable[[], float]:
-    graph, start, inputs = chain(length)
+def hopping(*, everywhere):
+    """A message that hops round a loop of nodes and a feedback."""
 
-    def run() -> float:
-        tracker = Tracker(graph)
-        for i in range(5):
-            tracker.observe(inputs[(i + 1) * length // 5 - 1])
-        return advancing(tracker, start, int, 2_000)
+    def case(length):
+        builder = GraphBuilder()
+        start = builder.add_node("start", 0, 1)
+        nodes = [builder.add_node(f"n{i}", 1, 1) for i in range(length)]
+        back = builder.add_node("feedback", 1, 1, {(0, 0): FEEDBACK})
+        builder.add_edge(Source(start), Target(nodes[0]))
+        for a, b in zip([*nodes, back], [*nodes[1:], back, nodes[0]], strict=True):
+            builder.add_edge(Source(a), Target(b))
+        graph = builder.build()
+        ring = [graph.place(end(node)) for node in [*nodes, back] for end in (Target, Source)]
 
-    return run
-
-
-def loop(length: int) -> tuple[Graph, list[int]]:
-    """A loop of `length` nodes and a feedback; its places in order."""
-    builder = GraphBuilder()
-    start = builder.add_node("start", 0, 1)
-    nodes = [builder.add_node(f"n{i}", 1, 1) for i in range(length)]
-    back = builder.add_node("feedback", 1, 1, {(0, 0): FEEDBACK})
-    builder.add_edge(Source(start), Target(nodes[0]))
-    for a, b in zip([*nodes, back], [*nodes[1:], back, nodes[0]], strict=True):
-        builder.add_edge(Source(a), Target(b))
-    graph = builder.build()
-    return graph, [graph.place(end(node)) for node in [*nodes, back] for end in (Target, Source)]
-
-
-def hopping(length: int, observe_all: bool) -> Callable[[], float]:
-    graph, ring = loop(length)
-
-    def run() -> float:
-        tracker = Tracker(graph)
-        for place in ring if observe_all else ring[:1]:
-            tracker.observe(place)
-        now, at = 0, 0
-        tracker.update(ring[0], 0, 1)
-        tracker.propagate()
-
-        def hop(_: int) -> None:
-            nonlocal now, at
-            tracker.update(ring[at], now, -1)
-            at = (at + 1) % len(ring)
-            now += at == len(ring) - 1
-            tracker.update(ring[at], now, 1)
+        def hop(tracker, i):
+            # The time is one more at the feedback's output, which is the last place of the ring.
+            tracker.update(ring[i % len(ring)], (i + 1) // len(ring), -1)
+            tracker.update(ring[(i + 1) % len(ring)], (i + 2) // len(ring), 1)
             tracker.propagate()
 
-        return per_call(hop, 4_000)
+        return stepping(graph, ring if everywhere else ring[:1], [(ring[0], 0)], hop, 4_000)
 
-    return run
+    return case
 
 
-def outstanding(number: int) -> Callable[[], float]:
+def outstanding(number):
     graph, start, inputs = chain(1)
-
-    def run() -> float:
-        tracker = Tracker(graph)
-        tracker.observe(inputs[-1])
-        for i in range(number):
-            tracker.update(start, i, 1)
-        tracker.propagate()
-
-        def step(i: int) -> None:
-            tracker.update(start, i + number, 1)
-            tracker.update(start, i, -1)
-            tracker.propagate()
-
-        return per_call(step, 4_000)
-
-    return run
+    first = [(start, i) for i in range(number)]
+    return stepping(graph, inputs, first, lambda tracker, i: moved(tracker, start, i, i + number), 4_000)
 
 
-def wide(width: int) -> Callable[[], float]:
+def wide(width):
     graph, start, inputs = chain(10)
 
-    def run() -> float:
+    def step(tracker, i):
+        at, turn = i % width, i // width
+        moved(tracker, start, Product(8 * at + turn, 8 * (width - at)), Product(8 * at + turn + 1, 8 * (width - at)))
+
+    # Far enough apart that an element may advance seven times and stay incomparable with its neighbours.
+    first = [(start, Product(8 * i, 8 * (width - i))) for i in range(width)]
+    return stepping(graph, inputs, first, step, min(7 * width, 100))
+
+
+def dominated(batch):
+    graph, start, inputs = chain(10)
+
+    def step(tracker, i):
+        tracker.update(inputs[3], 5, 1)
+        tracker.update(inputs[3], 5, -1)
+        if i % batch == 0:
+            tracker.propagate()
+
+    return stepping(graph, inputs[-1:], [(start, 0)], step, 20_000)
+
+
+def building(*, collecting):
+    """Build and plan a chain, and propagate once, with the garbage collector on or off."""
+
+    def case(ports):
+        def run():
+            if not collecting:
+                gc.disable()
+            start = time.perf_counter()
+            graph, _, inputs = chain(ports // 2)
+            tracker = Tracker(graph)
+            tracker.observe(inputs[-1])
+            tracker.propagate()
+            seconds = time.perf_counter() - start
+            gc.enable()
+            return seconds * 1e6
+
+        return run
+
+    return case
+
+
+def memory(observed):
+    """Bytes of a chain's graph and tracker."""
+
+    def run():
+        tracemalloc.start()
+        graph, start, inputs = chain(1_000)
         tracker = Tracker(graph)
-        for place in inputs:
+        for place in inputs if observed == "all" else inputs[-1:]:
             tracker.observe(place)
-        # Far enough apart that an element may advance seven times and stay incomparable with its neighbours.
-        for i in range(width):
-            tracker.update(start, Product(8 * i, 8 * (width - i)), 1)
-        tracker.propagate()
-
-        def step(i: int) -> None:
-            at, turn = i % width, i // width
-            tracker.update(start, Product(8 * at + turn + 1, 8 * (width - at)), 1)
-            tracker.update(start, Product(8 * at + turn, 8 * (width - at)), -1)
-            tracker.propagate()
-
-        return per_call(step, min(7 * width, 100))
-
-    return run
-
-
-def dominated(batch: int) -> Callable[[], float]:
-    graph, start, inputs = chain(10)
-
-    def run() -> float:
-        tracker = Tracker(graph)
-        tracker.observe(inputs[-1])
         tracker.update(start, 0, 1)
         tracker.propagate()
-
-        def step(i: int) -> None:
-            tracker.update(inputs[3], 5, 1)
-            tracker.update(inputs[3], 5, -1)
-            if i % batch == 0:
-                tracker.propagate()
-
-        return per_call(step, 20_000)
+        used, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return used
 
     return run
 
 
-def build_cost(ports: int, *, collecting: bool) -> Callable[[], float]:
-    """Building, planning and the first propagation of a chain, with the garbage collector on or off."""
-
-    def run() -> float:
-        if not collecting:
-            gc.disable()
-        start = time.perf_counter()
-        graph, _, inputs = chain(ports // 2)
-        tracker = Tracker(graph)
-        tracker.observe(inputs[-1])
-        tracker.propagate()
-        figure = (time.perf_counter() - start) / ports * 1e6
-        gc.enable()
-        return figure
-
-    return run
-
-
-def memory(length: int, observed: bool) -> float:
-    """Bytes per node of a chain's graph and tracker."""
-    gc.collect()
-    tracemalloc.start()
-    graph, start, inputs = chain(length)
-    tracker = Tracker(graph)
-    for place in inputs if observed else inputs[-1:]:
-        tracker.observe(place)
-    tracker.update(start, 0, 1)
-    tracker.propagate()
-    used, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return used / length
-
-
-def main() -> None:
+def main():
     """Measure and print everything."""
-    lengths = (10, 100, 1000)
     for title, make in (("int", int), ("Product", lambda i: Product(i, 0))):
-        found = measure({n: chain_all_observed(n, make) for n in lengths})
-        show(
-            f"chain of n nodes, every input observed, {title}: one advance, per node",
-            {n: found[n] / n for n in lengths},
-        )
-    show("chain of n nodes, 5 observers: one advance", measure({n: chain_five_observers(n) for n in lengths}))
+        told = f"chain of n nodes, every input observed, {title}: one advance, per node"
+        curve(told, all_observed(make), (10, 100, 1000), per=int)
+    curve("chain of n nodes, 5 observers: one advance", five_observers, (10, 100, 1000))
     loops = (1, 10, 100, 1000)
-    show(
-        "message hopping round a loop of n nodes, all places observed: per hop",
-        measure({n: hopping(n, True) for n in loops}),
-    )
-    show("the same, one place observed: per hop", measure({n: hopping(n, False) for n in loops}))
-    numbers = (10, 100, 1000, 10_000)
-    show(
-        "n outstanding times, drop the least and add a greater: one advance",
-        measure({n: outstanding(n) for n in numbers}),
-    )
-    widths = (1, 4, 16, 64, 256)
-    show("antichain of n incomparable times, chain of 10 observed: advance one", measure({n: wide(n) for n in widths}))
-    show("+1/-1 at a dominated time, propagated every n: per pair", measure({n: dominated(n) for n in (1, 10, 100)}))
-    ports = (1000, 10_000, 100_000)
+    curve("hopping round a loop of n nodes, all places observed: per hop", hopping(everywhere=True), loops)
+    curve("the same, one place observed: per hop", hopping(everywhere=False), loops)
+    told = "n outstanding times, drop the least and add a greater: one advance"
+    curve(told, outstanding, (10, 100, 1000, 10_000))
+    curve("antichain of n incomparable times, chain of 10 observed: advance one", wide, (1, 4, 16, 64, 256))
+    curve("+1/-1 at a dominated time, propagated every n: per pair", dominated, (1, 10, 100))
     for collecting in (True, False):
-        found = measure({n: build_cost(n, collecting=collecting) for n in ports})
-        switch = "on" if collecting else "off"
-        show(f"build, plan and first propagation, n ports, garbage collector {switch}: per port", found)
-    show(
-        "memory per node, chain of 1,000",
-        {k: memory(1000, v) for k, v in (("1 observed", False), ("all", True))},
-        "bytes",
-    )
+        told = f"build, plan and first propagation, n ports, collector {'on' if collecting else 'off'}: per port"
+        curve(told, building(collecting=collecting), (1000, 10_000, 100_000), per=int)
+    curve("memory per node, chain of 1,000", memory, ("1 observed", "all"), "bytes", per=lambda _: 1_000)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Files read and written: W10a to W10f, against the loops over pyarrow's and Python's own readers and writers."""
 
 import json
+import os
 import tempfile
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tests.benchmarks.peers import bytewax_list, counted_here, pathway_rows, piped
-from tests.benchmarks.workload import HERE, Prepare, Run, Shape, Workload
+from tests.benchmarks.workload import HERE, Workload
 
 SIZES = {"full": 500_000, "quick": 50_000, "smoke": 200, "unit": "row"}
 LINES = Workload("W10a", "JSON Lines read", "Count the rows of a JSON Lines file, read as dicts.", **SIZES)
@@ -21,7 +21,7 @@ PARQUET_OUT = Workload("W10f", "Parquet written", "Dicts written as Parquet, syn
 CARRIERS = "AA", "B6", "DL"
 
 
-def rows(size: int) -> list[dict[str, Any]]:
+def rows(size):
     return [
         {
             "flight": n,
@@ -33,52 +33,42 @@ def rows(size: int) -> list[dict[str, Any]]:
     ]
 
 
-def table(size: int) -> Any:
+def table(size):
     import pyarrow as pa
 
     return pa.Table.from_pylist(rows(size))
 
 
-def new(name: str) -> Path:
+def new(name):
     return Path(tempfile.mkdtemp(), name)
 
 
-def lines_file(size: int) -> Path:
-    path = new("rows.jsonl")
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows(size)))
+def made(kind, size):
+    """Write a file of a kind."""
+    from pyarrow import csv, parquet
+
+    path = new(f"rows.{kind}")
+    if kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows(size)))
+    else:
+        {"csv": csv.write_csv, "parquet": parquet.write_table}[kind](table(size), path)
     return path
 
 
-def csv_file(size: int) -> Path:
-    from pyarrow import csv
-
-    path = new("rows.csv")
-    csv.write_csv(table(size), path)
-    return path
-
-
-def parquet_file(size: int) -> Path:
-    from pyarrow import parquet
-
-    path = new("rows.parquet")
-    parquet.write_table(table(size), path)
-    return path
-
-
-def counted(values: Iterator[Any]) -> int:
+def counted(values):
     return sum(1 for _ in values)
 
 
-def tuples(batches: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
+def tuples(batches):
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 @LINES.limit
-def lines_plain(size: int) -> Run:
-    path = lines_file(size)
+def lines_plain(size):
+    path = made("jsonl", size)
 
-    def run() -> int:
+    def run():
         with path.open() as file:
             return counted(map(json.loads, file))
 
@@ -86,62 +76,55 @@ def lines_plain(size: int) -> Run:
 
 
 @CSV.limit
-def csv_plain(size: int) -> Run:
+def csv_plain(size):
     from pyarrow import csv
 
-    path = csv_file(size)
+    path = made("csv", size)
     return lambda: counted(tuples(csv.open_csv(path)))
 
 
 @PARQUET.limit
-def parquet_plain(size: int) -> Run:
+def parquet_plain(size):
     from pyarrow import parquet
 
-    path = parquet_file(size)
+    path = made("parquet", size)
     return lambda: counted(tuples(parquet.ParquetFile(path).iter_batches()))
 
 
 @BATCHES.limit
-def batches_plain(size: int) -> Run:
+def batches_plain(size):
     from pyarrow import parquet
 
-    path = parquet_file(size)
+    path = made("parquet", size)
     return lambda: sum(batch.num_rows for batch in parquet.ParquetFile(path).iter_batches())
 
 
-def reading(make: Callable[[int], Path], reader: str, **options: Any) -> Prepare:
-    def prepare(size: int) -> Run:
-        from adapters import files
-
-        return counted_here(getattr(files, reader)(make(size), **options))
-
-    return prepare
-
-
-LINES.way(HERE)(reading(lines_file, "read_jsonl", as_="dicts"))
-LINES.way(HERE, "rows")(reading(lines_file, "read_jsonl"))
-CSV.way(HERE)(reading(csv_file, "read_csv", as_="tuples"))
-CSV.way(HERE, "rows")(reading(csv_file, "read_csv"))
-PARQUET.way(HERE)(reading(parquet_file, "read_parquet", as_="tuples"))
-
-
-@BATCHES.way(HERE)
-def batches_here(size: int) -> Run:
+def reading(size, kind, **options):
     import pullstream as ps
     from adapters import files
 
-    source = files.read_parquet(parquet_file(size), as_="batches")
+    source = getattr(files, f"read_{kind}")(made(kind, size), **options)
+    if options.get("as_") != "batches":
+        return counted_here(source)
     program = piped(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0))
     return lambda: ps.run(program)
 
 
+LINES.way(HERE)(partial(reading, kind="jsonl", as_="dicts"))
+LINES.way(HERE, "rows")(partial(reading, kind="jsonl"))
+CSV.way(HERE)(partial(reading, kind="csv", as_="tuples"))
+CSV.way(HERE, "rows")(partial(reading, kind="csv"))
+PARQUET.way(HERE)(partial(reading, kind="parquet", as_="tuples"))
+BATCHES.way(HERE)(partial(reading, kind="parquet", as_="batches"))
+
+
 @LINES.way("streamable")
-def lines_streamable(size: int) -> Run:
+def lines_streamable(size):
     from streamable import stream
 
-    path = lines_file(size)
+    path = made("jsonl", size)
 
-    def run() -> int:
+    def run():
         with path.open() as file:
             return counted(iter(stream(file).map(json.loads)))
 
@@ -149,45 +132,35 @@ def lines_streamable(size: int) -> Run:
 
 
 @LINES.way("bytewax")
-def lines_bytewax(size: int) -> Run:
+def lines_bytewax(size):
     from bytewax.connectors.files import FileSource
 
-    path = lines_file(size)
+    path = made("jsonl", size)
     run = bytewax_list(lambda op, given: op.map("parse", given(FileSource(path)), json.loads))
     return lambda: len(run())
 
 
-def pathway(make: Callable[[int], Path], kind: str) -> Prepare:
-    def prepare(size: int) -> Run:
-        path = make(size)
+def pathway(size, kind, reader):
+    path = made(kind, size)
 
-        def build(pw: Any) -> Any:
-            schema = pw.schema_from_types(flight=int, carrier=str, delay=float, note=str)
-            read = getattr(pw.io, kind).read(str(path), schema=schema, mode="static")
-            return read.reduce(count=pw.reducers.count())
+    def build(pw):
+        schema = pw.schema_from_types(flight=int, carrier=str, delay=float, note=str)
+        read = getattr(pw.io, reader).read(str(path), schema=schema, mode="static")
+        return read.reduce(count=pw.reducers.count())
 
-        run = pathway_rows(build)
-        return lambda: run()[0][0]
-
-    return prepare
+    run = pathway_rows(build)
+    return lambda: run()[0][0]
 
 
-LINES.way("pathway")(pathway(lines_file, "jsonlines"))
-CSV.way("pathway")(pathway(csv_file, "csv"))
+LINES.way("pathway")(partial(pathway, kind="jsonl", reader="jsonlines"))
+CSV.way("pathway")(partial(pathway, kind="csv", reader="csv"))
 
 
 # ---- written
 
 
-def synced(file: Any) -> None:
-    import os
-
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def read_back(path: Path) -> list[Any]:
-    """What is in the file that was written."""
+def read_back(path):
+    """Return what is in the file that was written."""
     from pyarrow import parquet
 
     if path.suffix == ".parquet":
@@ -195,45 +168,33 @@ def read_back(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@LINES_OUT.limit
-def lines_out_plain(size: int) -> tuple[Run, Shape]:
-    data, path = rows(size), new("out.jsonl")
-
-    def run() -> Path:
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in data)
-            synced(file)
-        return path
-
-    return run, read_back
-
-
-@PARQUET_OUT.limit
-def parquet_out_plain(size: int) -> tuple[Run, Shape]:
+def writing_plain(size, kind):
     import pyarrow as pa
     from pyarrow import parquet
 
-    data, path = rows(size), new("out.parquet")
+    data, path = rows(size), new(f"out.{kind}")
 
-    def run() -> Path:
+    def run():
         with path.open("wb") as file:
-            parquet.write_table(pa.Table.from_pylist(data), file, row_group_size=131_072)
-            synced(file)
+            if kind == "jsonl":
+                file.writelines((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in data)
+            else:
+                parquet.write_table(pa.Table.from_pylist(data), file, row_group_size=131_072)
+            file.flush()
+            os.fsync(file.fileno())
         return path
 
     return run, read_back
 
 
-def writing(writer: str, kind: str) -> Prepare:
-    def prepare(size: int) -> tuple[Run, Shape]:
-        import pullstream as ps
-        from adapters import files
+def writing(size, kind):
+    import pullstream as ps
+    from adapters import files
 
-        program = piped(ps.values(rows(size)), getattr(files, writer)(new(f"{{time}}.{kind}")))
-        return lambda: ps.run(program), lambda paths: read_back(paths[0])
-
-    return prepare
+    program = piped(ps.values(rows(size)), getattr(files, f"write_{kind}")(new(f"{{time}}.{kind}")))
+    return lambda: ps.run(program), lambda paths: read_back(paths[0])
 
 
-LINES_OUT.way(HERE)(writing("write_jsonl", "jsonl"))
-PARQUET_OUT.way(HERE)(writing("write_parquet", "parquet"))
+for workload, written in ((LINES_OUT, "jsonl"), (PARQUET_OUT, "parquet")):
+    workload.limit(partial(writing_plain, kind=written))
+    workload.way(HERE)(partial(writing, kind=written))
