@@ -19,70 +19,70 @@ from tests.benchmarks.results import Curve, Results
 from tests.benchmarks.workload import ROOT
 
 
-def itself(n: int) -> int:
+def itself(n):
     return n
 
 
-def more(n: int) -> int:
+def more(n):
     return n + 1
 
 
-def stages(count: int) -> Any:
+def counting():
+    import pullstream as ps
+
+    return ps.reduce(lambda total, _: total + 1, 0)
+
+
+def stages(count):
     import pullstream as ps
 
     return piped(ps.values(range(10_000)), *[ps.map(more)] * count, ps.drain()), None
 
 
-def own_stages(count: int) -> Any:
+def own_stages(count):
     import pullstream as ps
 
     @ps.transformer
     class Passing(ps.authoring.Kernel[int]):
         """A stage that is not made one loop with its neighbours."""
 
-        async def produce(self, limit: int) -> Any:
+        async def produce(self, limit):
             return await self.upstream.ask(limit)
 
     return piped(ps.values(range(100_000)), *[Passing()] * count, ps.drain()), None
 
 
-def epochs(count: int) -> Any:
+def epochs(count):
     import pullstream as ps
 
-    counted = ps.reduce(lambda total, _: total + 1, 0)
-    return piped(ps.values(range(count), time=itself), ps.count_by_key(), counted), count
+    return piped(ps.values(range(count), time=itself), ps.count_by_key(), counting()), count
 
 
-def values(count: int) -> Any:
+def values(count):
     import pullstream as ps
 
     return piped(ps.values(range(count)), ps.map(more), ps.reduce(operator.add, 0)), count * (count + 1) // 2
 
 
-def sources(count: int) -> Any:
+def sources(count):
     import pullstream as ps
 
-    counted = ps.reduce(lambda total, _: total + 1, 0)
-    return piped(ps.merge(*[ps.values(range(100))] * count), counted), 100 * count
+    return piped(ps.merge(*[ps.values(range(100))] * count), counting()), 100 * count
 
 
-def outstanding(count: int) -> Any:
+def outstanding(count):
     import pullstream as ps
 
     rows = [number - number * 7_919 % count for number in range(100_000)]
     stamped = ps.stamp(itself, lateness=count)
-    return piped(ps.values(rows), stamped, ps.reduce_by_time(ps.agg.count()), ps.reduce(total, 0)), len(rows)
+    summed = ps.reduce_by_time(ps.agg.count()), ps.reduce(operator.add, 0)
+    return piped(ps.values(rows), stamped, *summed), len(rows)
 
 
-def total(so_far: int, count: int) -> int:
-    return so_far + count
-
-
-def keys(count: int) -> Any:
+def keys(count):
     import pullstream as ps
 
-    counted = ps.reduce(lambda total, _: total + 1, 0)
-    return piped(ps.values(range(count)), ps.count_by_key(), counted), count
+    return piped(ps.values(range(count)), ps.count_by_key(), counting()), count
 
 
 @attrs.frozen

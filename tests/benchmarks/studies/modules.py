@@ -16,9 +16,7 @@ import multiprocessing
 import resource
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection
-from typing import Any
+from collections.abc import Callable
 
 import attrs
 import trio
@@ -26,7 +24,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.conformance.ready import SINKS, TRANSFORMERS
-from pullstream.conformance.subject import Subject
+from tests.benchmarks.peers import piped
 
 SIZES = (10_000, 100_000, 1_000_000)
 MEMBERS = (100, 1_000, 10_000)
@@ -49,13 +47,13 @@ WHY = {
 class Numbers(ps.authoring.Kernel[int]):
     """Numbers up to `count`, or so many different ones again and again; all at one time, or each at its own."""
 
-    def __init__(self, count: int, keys: int, *, timed: bool) -> None:
+    def __init__(self, count, keys, *, timed):
         self._count = count
         self._keys = keys
         self._timed = timed
         self._next = 0
 
-    async def produce(self, limit: int) -> ps.Batch[int] | ps.authoring.Done:
+    async def produce(self, limit):
         begin = self._next
         end = self._next = min(self._count, begin + (1 if self._timed else limit))
         if begin == end:
@@ -65,135 +63,99 @@ class Numbers(ps.authoring.Kernel[int]):
 
 @attrs.frozen
 class Case:
-    """A row of the table: what is opened for a number."""
+    """A row of the table: the parts of the pipeline for a number; sources are joined, and all are drained."""
 
     module: str
     given: str
-    make: Callable[[int], ps.Pipeline[Any]]
+    parts: Callable[[int], tuple]
     members: bool = False
 
-
-def cases() -> list[Case]:
-    """All rows."""
-    rows: list[Case] = []
-    for subject in (*TRANSFORMERS, *SINKS):
-        if not (subject.inputs or subject.resource or subject.timing):
-            rows += [
-                Case(subject.name, f"{times}, {keys}", passing(subject, times, keys))
-                for times in ("one time", "own times")
-                for keys in ("distinct", "few")
-            ]
-    rows += [
-        Case("join", "one time, distinct", lambda n: pipeline(joined(n, n, timed=False), drain())),
-        Case("join", "own times, distinct", lambda n: pipeline(joined(n, n, timed=True), drain())),
-        Case("join", "own times, few", lambda n: pipeline(joined(n, 10, timed=True), drain())),
-        Case("tee", "one time", lambda n: pipeline(Numbers(n, n, timed=False), ps.tee(drain(), drain()))),
-        Case("tee", "own times", lambda n: pipeline(Numbers(n, n, timed=True), ps.tee(drain(), drain()))),
-        Case("merge", "own times", lambda n: pipeline(ps.merge(halves(n), halves(n)), drain())),
-        Case("zip", "own times", lambda n: pipeline(ps.zip(halves(n), halves(n)), drain())),
-    ]
-    ones = {
-        "concat": ps.concat,
-        "merge": ps.merge,
-        "zip": ps.zip,
-        "merge_sorted": ps.merge_sorted,
-        "combine_latest": ps.combine_latest,
-    }
-    rows += [Case(name, "members", of_members(join), members=True) for name, join in ones.items()]
-    rows += [
-        Case("flatten", "members", lambda n: inside(n, ps.flatten()), members=True),
-        Case("flatten, side by side", "members", lambda n: inside(n, ps.flatten(concurrency=10)), members=True),
-        Case("group_by", "keys", lambda n: keyed(n, ps.group_by(itself, ps.map(str))), members=True),
-        Case("group_by a fold", "keys", lambda n: keyed(n, ps.group_by(itself, ps.count_by_key())), members=True),
-        Case(
-            "group_by, ten at a time",
-            "keys",
-            lambda n: keyed(n, ps.group_by(itself, ps.map(str), capacity=10)),
-            members=True,
-        ),
-        Case("tee", "members", lambda n: pipeline(ps.values(range(9)), ps.tee(*[drain()] * n)), members=True),
-        Case("fork", "members", lambda n: keyed(9, ps.fork(*[ps.map(str)] * n)), members=True),
-        Case("maps in a row", "members", lambda n: keyed(9, pipeline(*[ps.prefetch(1)] * min(n, 150))), members=True),
-    ]
-    return rows
+    def pipeline(self, count):
+        *parts, last = self.parts(count)
+        return piped(*parts, last, *([] if isinstance(last, ps.Sink) else [ps.drain()]))
 
 
-def passing(subject: Subject, times: str, keys: str) -> Callable[[int], ps.Pipeline[Any]]:
-    """A pipeline around a row of the kit's."""
-
-    def make(count: int) -> ps.Pipeline[Any]:
-        module: Any = subject.make(itself) if subject.around else subject.make()
-        ends = isinstance(module, ps.Sink)
-        source = Numbers(count, count if keys == "distinct" else 10, timed=times == "own times")
-        return pipeline(source, module) if ends else pipeline(source, module, drain())
-
-    return make
-
-
-def itself(value: Any) -> Any:
-    """The key, or the result."""
+def itself(value):
     return value
 
 
-def pipeline(*parts: Any) -> Any:
-    """Whatever is made of parts."""
-    pipe: Any = ps.pipe
-    return pipe(*parts)
+def numbers(count, keys=None, *, timed=False):
+    return Numbers(count, keys or count, timed=timed)
 
 
-def drain() -> Any:
-    """The sink."""
-    sink: Any = ps.drain
-    return sink()
+def halves(count):
+    return numbers(count // 2, count, timed=True)
 
 
-def joined(count: int, keys: int, *, timed: bool) -> Any:
-    """Two sources, joined by their values."""
-    return ps.join(Numbers(count, keys, timed=timed), Numbers(count, keys, timed=timed), on=itself)
+def passing(subject, times, keys):
+    """Put a row of the kit's behind a source."""
+
+    def parts(count):
+        module = subject.make(itself) if subject.around else subject.make()
+        return numbers(count, count if keys == "distinct" else 10, timed=times == "own times"), module
+
+    return parts
 
 
-def halves(count: int) -> Any:
-    """Half of the values."""
-    return Numbers(count // 2, count, timed=True)
+def cases():
+    """All rows."""
+    rows = [
+        Case(subject.name, f"{times}, {keys}", passing(subject, times, keys))
+        for subject in (*TRANSFORMERS, *SINKS)
+        if not (subject.inputs or subject.resource or subject.timing)
+        for times in ("one time", "own times")
+        for keys in ("distinct", "few")
+    ]
 
+    def joined(count, keys, *, timed):
+        return (ps.join(numbers(count, keys, timed=timed), numbers(count, keys, timed=timed), on=itself),)
 
-def of_members(join: Callable[..., Any]) -> Callable[[int], ps.Pipeline[Any]]:
-    """So many sources of one value each."""
-    return lambda count: pipeline(join(*[ps.once(1)] * count), drain())
-
-
-def inside(count: int, flatten: Any) -> ps.Pipeline[Any]:
-    """So many sources, one after another, inside a stream."""
-    return pipeline(ps.values([ps.once(1)] * count), flatten, drain())
-
-
-def keyed(count: int, module: Any) -> ps.Pipeline[Any]:
-    """So many different values."""
-    return pipeline(Numbers(count, count, timed=False), module, drain())
+    rows += [
+        Case("join", "one time, distinct", lambda n: joined(n, n, timed=False)),
+        Case("join", "own times, distinct", lambda n: joined(n, n, timed=True)),
+        Case("join", "own times, few", lambda n: joined(n, 10, timed=True)),
+        Case("tee", "one time", lambda n: (numbers(n), ps.tee(ps.drain(), ps.drain()))),
+        Case("tee", "own times", lambda n: (numbers(n, timed=True), ps.tee(ps.drain(), ps.drain()))),
+        Case("merge", "own times", lambda n: (ps.merge(halves(n), halves(n)),)),
+        Case("zip", "own times", lambda n: (ps.zip(halves(n), halves(n)),)),
+    ]
+    ones = (ps.concat, ps.merge, ps.zip, ps.merge_sorted, ps.combine_latest)
+    members = {join.__name__: lambda n, join=join: (join(*[ps.once(1)] * n),) for join in ones}
+    members |= {
+        "flatten": lambda n: (ps.values([ps.once(1)] * n), ps.flatten()),
+        "flatten, side by side": lambda n: (ps.values([ps.once(1)] * n), ps.flatten(concurrency=10)),
+        "group_by": lambda n: (numbers(n), ps.group_by(itself, ps.map(str))),
+        "group_by a fold": lambda n: (numbers(n), ps.group_by(itself, ps.count_by_key())),
+        "group_by, ten at a time": lambda n: (numbers(n), ps.group_by(itself, ps.map(str), capacity=10)),
+        "tee": lambda n: (ps.values(range(9)), ps.tee(*[ps.drain()] * n)),
+        "fork": lambda n: (numbers(9), ps.fork(*[ps.map(str)] * n)),
+        "maps in a row": lambda n: (numbers(9), *[ps.prefetch(1)] * min(n, 150)),
+    }
+    return rows + [Case(name, "members", parts, members=True) for name, parts in members.items()]
 
 
 # ---- measuring
 
 
-def megabytes() -> float:
+def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(number: int, count: int, answer: Connection) -> None:
+def measure(number, count, answer):
     """Run a case; in a process of its own, since memory that was in use once counts for ever."""
     warnings.simplefilter("ignore")
     case = cases()[number]
     before, began = megabytes(), time.process_time()
 
-    async def main() -> None:
-        async with case.make(count).open() as running:
+    async def main():
+        async with case.pipeline(count).open() as running:
             await running.result()
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
     answer.send((time.process_time() - began, megabytes() - before))
 
 
-def measured(number: int, count: int, most: float) -> tuple[float, float] | None:
+def measured(number, count, most):
     """Seconds and megabytes; None if it took too long, or failed."""
     # Nothing runs here, and to import everything takes longer than most measurements.
     context = multiprocessing.get_context("fork")
@@ -210,7 +172,7 @@ def measured(number: int, count: int, most: float) -> tuple[float, float] | None
         process.join()
 
 
-def exponent(counts: Sequence[int], costs: Sequence[float], least: float) -> float | None:
+def exponent(counts, costs, least):
     """The slope between the last two sizes, of what is above the noise; 0 if nothing is, None if that is unknown."""
     points = [(count, cost) for count, cost in zip(counts, costs, strict=False) if cost > least]
     if not points:
@@ -221,11 +183,11 @@ def exponent(counts: Sequence[int], costs: Sequence[float], least: float) -> flo
     return math.log(high / low) / math.log(last / first)
 
 
-def shown(value: float | None) -> str:
+def shown(value):
     return "-" if value is None else f"{value:.2f}"
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
@@ -233,13 +195,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--only", nargs="+", help="modules whose name begins so")
     options = parser.parse_args()
-    steep: list[str] = []
+    steep = []
     print(f"{'module':32} {'given':22} {'seconds':>30} {'exponent':>9} {'MB':>8} {'exponent':>9}")
     for number, case in enumerate(cases()):
         if options.only and not case.module.startswith(tuple(options.only)):
             continue
         counts = options.members if case.members else options.sizes
-        found: list[tuple[float, float]] = []
+        found = []
         for count in counts:
             result = measured(number, count, options.seconds)
             if result is None:
