@@ -125,8 +125,8 @@ def started(frame, checkpoint, out):
 @on_both
 def test_keyed_streams_equal_one_run(stateful, tmp_path):
     """Windows, folds, running folds, a user's transformer; several keys per micro-batch, late rows, and a restart."""
-    arrivals = Arrivals(tmp_path / "in", 1, 4)
-    hidden = arrivals.hide(4)
+    arrivals = Arrivals(tmp_path / "in", 1, 3)
+    hidden = arrivals.hide(3)
     started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
     begun = written(stateful, tmp_path / "out")
     arrivals.show(hidden)

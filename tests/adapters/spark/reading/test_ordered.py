@@ -140,7 +140,7 @@ class TestWays:
         frame = session.range(0, 60_000, 1, 8).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
         got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
         assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(60_000))
-        many = read(spark.OrderedBatches(session.range(0, 80, 1, 20).selectExpr("id")))
+        many = read(spark.OrderedBatches(session.range(0, 80, 1, 8).selectExpr("id")))
         assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(80))
 
     def test_missing_private_calls_are_replaced(self, session, monkeypatch):

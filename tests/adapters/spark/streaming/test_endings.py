@@ -475,7 +475,10 @@ class TestTimesBelow:
             (ps.stamp(lambda row: 1), r"stamp, composed .* its own times .*nest=True"),
             (ps.stamp_epochs(2), r"stamp_epochs, composed .* its own times .*nest=True"),
             # A window over two micro-batches waits for the second, which waits for the first.
-            (ps.pipe(ps.sliding(2, 1), ps.count_by_key(len)), "sliding.* below from_streaming.* only after later ones"),
+            (
+                ps.pipe(ps.sliding(2, 1), ps.count_by_key(len)),
+                "sliding.* below from_streaming.* only after a later",
+            ),
             (ps.scan(lambda total, row: total + 1, 0), r"scan.* keeps state between micro-batches.*journal="),
         ],
     )
