@@ -67,6 +67,25 @@ def test_the_result_equals_the_drivers(frame):
     assert days[0] == dt.date(2013, 1, 1)
 
 
+def test_sketches_are_merged_across_executors(frame):
+    """Small ones are exact, whatever was merged: 333 rows of each key, on three executors' partitions."""
+    pytest.importorskip("datasketches")
+    fold = ps.agg.several(
+        median=ps.agg.quantile(0.5, lambda row: row.id, approximate=True),
+        distinct=ps.agg.count_unique(lambda row: row.id % 100, approximate=True),
+        common=ps.agg.most_common(1, lambda row: row.day.day, approximate=True),
+    )
+    found = dict(ps.run(ps.pipe(spark.reduce_by_key(frame, fold, key=by_k), ps.collect())))
+    rows = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect()))
+    for key, result in found.items():
+        mine = sorted(row.id for row in rows if row.k == key)
+        rank = sum(number <= result["median"] for number in mine) / len(mine)
+        assert abs(rank - 0.5) < 0.03
+        assert result["distinct"] == len({number % 100 for number in mine})
+        assert result["common"][0][1] == max(Counter(row.day for row in rows if row.k == key).values())
+    assert len(found) == 6
+
+
 def test_every_row_is_folded_once(frame, tmp_path):
     """Even though Spark samples the states before it sorts them."""
     folder = str(tmp_path)
