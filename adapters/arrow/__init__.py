@@ -13,7 +13,7 @@ from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
 from .packing import Packing, Portion, SchemaError
 from .schemas import schema_argument
 from .shapes import As, NullTimeError, Shape, shape_argument
-from .spools import OpenTimes, Spool
+from .spools import OpenTimes, Spool, row_count
 
 __all__ = [
     "Array",
@@ -38,6 +38,7 @@ __all__ = [
     "in_utc",
     "joined_rows",
     "pyarrow",
+    "row_count",
     "run_starts",
     "schema_argument",
     "shape_argument",

@@ -81,10 +81,9 @@ class OpenTimes:
         self._packing = packing
         self._opened = opened
         self._spools: dict[Hashable, Spool] = {}
-        self._tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
         self._unsorted: list[RecordBatch] = []
-        self._times: list[Hashable] = []
-        """The time of each unsorted row."""
+        self._runs: list[tuple[Hashable, int]] = []
+        """The times of the unsorted rows, each with a number of rows in a row."""
         self._size = 0
 
     def add(self, batch: Batch[Any]) -> None:
@@ -92,7 +91,10 @@ class OpenTimes:
         for run in batch.runs():
             if run.time not in self._spools:
                 self._spools[run.time] = self._opened(run.time)
-            self._times += [run.time] * _rows(run.values, self._tables)
+            count = row_count(run.values)
+            if self._runs and self._runs[-1][0] == run.time:
+                count += self._runs.pop()[1]
+            self._runs.append((run.time, count))
         given = self._given
         portions: list[Portion] = (
             [(batch.values, {})] if given is None else [(run.values, given(run.time)) for run in batch.runs()]
@@ -117,20 +119,29 @@ class OpenTimes:
         """Move the unsorted rows to the spools of their times; rows of one time stay in order."""
         if not self._unsorted:
             return
-        rows = pyarrow().concat_batches(self._unsorted)
-        counts = Counter(self._times)
-        if len(counts) > 1:
+        batches, runs = self._unsorted, self._runs
+        self._unsorted, self._runs, self._size = [], [], 0
+        if len(runs) == 1:
+            for batch in batches:
+                self._spools[runs[0][0]].add(batch)
+            return
+        rows = pyarrow().concat_batches(batches)
+        counts = Counter[Hashable]()
+        for time, count in runs:
+            counts[time] += count
+        if len(counts) < len(runs):
             numbers = dict(zip(counts, itertools.count(), strict=False))
-            rows = rows.take(pyarrow().compute.sort_indices(pyarrow().array(map(numbers.__getitem__, self._times))))
+            places = itertools.chain.from_iterable(itertools.repeat(numbers[time], count) for time, count in runs)
+            rows = rows.take(pyarrow().compute.sort_indices(pyarrow().array(places)))
         begin = 0
         for time, count in counts.items():
             self._spools[time].add(rows.slice(begin, count))
             begin += count
-        self._unsorted, self._times, self._size = [], [], 0
 
 
-def _rows(values: Sequence[Any], tables: tuple[type, ...]) -> int:
-    """The number of rows; a value may be an Arrow batch with many."""
+def row_count(values: Sequence[Any]) -> int:
+    """Return the number of rows; a value may be an Arrow batch with many."""
+    tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
     if isinstance(values, ArrowRows) or not any(issubclass(kind, tables) for kind in set(map(type, values))):
         return len(values)
     return sum(value.num_rows if isinstance(value, tables) else 1 for value in values)

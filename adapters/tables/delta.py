@@ -66,6 +66,9 @@ class DeltaLakeTable(LakeTable):
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         delta: Any = self._delta
+        if delta is not None:
+            # Others may have compacted it meanwhile.
+            delta.update_incremental()
         journal = [] if entry.journal is None else [JOURNALED, f"{JOURNALED} {entry.journal}"]
         names = [MARK, f"{MARK} time {entry.text}", *(journal if entry.first else ())]
         properties = self._deltalake.CommitProperties(

@@ -78,7 +78,7 @@ class IcebergTable(LakeTable):
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         equal = of_extra("iceberg", "pyiceberg.expressions", ArrowMissing, named="pyiceberg").EqualTo
         details, replaced = self.details(entry), None
-        iceberg: Any = self._iceberg
+        iceberg: Any = None if self._iceberg is None else self._iceberg.refresh()
         if self.mode == "replace_time" and iceberg is not None:
             assert self.time is not None
             same = equal(self.time, pyarrow().array([spool.time], schema.field(self.time).type)[0].as_py())
@@ -105,5 +105,5 @@ class IcebergTable(LakeTable):
             else:
                 transaction.append(self.reader(schema, spool), details)
         if iceberg is None:
-            self._iceberg = self._catalog.load_table(self._identifier)
-        return str(self._iceberg.metadata.table_uuid)
+            iceberg = self._iceberg = self._catalog.load_table(self._identifier)
+        return str(iceberg.metadata.table_uuid)

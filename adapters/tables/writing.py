@@ -22,6 +22,7 @@ from ..arrow import (
     Spool,
     derived_schema,
     pyarrow,
+    row_count,
     schema_argument,
 )
 from ..stopping import stoppably
@@ -32,7 +33,7 @@ from .table import Mode
 from .target import Address, Name
 
 FIRST: Final = 8192
-"""The number of values from which a schema is derived, if no time is complete before."""
+"""The number of rows from which a schema is derived, if no time is complete before."""
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -142,6 +143,8 @@ class RowsCommitter(Committer[list[Hashable]]):
         self._records: Records
         self._schema: Schema
         self._first: list[Batch[Any]] = []
+        self._waiting = 0
+        """The number of their rows."""
         self._open_times: OpenTimes | None = None
         self._written: list[Hashable] = []
         self._ctx: Context
@@ -180,7 +183,8 @@ class RowsCommitter(Committer[list[Hashable]]):
     def prepare(self, batch: Batch[Any]) -> None:
         if self._open_times is None:
             self._first.append(batch)
-            if sum(len(first.values) for first in self._first) >= FIRST:
+            self._waiting += row_count(batch.values)
+            if self._waiting >= FIRST:
                 self._derive()
         else:
             self._open_times.add(batch)
