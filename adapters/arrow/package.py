@@ -1,5 +1,6 @@
 """pyarrow and NumPy, loaded on use; pyarrow has no type hints, so its types have aliases here."""
 
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ class ArrowMissing(PullstreamError, ImportError):
     """pyarrow is not installed, or NumPy, which it needs to convert columns to values."""
 
 
+@cache
 def pyarrow() -> Any:
     """Import pyarrow with its compute functions.
 

@@ -5,7 +5,9 @@ are left out, as in SQL and polars, except by `first` and `last`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from enum import Enum
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import attrs
 
@@ -36,6 +38,15 @@ class Merging:
     last_by: Sequence[str] = ()
 
 
+class Reads(Enum):
+    """The type in which a column is aggregated."""
+
+    PLAIN = "as it is"
+    NUMBER = "a number without loss"
+    REAL = "a float"
+    TRUTH = "true or false"
+
+
 @attrs.frozen(repr=False)
 class Kind:
     """A kind of aggregate: its partial columns, each made from a column of input and merged by expressions.
@@ -52,6 +63,10 @@ class Kind:
     """The same columns of several partial results."""
     finish: Callable[[str, Any], Any]
     """From a prefix and the option: the result."""
+    reads: "Reads"
+    """What Arrow has to read for the same partial columns."""
+    by_arrow: Sequence[tuple[str, Callable[[], Any] | None, Callable[[Any, str], Any]]]
+    """Arrow's functions and their options, and the partial column made of each result."""
 
     def __repr__(self) -> str:
         return self.name
@@ -167,58 +182,138 @@ def _summed(prefix: str, _: Any) -> Any:
     return _column(prefix).fill_null(0)
 
 
-COUNT = Kind(
-    "count", _as_it_is, lambda column, prefix: [column.count().cast(polars().Int64).alias(prefix)], _totals, _plainly
+def _same(column: Any, prefix: str) -> Any:
+    return column.alias(prefix)
+
+
+def _part_of(part: str) -> Callable[[Any, str], Any]:
+    return lambda column, prefix: column.alias(f"{prefix}{part}")
+
+
+def _empty_is_zero() -> Any:
+    return import_module("pyarrow.compute").ScalarAggregateOptions(min_count=0)
+
+
+def _with_nulls() -> Any:
+    return import_module("pyarrow.compute").ScalarAggregateOptions(skip_nulls=False)
+
+
+COUNT: Final = Kind(
+    "count",
+    _as_it_is,
+    lambda column, prefix: [column.count().cast(polars().Int64).alias(prefix)],
+    _totals,
+    _plainly,
+    Reads.PLAIN,
+    [("count", None, _same)],
 )
-SIZE = Kind(
-    "count", _as_it_is, lambda _, prefix: [polars().len().cast(polars().Int64).alias(prefix)], _totals, _plainly
+SIZE: Final = Kind(
+    "count",
+    _as_it_is,
+    lambda _, prefix: [polars().len().cast(polars().Int64).alias(prefix)],
+    _totals,
+    _plainly,
+    Reads.PLAIN,
+    [],
 )
-SUM = Kind("sum", _number, _total, _totals, _summed)
-MIN = Kind(
+SUM: Final = Kind("sum", _number, _total, _totals, _summed, Reads.NUMBER, [("sum", _empty_is_zero, _same)])
+MIN: Final = Kind(
     "min",
     _plain,
     lambda column, prefix: [column.min().alias(prefix)],
     lambda prefix, _: [_column(prefix).min()],
     _plainly,
+    Reads.PLAIN,
+    [("min", None, _same)],
 )
-MAX = Kind(
+MAX: Final = Kind(
     "max",
     _plain,
     lambda column, prefix: [column.max().alias(prefix)],
     lambda prefix, _: [_column(prefix).max()],
     _plainly,
+    Reads.PLAIN,
+    [("max", None, _same)],
 )
-MEAN = Kind("mean", _real, _mean, _means, _finished_mean)
-VARIANCE = Kind("variance", _real, _m2, _m2s, _variance)
-FIRST = Kind("first", _plain, lambda column, prefix: [column.first().alias(prefix)], _firsts, _plainly)
-LAST = Kind("last", _plain, lambda column, prefix: [column.last().alias(prefix)], _lasts, _plainly)
-ANY = Kind(
+MEAN: Final = Kind(
+    "mean",
+    _real,
+    _mean,
+    _means,
+    _finished_mean,
+    Reads.REAL,
+    [("sum", _empty_is_zero, _part_of("sum")), ("count", None, _part_of("n"))],
+)
+VARIANCE: Final = Kind(
+    "variance",
+    _real,
+    _m2,
+    _m2s,
+    _variance,
+    Reads.REAL,
+    [
+        ("count", None, lambda column, prefix: column.cast(polars().Float64).alias(f"{prefix}n")),
+        ("mean", None, lambda column, prefix: column.fill_null(0.0).alias(f"{prefix}mean")),
+        (
+            "variance",
+            None,
+            lambda column, prefix: (column.fill_null(0.0) * _column(f"{prefix}in_count")).alias(f"{prefix}m2"),
+        ),
+    ],
+)
+FIRST: Final = Kind(
+    "first",
+    _plain,
+    lambda column, prefix: [column.first().alias(prefix)],
+    _firsts,
+    _plainly,
+    Reads.PLAIN,
+    [("first", _with_nulls, _same)],
+)
+LAST: Final = Kind(
+    "last",
+    _plain,
+    lambda column, prefix: [column.last().alias(prefix)],
+    _lasts,
+    _plainly,
+    Reads.PLAIN,
+    [("last", _with_nulls, _same)],
+)
+ANY: Final = Kind(
     "any",
     _truth,
     lambda column, prefix: [column.any().alias(prefix)],
     lambda prefix, _: [_column(prefix).any()],
     _plainly,
+    Reads.TRUTH,
+    [("any", _empty_is_zero, _same)],
 )
-ALL = Kind(
+ALL: Final = Kind(
     "all",
     _truth,
     lambda column, prefix: [column.all().alias(prefix)],
     lambda prefix, _: [_column(prefix).all()],
     _plainly,
+    Reads.TRUTH,
+    [("all", _empty_is_zero, _same)],
 )
-UNIQUE = Kind(
+UNIQUE: Final = Kind(
     "count_unique",
     _plain,
     lambda column, prefix: [column.drop_nulls().unique().implode().alias(prefix)],
     lambda prefix, _: [_column(prefix).explode().drop_nulls().unique().implode()],
     lambda prefix, _: _column(prefix).list.len().cast(polars().Int64),
+    Reads.PLAIN,
+    [("distinct", None, _same)],
 )
-QUANTILE = Kind(
+QUANTILE: Final = Kind(
     "quantile",
     _real,
     lambda column, prefix: [column.drop_nulls().implode().alias(prefix)],
     lambda prefix, _: [_column(prefix).explode().drop_nulls().implode()],
     lambda prefix, q: _column(prefix).list.agg(polars().element().quantile(q, "linear")),
+    Reads.REAL,
+    [("list", None, lambda column, prefix: column.list.drop_nulls().alias(prefix))],
 )
 
 

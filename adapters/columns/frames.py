@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..arrow import ArrowRows, Columns, RowForm, pyarrow
+from ..arrow import ArrowRows, Columns, RowForm, joined_rows, pyarrow
 from .package import ColumnError, polars
 
 Frame = Any
@@ -82,6 +82,12 @@ def frame_of(rows: ArrowRows, names: Collection[str] | None = None) -> Frame:
         return polars().DataFrame({"": [None] * len(rows)})
     frame: Frame = polars().from_arrow(batch)
     return frame
+
+
+def frame_of_all(parts: Sequence[ArrowRows], names: Collection[str] | None = None) -> Frame:
+    """The columns of several parts, one below the other, as one polars DataFrame."""
+    whole = joined_rows(parts)
+    return same([frame_of(part, names) for part in ([whole] if isinstance(whole, ArrowRows) else parts)])
 
 
 def rows_of(frame: Frame, form: RowForm) -> ArrowRows:

@@ -1,13 +1,11 @@
 """Polars, loaded on use, and the errors of this package."""
 
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pullstream import PullstreamError
 from pullstream.authoring import of_extra
-
-if TYPE_CHECKING:
-    import types
 
 
 class ColumnsMissing(PullstreamError, ImportError):
@@ -18,7 +16,8 @@ class ColumnError(PullstreamError, ValueError):
     """Values have no columns, lack a column, or an expression failed for one of them."""
 
 
-def polars() -> "types.ModuleType | Any":
+@cache
+def polars() -> Any:
     """Import polars.
 
     Raises:

@@ -10,7 +10,7 @@ from pullstream.authoring import Call, Notified, Sync, opens
 
 from ..arrow import ArrowRows
 from .expressions import first_line
-from .frames import ColumnReader, frame_of, rows_of, same
+from .frames import ColumnReader, frame_of_all, rows_of
 from .package import ColumnError, polars
 from .reducing import some_keys
 
@@ -39,7 +39,7 @@ class _PerTime(Notified):
     def complete(self, time: Hashable) -> None:
         pl, rows = polars(), self._rows.pop(time)
         try:
-            result = self._query(same([frame_of(part) for part in rows]).lazy())
+            result = self._query(frame_of_all(rows).lazy())
             if isinstance(result, pl.LazyFrame):
                 result = result.collect()
         except pl.exceptions.PolarsError as exc:

@@ -10,7 +10,8 @@ from pullstream.authoring import Call, Notified, opens
 
 from ..arrow import ArrowRows, RowForm, joined_rows
 from .aggregates import Aggregate, aggregates, first
-from .frames import ColumnReader, Frame, frame_of, rows_of, same
+from .arrow_partials import Table
+from .frames import ColumnReader, Frame, rows_of
 from .groups import Groups
 
 TOGETHER: Final = 65_536
@@ -38,20 +39,25 @@ class TimeState:
         """Aggregate the waiting rows."""
         if not self.rows:
             return
-        whole = joined_rows(self.rows)
-        parts = [whole] if isinstance(whole, ArrowRows) else self.rows
-        frame = same([frame_of(part, groups.columns) for part in parts])
-        self.rows, self.waiting = [], 0
-        self._partials.append(groups.partial(frame))
+        self._partials.append(groups.partial(self._table(groups)))
         self._size += len(self._partials[-1])
         if self._size > 2 * self._merged + TOGETHER:
             self._merge(groups)
 
-    def state(self, groups: Groups) -> Frame:
-        """The partial results of all rows."""
+    def results(self, groups: Groups) -> Frame:
+        """The results of all rows."""
+        if not self._partials:
+            return groups.results(self._table(groups))
         self.fold(groups)
         self._merge(groups)
-        return self._partials[0]
+        return groups.finished(self._partials[0])
+
+    def _table(self, groups: Groups) -> Table:
+        """Take the waiting rows."""
+        whole = joined_rows(self.rows)
+        table = groups.table([whole] if isinstance(whole, ArrowRows) else self.rows)
+        self.rows, self.waiting = [], 0
+        return table
 
     def _merge(self, groups: Groups) -> None:
         if len(self._partials) > 1:
@@ -88,8 +94,7 @@ class _Reducing(Notified):
 
     @override
     def complete(self, time: Hashable) -> None:
-        state = self._states.pop(time).state(self._groups)
-        self.give(time, rows_of(self._groups.finished(state), self._form))
+        self.give(time, rows_of(self._states.pop(time).results(self._groups), self._form))
 
 
 def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
@@ -165,8 +170,8 @@ class _Distinct(_Reducing):
 
     @override
     def complete(self, time: Hashable) -> None:
-        state = self._states.pop(time).state(self._groups)
-        self.give(time, rows_of(self._groups.finished(state).select(self._order), self._form))
+        results = self._states.pop(time).results(self._groups)
+        self.give(time, rows_of(results.select(self._order), self._form))
 
 
 @transformer

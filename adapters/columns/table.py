@@ -4,7 +4,8 @@ from typing import Any
 
 from pullstream import DONE, Context, Reader, sink
 
-from .frames import ColumnReader, Frame, frame_of, same
+from ..arrow import ArrowRows
+from .frames import ColumnReader, Frame, frame_of_all
 from .package import polars
 
 
@@ -24,8 +25,8 @@ async def collect_table(upstream: Reader[Any], ctx: Context) -> Frame:
         ColumnError: the values are no rows, or do not have the same columns.
     """
     reader = ColumnReader("collect_table()")
-    frames: list[Frame] = []
+    parts: list[ArrowRows] = []
     while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
-        frames.append(frame_of(reader.rows(batch.values)))
+        parts.append(reader.rows(batch.values))
         await ctx.breathe()
-    return same(frames).rechunk() if frames else polars().DataFrame()
+    return frame_of_all(parts) if parts else polars().DataFrame()
