@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import pytest
 import trio
+from trio._core import _run as trio_scheduler
 
 import pullstream as ps
 
@@ -146,3 +147,9 @@ def edge() -> Callable[..., Any]:
 @pytest.fixture
 def drained() -> Callable[..., Any]:
     return all_values
+
+
+@pytest.fixture(params=range(6))
+def schedule(request) -> None:
+    """Each seed is another order in which trio lets tasks run."""
+    trio_scheduler._r.seed(request.param)

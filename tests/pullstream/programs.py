@@ -20,6 +20,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.conformance import Subject
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
+from tests.pullstream.common import per_time
 from timely import Product, TimeDomainError
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -129,19 +130,6 @@ async def push(handle, bundles, seed, at):
 
 
 # ---- transformers beside the ready-made ones
-
-
-@ps.transformer
-async def per_time(upstream, ctx):
-    """Emit the values of each time when it is complete."""
-    kept = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                ctx.notify_at(time)
-                kept.setdefault(time, []).extend(values)
-            case ps.Completed(time):
-                yield ps.Batch(time, kept.pop(time))
 
 
 @ps.transformer

@@ -13,28 +13,11 @@ from trio._core import _run as trio_scheduler
 import pullstream as ps
 from pullstream.blueprint import Module
 from pullstream.modules.values.side_branch import SideBranch
+from tests.pullstream.common import Unseen, kept
 from tests.sampling import amount
 
 RUNS = [*enumerate((1, 2, 7, 4096) * amount(1, 5))]
 """The seed of trio's scheduler, each another order in which tasks run, and the limit."""
-
-
-class Unseen(Exception):
-    """The failure of a sink, of a key or of the source."""
-
-
-@ps.sink
-async def kept(upstream, ctx, log, *, pause=0.0, enough=None, failing=None):
-    """Puts values into a log, and "done" at the end of the stream."""
-    async for batch in ctx.batches(upstream):
-        await trio.sleep(pause)
-        for value in batch.values:
-            if value == failing:
-                raise Unseen
-            log.append(value)
-            if len(log) == enough:
-                return
-    log.append("done")
 
 
 def aside(main, side, key):

@@ -2,31 +2,20 @@
 
 import pytest
 import trio
-from trio._core import _run as trio_scheduler
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 import pullstream as ps
+from tests.pullstream.common import in_virtual_time
 
 LIMITS = [1, 2, 4096]
 
 
-@pytest.fixture(autouse=True, params=range(6))
-def schedule(request):
-    """Each seed is another order in which trio lets tasks run."""
-    trio_scheduler._r.seed(request.param)
+pytestmark = pytest.mark.usefixtures("schedule")
 
 
 @pytest.fixture(params=LIMITS)
 def limit(request):
     return request.param
-
-
-def run(main):
-    async def bounded():
-        with trio.fail_after(1000):
-            return await main()
-
-    return trio.run(bounded, clock=MockClock(autojump_threshold=0))
 
 
 @ps.sink
@@ -57,7 +46,7 @@ def test_every_listener_gets_everything(limit):
             news.end()
             return await one.result(), await two.result()
 
-    one, two = run(main)
+    one, two = in_virtual_time(main)
 
     assert one == [(n // 3, n) for n in range(20)]
     assert two == [(n // 3, str(n)) for n in range(20)]
@@ -81,7 +70,7 @@ def test_the_slowest_holds_up(limit):
             news.end()
             return await slow.result(), await fast.result()
 
-    slow, fast = run(main)
+    slow, fast = in_virtual_time(main)
 
     assert slow == [*range(12)]
     assert [n for _, n in fast] == [*range(12)]
@@ -105,7 +94,7 @@ def test_the_slowest_loses_the_oldest(limit):
             news.end()
             return await slow.result(), slow.counters()[0].skipped
 
-    assert run(main) == ([-1, 8, 9, 10, 11], 8)
+    assert in_virtual_time(main) == ([-1, 8, 9, 10, 11], 8)
 
 
 def test_a_listener_that_leaves_is_forgotten(limit):
@@ -129,7 +118,7 @@ def test_a_listener_that_leaves_is_forgotten(limit):
                 assert news.listeners == 0
             return await taking.result()
 
-    assert [n for _, n in run(main)] == [0, 1, 2]
+    assert [n for _, n in in_virtual_time(main)] == [0, 1, 2]
 
 
 def test_cancelled_send(limit):
@@ -145,7 +134,7 @@ def test_cancelled_send(limit):
             news.end()
             return await fast.result(), await slow.result()
 
-    fast, slow = run(main)
+    fast, slow = in_virtual_time(main)
 
     assert [n for _, n in fast] == slow
     assert slow[:2] == [0, 1]
@@ -176,17 +165,17 @@ def test_end_and_fail(limit, waiting):
                     await one.result()
                 assert caught.value is failure
 
-        run(main)
+        in_virtual_time(main)
 
         async def late(news=news):
             async with listening(news.listen(), limit=limit) as one:
                 return await one.result()
 
         if end is None:
-            assert run(late) == []
+            assert in_virtual_time(late) == []
         else:
             with pytest.raises(ValueError, match="off the air"):
-                run(late)
+                in_virtual_time(late)
 
 
 def test_end_after_a_send_that_was_cancelled(limit):
@@ -207,7 +196,7 @@ def test_end_after_a_send_that_was_cancelled(limit):
                 assert [n for _, n in await fast.result()] == [0, 1]
             assert await slow.result() == [0, 1]
 
-    run(main)
+    in_virtual_time(main)
 
 
 def test_completions(limit):
@@ -239,4 +228,4 @@ def test_completions(limit):
                 news.end()
         assert told[0][1] - began == 1
 
-    run(main)
+    in_virtual_time(main)

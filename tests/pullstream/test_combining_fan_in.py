@@ -10,9 +10,9 @@ import trio
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trio._core import _run as trio_scheduler
 
 import pullstream as ps
+from tests.pullstream.common import in_virtual_time, run
 from tests.sampling import amount
 
 LIMITS = [1, 2, 7, 4096]
@@ -68,18 +68,8 @@ def at_zero(values):
     return [(0, value) for value in values]
 
 
-def run(pipeline, limit=4096, seed=0):
-    async def main():
-        with trio.fail_after(1000):
-            async with pipeline.open(limit=limit, check="strict") as running:
-                return await running.result()
-
-    trio_scheduler._r.seed(seed)
-    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
 def collected(source, limit=4096, seed=0, *, timed=False):
-    return run(ps.pipe(source, ps.collect(timed=timed)), limit, seed)
+    return run(ps.pipe(source, ps.collect(timed=timed)), limit, seed=seed)
 
 
 lists = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=4)
@@ -145,9 +135,9 @@ class TestValues:
             with pytest.raises(
                 ps.errors.LengthError, match=rf"zip.*has ended after {len(expected)} values, but source \d"
             ):
-                run(pipeline, limit, seed)
+                run(pipeline, limit, seed=seed)
         else:
-            run(pipeline, limit, seed)
+            run(pipeline, limit, seed=seed)
 
         assert seen == expected
 
@@ -188,7 +178,6 @@ class TestValues:
         stuck, later, other = (
             Pausing(at_zero([1]), number, each, stuck=1) for number, each in enumerate(record)
         )  # fmt: skip
-        trio_scheduler._r.seed(seed)
 
         async def main():
             async with edge(ps.merge(ps.concat(stuck, later), other)) as reader, trio.open_nursery() as nursery:
@@ -196,7 +185,7 @@ class TestValues:
                 await trio.sleep(10)
                 await reader.abort()
 
-        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+        in_virtual_time(main, seed=seed)
 
         assert [each.opened for each in record] == [1, 0, 1]
 

@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 import trio
 from trio._core import _run as trio_scheduler
-from trio.testing import MockClock
 
 import pullstream as ps
+from tests.pullstream.common import in_virtual_time, run
 from timely import Product, TimeDomainError
 
 FAN_INS = {
@@ -24,13 +24,7 @@ FAN_INS = {
 
 def collected(source):
     """What comes, with its times."""
-
-    async def main():
-        with trio.fail_after(1000):
-            async with ps.pipe(source, ps.collect(timed=True)).open(check="strict") as running:
-                return await running.result()
-
-    return trio.run(main, clock=MockClock(autojump_threshold=0))
+    return run(ps.pipe(source, ps.collect(timed=True)))
 
 
 @ps.source
@@ -91,15 +85,14 @@ def test_two_domains_are_refused(kind, seed):
             except TimeDomainError as exc:
                 told.append(exc)
 
-        with trio.fail_after(1000):
-            async with ps.pipe(module, ps.map(str), ps.collect()).open(limit=1, check="strict") as running:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(wait, running.progress)
-                await running.result()
+        async with ps.pipe(module, ps.map(str), ps.collect()).open(limit=1, check="strict") as running:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(wait, running.progress)
+            await running.result()
 
     with pytest.raises(
         TimeDomainError, match=rf"{kind.partition(',')[0]}, composed at .*two domains.*(int|date)"
     ) as caught:
-        trio.run(main, clock=MockClock(autojump_threshold=0))
+        in_virtual_time(main)
 
     assert told == [caught.value]

@@ -4,30 +4,18 @@ import gc
 
 import pytest
 import trio
-from trio._core import _run as trio_scheduler
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 import pullstream as ps
 from pullstream.engine.run import Scope
+from tests.pullstream.common import in_virtual_time
 
-
-@pytest.fixture(autouse=True, params=range(6))
-def schedule(request):
-    """Each seed is another order in which trio lets tasks run."""
-    trio_scheduler._r.seed(request.param)
+pytestmark = pytest.mark.usefixtures("schedule")
 
 
 @pytest.fixture(params=[1, 2, 4096])
 def limit(request):
     return request.param
-
-
-def run(main):
-    async def bounded():
-        with trio.fail_after(1000):
-            return await main()
-
-    return trio.run(bounded, clock=MockClock(autojump_threshold=0))
 
 
 def opened(many, *parts, limit, timed=False):
@@ -52,7 +40,7 @@ def test_sources_that_come_later(limit, counting, new_probe):
                 many.add(ps.once(1))
             return await running.result()
 
-    assert sorted(run(main)) == sorted([*range(5)] * 4)
+    assert sorted(in_virtual_time(main)) == sorted([*range(5)] * 4)
     assert all(probe.balanced for probe in probes)
 
 
@@ -77,7 +65,7 @@ def test_sources_that_have_ended_are_forgotten(limit):
             many.cap()
             return left, await running.result()
 
-    left, values = run(main)
+    left, values = in_virtual_time(main)
     assert left <= 1
     assert values == [*range(100)]
 
@@ -107,4 +95,4 @@ def test_completions(limit, counting, new_probe):
             assert sorted(told) == [(0, began + 25), (1, began + 30), (2, began + 40), (3, began + 50)]
             return await running.result()
 
-    assert sorted(run(main)) == sorted([(n, n) for n in range(4)] * 2)
+    assert sorted(in_virtual_time(main)) == sorted([(n, n) for n in range(4)] * 2)

@@ -4,17 +4,16 @@ import collections
 import functools
 import itertools
 import math
-import random
 
 import attrs
 import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trio._core import _run as trio_scheduler
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 import pullstream as ps
+from tests.pullstream.common import delayed, run
 from tests.sampling import amount
 from timely import BEGINNING
 
@@ -107,37 +106,10 @@ cases = st.builds(
 )
 
 
-@ps.source
-async def delayed(ctx, rows, seed):
-    """Rows at their times, after pauses, in batches; now and then it says sooner what will not come."""
-    rng = random.Random(seed)
-    start = 0
-    while start < len(rows):
-        time = rows[start][0]
-        stop = start + 1
-        while stop < len(rows) and rows[stop][0] == time and rng.random() < 0.8:
-            stop += 1
-        stop = min(stop, start + ctx.limit)
-        if rng.random() < 0.3:
-            ctx.advance(time)
-        if rng.random() < 0.5:
-            await trio.sleep(rng.random())
-        yield ps.Batch(time, rows[start:stop])
-        start = stop
-
-
 def ran(case, module):
     """The (time, value) pairs that come of a case through a module."""
-
-    async def main():
-        sources = [delayed(rows, case.seed + number) for number, rows in enumerate(case.rows)]
-        with trio.fail_after(1000):
-            merged = ps.merge(*sources)
-            async with ps.pipe(merged, module, ps.collect(timed=True)).open(limit=case.limit, check="strict") as run:
-                return await run.result()
-
-    trio_scheduler._r.seed(case.seed)
-    return trio.run(main, clock=MockClock(autojump_threshold=0))
+    sources = [delayed(rows, case.seed + number) for number, rows in enumerate(case.rows)]
+    return run(ps.pipe(ps.merge(*sources), module, ps.collect(timed=True)), case.limit, seed=case.seed)
 
 
 @pytest.mark.parametrize("kind", MODULES)

@@ -185,14 +185,6 @@ async def test_nobody_is_woken_for_nothing():
         assert len(woken) <= 3
 
 
-async def test_a_stream_that_has_ended_stays_so():
-    """What comes after a take had enough is dropped, though everything else was forgotten."""
-    stored = Stored(ps.take(2))
-    assert await stored.come([(1, "a"), (2, "b"), (3, "c")], 3) == [(1, "a"), (2, "b")]
-    assert await stored.come([(9, "d")], 10) == []
-    assert stored.rows == []
-
-
 async def test_a_failure_is_the_streams_own_and_the_next_stream_goes_on():
     """One run makes the instalments of many."""
     plan = plan_of(ps.map(lambda value: 6 // value))

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -11,12 +10,12 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trio._core import _run as trio_scheduler
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
 from pullstream.modules.combining.join import _Join
 from pullstream.modules.combining.join_state import Near
+from tests.pullstream.common import delayed, run
 from tests.sampling import amount
 from timely import BEGINNING, Antichain, Product, TimeDomainError
 
@@ -65,25 +64,6 @@ cases = st.builds(
 )
 
 
-@ps.source
-async def delayed(ctx, rows, seed):
-    """Rows at their times, after pauses, in batches; now and then it says sooner what will not come."""
-    rng = random.Random(seed)
-    start = 0
-    while start < len(rows):
-        time = rows[start][0]
-        stop = start + 1
-        while stop < len(rows) and rows[stop][0] == time and rng.random() < 0.8:
-            stop += 1
-        stop = min(stop, start + ctx.limit)
-        if rng.random() < 0.3:
-            ctx.advance(time)
-        if rng.random() < 0.5:
-            await trio.sleep(rng.random())
-        yield ps.Batch(time, rows[start:stop])
-        start = stop
-
-
 def side(rows, seed):
     """One side, whose times come in any order if it has several sources."""
     return ps.merge(*[delayed(some, seed + number) for number, some in enumerate(rows)])
@@ -93,17 +73,10 @@ def side(rows, seed):
 @given(cases)
 def test_pairs_are_those_of_plain_python(case):
     """Every pair comes once, at the later of its times; every unmatched row of the left once, at its own."""
-
-    async def main():
-        joined = ps.join(
-            side(case.left, case.seed), side(case.right, -case.seed), on=name, how=case.how, within=case.within
-        )
-        with trio.fail_after(1000):
-            async with ps.pipe(joined, ps.collect(timed=True)).open(limit=case.limit, check="strict") as running:
-                return await running.result()
-
-    trio_scheduler._r.seed(case.seed)
-    found = trio.run(main, clock=MockClock(autojump_threshold=0))
+    joined = ps.join(
+        side(case.left, case.seed), side(case.right, -case.seed), on=name, how=case.how, within=case.within
+    )
+    found = run(ps.pipe(joined, ps.collect(timed=True)), case.limit, seed=case.seed)
     left, right = (list(itertools.chain(*each)) for each in (case.left, case.right))
     assert sorted(found, key=repr) == pairs(left, right, case.how, case.within)
 

@@ -8,6 +8,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream import timely
+from tests.pullstream.common import per_time
 
 
 def collatz(pair):
@@ -23,25 +24,12 @@ def slowed(function):
     return call
 
 
-@ps.transformer
-async def by_events(upstream, ctx, function):
-    """Answers per round, when it is complete."""
-    kept = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                ctx.notify_at(time)
-                kept.setdefault(time, []).extend(values)
-            case ps.Completed(time):
-                yield ps.Batch(time, [function(value) for value in kept.pop(time)])
-
-
 BODIES = {
     "map": ps.map,
     "flat_map": lambda function: ps.flat_map(lambda value: [function(value)]),
     "map_async": lambda function: ps.map_async(slowed(function), 3),
     "as ready": lambda function: ps.map_async(slowed(function), 3, ordered=False),
-    "per round": by_events,
+    "per round": per_time,
     "in a row": lambda function: ps.pipe(ps.prefetch(3), ps.map(function), ps.filter(lambda _: True), ps.prefetch(2)),
 }
 

@@ -73,14 +73,9 @@ def failing(kind, failure):
     async def call(value):
         return bad(value)
 
-    def batches(values):
-        return [bad(value) for value in values]
-
     return {
         "source": lambda: ps.pipe(source(), ps.collect()),
         "map": lambda: ps.pipe(timed(1, 2, 3), ps.map(bad), ps.collect()),
-        "flat_map": lambda: ps.pipe(timed(1, 2, 3), ps.flat_map(lambda n: [bad(n)]), ps.collect()),
-        "map_batches": lambda: ps.pipe(timed(1, 2, 3), ps.map_batches(batches), ps.collect()),
         "map_async": lambda: ps.pipe(timed(1, 2, 3), ps.map_async(call, 2), ps.collect()),
         "generator": lambda: ps.pipe(timed(1, 2, 3), generator(), ps.map(str), ps.collect()),
         "sink": lambda: ps.pipe(timed(1, 2, 3), ps.map(lambda n: n), ps.drain(bad)),
@@ -88,7 +83,7 @@ def failing(kind, failure):
     }[kind]()
 
 
-KINDS = ["source", "map", "flat_map", "map_batches", "map_async", "generator", "sink", "branch"]
+KINDS = ["source", "map", "map_async", "generator", "sink", "branch"]
 
 
 @pytest.mark.parametrize("asked", ["before", "after"])

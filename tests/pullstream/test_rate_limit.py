@@ -98,26 +98,18 @@ async def test_a_rate_slows_upstream_down(edge, counting, probe, autojump_clock)
 BURSTS = [(0, "a"), (0.5, "b"), (0.9, "c"), (1.2, "d"), (5, "e"), (5.1, "f")]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
-async def test_throttle(limit, autojump_clock):
-    """The first value at once, the latest when an interval is over, the last at the end."""
-    assert await seen(ps.pipe(at(BURSTS), ps.throttle(1.0)), limit) == [
-        (0, "a"), (1, "c"), (2, "d"), (5, "e"), (5.1, "f"), (5.1, "end"),
-    ]  # fmt: skip
+OF_BURSTS = [
+    (ps.throttle(1.0), [(0, "a"), (1, "c"), (2, "d"), (5, "e"), (5.1, "f")]),
+    (ps.debounce(1.0), [(2.2, "d"), (5.1, "f")]),
+    (ps.sample(1.0), [(1, "c"), (2, "d"), (5.1, "f")]),
+]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
-async def test_debounce(limit, autojump_clock):
-    """The last value of a burst, when it has been quiet for so long; the last of all at the end."""
-    assert await seen(ps.pipe(at(BURSTS), ps.debounce(1.0)), limit) == [(2.2, "d"), (5.1, "f"), (5.1, "end")]
-
-
-@pytest.mark.parametrize("limit", [1, 2, 4096])
-async def test_sample(limit, autojump_clock):
-    """The latest value at every tick at which there is a new one; the last of all at the end."""
-    assert await seen(ps.pipe(at(BURSTS), ps.sample(1.0)), limit) == [
-        (1, "c"), (2, "d"), (5.1, "f"), (5.1, "end"),
-    ]  # fmt: skip
+@pytest.mark.parametrize(("module", "found"), OF_BURSTS, ids=["throttle", "debounce", "sample"])
+async def test_what_is_left_of_bursts(module, found, limit, autojump_clock):
+    """The first and the latest of an interval, the last of a burst, the latest at every tick; the last of all."""
+    assert await seen(ps.pipe(at(BURSTS), module), limit) == [*found, (5.1, "end")]
 
 
 @pytest.mark.parametrize(

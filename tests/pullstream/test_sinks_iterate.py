@@ -20,11 +20,15 @@ class Boom(Exception):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-async def test_aiterate_gives_every_value(limit):
-    """In order, and then the loop ends; asking again ends again."""
-    async with ps.aiterate(ps.pipe(ps.values(range(50), time=lambda n: n // 8), ps.map(str)), limit=limit) as values:
+async def test_every_value_is_given(limit):
+    """In order, and then the loop ends; asking again ends again; and again from the same blueprint."""
+    source = ps.pipe(ps.values(range(50), time=lambda n: n // 8), ps.map(str))
+    async with ps.aiterate(source, limit=limit) as values:
         assert [value async for value in values] == [str(n) for n in range(50)]
         assert [value async for value in values] == []
+    read = lambda: list(ps.iterate(source, limit=limit))  # noqa: E731
+    for _ in range(2):
+        assert await trio.to_thread.run_sync(read) == [str(n) for n in range(50)]
 
 
 @pytest.mark.parametrize("how", ["break", "raise", "cancel", "unread"])
@@ -89,14 +93,6 @@ async def test_aiterate_fails_as_the_stream_does(counting, probe, autojump_clock
     with pytest.raises(Boom):
         async with ps.aiterate(ps.fail(failure)) as values:
             await anext(values)
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-def test_iterate_gives_every_value(limit):
-    """In order, and again from the same blueprint."""
-    source = ps.pipe(ps.values(range(50)), ps.map(str))
-    for _ in range(2):
-        assert list(ps.iterate(source, limit=limit)) == [str(n) for n in range(50)]
 
 
 def test_iterate_is_lazy(counting, probe):

@@ -33,14 +33,6 @@ async def double(n):
     return 2 * n
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
-@pytest.mark.parametrize("ordered", [True, False])
-def test_calls(limit, ordered):
-    """In map_async, in order or as ready, at any limit; many at a time."""
-    pipeline = ps.pipe(ps.values(range(50)), ps.map_async(ps.asyncio_call(double), 8, ordered=ordered), ps.collect())
-    assert sorted(ps.run(pipeline, limit=limit)) == [2 * n for n in range(50)]
-
-
 async def test_calls_run_side_by_side_in_one_loop():
     """Four calls meet at an asyncio barrier, in one thread, which is not trio's."""
     threads = set()

@@ -8,6 +8,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import per_time
 
 
 def timed():
@@ -29,19 +30,6 @@ async def rest(value):
     return value
 
 
-@ps.transformer
-async def keeping(upstream, ctx):
-    """Answers each value when its time is complete."""
-    kept = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                ctx.notify_at(time)
-                kept.setdefault(time, []).extend(values)
-            case ps.Completed(time):
-                yield ps.Batch(time, kept.pop(time))
-
-
 MODULES = {
     "map": ps.map(lambda value: value),
     "map_async": ps.map_async(hop, 1),
@@ -57,7 +45,7 @@ MODULES = {
     "in_flight": ps.in_flight(ps.map_async(rest, 2), 2),
     "fork": ps.fork(ps.map(str), ps.map_async(hop, 1)),
     "catch": ps.catch(lambda _: ps.empty()),
-    "keeping": keeping(),
+    "per_time": per_time(),
     "reduce_by_key": ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=str),
     "sort_by_time": ps.sort_by_time(),
     "take_times": ps.take_times(3),

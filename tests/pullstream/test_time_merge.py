@@ -54,26 +54,15 @@ def merged(fold, states):
 @settings(max_examples=amount(15, 60), deadline=None)
 @given(parts=parts)
 def test_merging_parts_is_folding_all(name, parts):
-    """Wherever the values are divided, and some parts be empty, the result is the same, ties included."""
+    """Wherever the values are divided, and some parts be empty, ties included; merged at once, or in groups first."""
     fold = FOLDS[name]
-    values = [value for part in parts for value in part]
-    if not values:
-        return
+    parts = [*parts, [Fraction(1)]]
     states = [folded(fold.partial(), part) for part in parts]
-    assert merged(fold, states) == folded(fold, values)
-
-
-@pytest.mark.parametrize("name", FOLDS)
-@settings(max_examples=30, deadline=None)
-@given(parts=parts)
-def test_it_does_not_matter_what_is_merged_first(name, parts):
-    """Parts may be merged on the way, in groups, and those states merged again."""
-    fold = FOLDS[name]
-    states = [folded(fold.partial(), part) for part in [*parts, [Fraction(1)]]]
     half = len(states) // 2
     on_the_way = fold.merging().partial()
-    again = [folded(on_the_way, copy.deepcopy(part)) for part in (states[:half], states[half:])]
-    assert merged(fold, again) == merged(fold, states)
+    grouped = [folded(on_the_way, copy.deepcopy(part)) for part in (states[:half], states[half:])]
+    whole = folded(fold, [value for part in parts for value in part])
+    assert merged(fold, states) == merged(fold, grouped) == whole
 
 
 @pytest.mark.parametrize("name", FOLDS)

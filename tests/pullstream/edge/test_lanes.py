@@ -10,6 +10,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.authoring import Stepwise
 from pullstream.checker import Checker
+from tests.pullstream.common import run
 
 SEEDS = range(6)
 
@@ -18,18 +19,6 @@ SEEDS = range(6)
 def dice(monkeypatch):
     """Let trio order tasks at random, not sorted."""
     monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", False)
-
-
-def played(pipeline, seed, check=False):
-    """Run a pipeline with a seed for the scheduler's random order."""
-
-    async def main():
-        with trio.fail_after(1000):
-            async with pipeline.open(check=check) as running:
-                return await running.result()
-
-    trio._core._run._r.seed(seed)
-    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 def sink(function):
@@ -81,7 +70,7 @@ def test_a_failure_in_the_step_of_an_abort_is_no_failed_release(make, check):
 
     for seed in SEEDS:
         told, gate = [], trio.Event()
-        played(ps.pipe(make(gate), ps.map(str), sink(one_lane)), seed, check)
+        run(ps.pipe(make(gate), ps.map(str), sink(one_lane)), seed=seed, check=check)
         assert told == [ps.DONE, ps.DONE]
 
 
@@ -128,10 +117,10 @@ def test_an_abortable_may_be_switched_off_before_the_first_ask(reason, check):
     stop = ps.abortable()
     pipeline = ps.pipe(Acquiring(), stop, sink(late))
     if reason is None:
-        assert played(pipeline, 0, check) is ps.DONE
+        assert run(pipeline, seed=0, check=check) is ps.DONE
     else:
         with pytest.raises(OSError, match="off"):
-            played(pipeline, 0, check)
+            run(pipeline, seed=0, check=check)
     assert not acquired
 
 
@@ -166,7 +155,7 @@ def test_an_acknowledgement_before_the_first_ask_does_nothing(source):
         upstream.ack()
         return await upstream.ask()
 
-    assert isinstance(played(ps.pipe(source, sink(acks_first)), 0), ps.Batch)
+    assert isinstance(run(ps.pipe(source, sink(acks_first)), seed=0, check=False), ps.Batch)
 
 
 class OneThenEnough(ps.authoring.Kernel):
@@ -221,12 +210,12 @@ class ByAFurtherLane(ps.authoring.Kernel):
 def test_a_batch_on_a_further_lane_gives_the_right_to_answer_at_its_time(check):
     """A batch on any lane of an input does, but gives no right to an earlier time."""
 
-    def run(count):
+    def ran(count):
         return ps.run(ps.pipe(ps.values(range(count), time=int), ByAFurtherLane(), ps.collect()), check=check)
 
-    assert run(2) == [0, 1]
+    assert ran(2) == [0, 1]
     with pytest.raises(ps.errors.CapabilityError, match=r"^ByAFurtherLane, .* answered at 1, but may not"):
-        run(3)
+        ran(3)
 
 
 @ps.source

@@ -9,6 +9,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.authoring import Traits
+from tests.pullstream.common import run
 from timely import Product, TimeDomainError
 from timely.order import minimal
 
@@ -48,13 +49,7 @@ def many(times, values=None):
 
 def by_hand(function, *above, check=False, limit=4096):
     """Let a sink's function ask; gives what it returns."""
-
-    async def main():
-        with trio.fail_after(1000):
-            async with ps.pipe(*above, ps.sink(function)()).open(check=check, limit=limit) as running:
-                return await running.result()
-
-    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    return run(ps.pipe(*above, ps.sink(function)()), limit, check=check)
 
 
 def pairs(batch):

@@ -19,24 +19,6 @@ async def rows(ctx, file):
 
 
 @ps.source
-class Rows(ps.authoring.Kernel):
-    """The same as a kernel."""
-
-    def __init__(self, file):
-        self.file, self.rows = file, [0, 1, 2, 3, 4]
-
-    async def acquire(self):
-        self.file.__enter__()
-
-    async def produce(self, limit):
-        values, self.rows = self.rows[:limit], self.rows[limit:]
-        return ps.Batch(0, values) if values else ps.DONE
-
-    async def release(self):
-        self.file.__exit__(None, None, None)
-
-
-@ps.source
 async def reads_ahead(ctx):
     """A nursery around its yield."""
     send, receive = trio.open_memory_channel(2)
@@ -60,38 +42,6 @@ async def take_while(upstream, ctx, test):
             if test(value) >= 25:
                 return
             yield ps.Batch(batch.time, [value])
-
-
-@ps.transformer
-class TakeWhile(ps.authoring.Kernel):
-    """The same as a kernel: what has passed is answered first, and the failure at the next ask."""
-
-    ended = None
-
-    def __init__(self, test):
-        self.test = test
-
-    async def produce(self, limit):
-        if self.ended is not None:
-            return self.end()
-        batch = await self.upstream.ask(limit)
-        if batch is ps.DONE:
-            return ps.DONE
-        passed = []
-        try:
-            for value in batch.values:
-                if self.test(value) >= 25:
-                    self.ended = ps.DONE
-                    break
-                passed.append(value)
-        except Exception as failure:
-            self.ended = failure
-        return ps.Batch(batch.time, passed) if passed else self.end()
-
-    def end(self):
-        if self.ended is ps.DONE:
-            return ps.DONE
-        raise self.ended
 
 
 @ps.transformer
@@ -147,16 +97,12 @@ async def in_a_nursery(upstream, ctx, function):
             yield ps.Batch(batch.time, [results[number]])
 
 
-class Both(ps.authoring.Kernel):
-    """Something made of two sources."""
+@ps.source
+class Pairs(ps.authoring.Kernel):
+    """Pairs of two sources, which are asked side by side."""
 
     def __init__(self, left, right):
         self.traits = Traits(sources=(left, right))
-
-
-@ps.source
-class Pairs(Both):
-    """Pairs of two sources, which are asked side by side."""
 
     async def produce(self, limit):
         answers = [None, None]
@@ -171,19 +117,6 @@ class Pairs(Both):
             return ps.DONE
         left, right = answers
         return ps.Batch(max(left.time, right.time), [(left.values[0], right.values[0])])
-
-
-@ps.source
-class OneAfterTheOther(Both):
-    """The first source, then the second."""
-
-    async def produce(self, limit):
-        for lane in self.inputs:
-            if not lane.over:
-                batch = await lane.ask(limit)
-                if batch is not ps.DONE:
-                    return batch
-        return ps.DONE
 
 
 @ps.sink
@@ -237,16 +170,13 @@ async def first_two(upstream, ctx):
 
 RIGHT = (
     Subject("rows", rows, resource=True),
-    Subject("rows, a kernel", Rows, resource=True),
     Subject("reads ahead", reads_ahead),
     Subject("take_while", take_while, around=True),
-    Subject("take_while, a kernel", TakeWhile, around=True),
     Subject("differences", differences),
     Subject("largest", largest, flushes=True, per_time=True),
     Subject("next day", next_day, flushes=True, per_time=True),
     Subject("in a nursery", in_a_nursery, around=True),
     Subject("pairs", Pairs, inputs=2),
-    Subject("one after the other", OneAfterTheOther, inputs=2),
     Subject("stores", stores, calls=True),
     Subject("stores side by side", stores_side_by_side, calls=True),
     Subject("report", report, resource=True),

@@ -1,4 +1,4 @@
-"""Windows in event time: the times they take, what they refuse, and how they end."""
+"""Windows in event time: the times they take, and those that they refuse."""
 
 import functools
 import math
@@ -118,6 +118,3 @@ def test_times_without_a_place_are_refused(kind, time, waits):
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
     assert told in ([], [caught.value])
-
-
-# ---- endings

@@ -1,0 +1,82 @@
+"""Modules and programs that several test files have in common."""
+
+import random
+
+import trio
+from trio._core import _run as trio_scheduler
+from trio.testing import MockClock
+
+import pullstream as ps
+
+
+class Unseen(Exception):
+    """What no module knows: the failure of a test."""
+
+
+def in_virtual_time(main, *args, seed=None):
+    """Run a trio program in virtual time; the seed is that of the scheduler's order."""
+
+    async def bounded():
+        with trio.fail_after(1000):
+            return await main(*args)
+
+    if seed is not None:
+        trio_scheduler._r.seed(seed)
+    return trio.run(bounded, clock=MockClock(autojump_threshold=0))
+
+
+def run(pipeline, limit=4096, *, seed=None, check="strict"):
+    """Run a pipeline in virtual time."""
+
+    async def main():
+        async with pipeline.open(limit=limit, check=check) as running:
+            return await running.result()
+
+    return in_virtual_time(main, seed=seed)
+
+
+@ps.source
+async def delayed(ctx, rows, seed):
+    """Rows, each of which begins with its time, after pauses, in batches; some say sooner what will not come."""
+    rng = random.Random(seed)
+    start = 0
+    while start < len(rows):
+        time = rows[start][0]
+        stop = start + 1
+        while stop < len(rows) and rows[stop][0] == time and rng.random() < 0.8:
+            stop += 1
+        stop = min(stop, start + ctx.limit)
+        if rng.random() < 0.3:
+            ctx.advance(time)
+        if rng.random() < 0.5:
+            await trio.sleep(rng.random())
+        yield ps.Batch(time, rows[start:stop])
+        start = stop
+
+
+@ps.transformer
+async def per_time(upstream, ctx, function=lambda value: value):
+    """Emit the values of each time when it is complete."""
+    kept = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                kept.setdefault(time, []).extend(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [function(value) for value in kept.pop(time)])
+
+
+@ps.sink
+async def kept(upstream, ctx, log, *, pause=0.0, enough=None, failing=None):
+    """Put values into a log, which lives on when the run fails, and "done" at the end of the stream."""
+    async for batch in ctx.batches(upstream):
+        await trio.sleep(pause)
+        for value in batch.values:
+            if value == failing:
+                raise Unseen
+            log.append(value)
+            if len(log) == enough:
+                return log
+    log.append("done")
+    return log
