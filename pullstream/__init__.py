@@ -188,7 +188,14 @@ def _picture(blueprint: Any) -> str:
     return draw(blueprint).svg
 
 
+def _method(name: str) -> str:
+    from pullstream.hints import hint_on_method  # noqa: PLC0415 - few programs make this mistake
+
+    return hint_on_method(__name__, name)
+
+
 PROVIDED["picture"] = _picture
+PROVIDED["method"] = _method
 
 __all__ = [
     "DONE",

@@ -130,7 +130,7 @@ class Bridge:
         async def main() -> R:
             awaitable = function()
             if not hasattr(awaitable, "__await__"):
-                raise TypeError(f"asyncio_call awaits what its function returns, but got {awaitable!r}")
+                raise TypeError(f"asyncio_call awaits what its function returns, but got {awaitable!r}. Use map")
             return await awaitable
 
         job = Job(self.loop, main)

@@ -220,6 +220,11 @@ def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
             f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, which a run calls with "
             f"({', '.join(wanted)}, ...): write async def {made.__name__}({written})",
         )
+    if given == 1 and positional[0].name == "upstream":
+        raise CompositionError(
+            f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, but a source has no "
+            f"upstream: write async def {made.__name__}(ctx), or decorate it with @ps.transformer"
+        )
     if given > 1 and (positional[0].name in {"ctx", "context"} or positional[1].name == "upstream"):
         raise CompositionError(
             f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, which a run calls with "

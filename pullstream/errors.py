@@ -2,11 +2,12 @@
 
 from collections.abc import Hashable
 from importlib import import_module
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import trio
 
-from pullstream.frames import is_ours, shown, value_at
+from pullstream.frames import shown, value_at
+from pullstream.slips import hints_on
 
 
 class PullstreamError(Exception):
@@ -176,65 +177,14 @@ def blame(exc: BaseException, module: str) -> None:
     note, found = f"raised in {module}", () if isinstance(exc, PullstreamError) else value_at(exc)
     if any(known == note or known.startswith(f"{note}, at the value") for known in getattr(exc, "__notes__", ())):
         return
-    if isinstance(exc, (RuntimeError, TypeError)) and ("running event loop" in str(exc) or "asyncio" in str(exc)):
-        exc.add_note(
-            "to call asyncio code, use from_asyncio(f) as a source, or map_async(asyncio_call(f), concurrency)"
-        )
-    if _changes_a_batch(exc):
-        exc.add_note(
-            "a batch's values can be any sequence, and other modules may use it too: make a new list, for example "
-            "Batch(batch.time, [*batch.values, value])"
-        )
-    if isinstance(exc, (TypeError, AttributeError)):
-        for text, hint in _HINTS.items():
-            if text in str(exc):
-                exc.add_note(hint)
-        if str(exc).startswith("unhashable type") and is_ours(_innermost(exc).get("__name__")):
-            exc.add_note("a key must be hashable: give a function that returns a string, a number or a tuple")
+    for hint in hints_on(exc, found):
+        exc.add_note(hint)
     value: object
     for value in found:
-        columns = getattr(type(value), "_fields", None)
-        if columns and isinstance(exc, TypeError) and str(exc).startswith("tuple indices must be"):
-            exc.add_note(f"a row is a named tuple: write row.{columns[0]}, or row[0] for a column by position")
         text = shown(value)
         if text not in str(exc):
             note = f"{note}, at the value {text}"
     exc.add_note(note)
-
-
-_HINTS: Final = {
-    "'Batch' object is not": "the values of a batch are batch.values: write `for value in batch.values`",
-    "object of type 'Batch'": "the values of a batch are batch.values: write len(batch.values)",
-    "'Done' object has no": "at the end of the stream, an ask is answered with ps.DONE: look for it before you use the "
-    "answer, or read with `async for batch in ctx.batches(upstream)`",
-    "'Batches' object is not": "write `async for batch in ctx.batches(upstream)`",
-    "'Events' object is not": "write `async for event in ctx.events(upstream)`",
-}
-"""Hints on what to write instead, by a part of the text of Python's TypeError or AttributeError."""
-
-
-def _changes_a_batch(exc: BaseException) -> bool:
-    """Whether a module's code failed because it tried to change the values of a batch that are no list."""
-    if not (
-        (isinstance(exc, AttributeError) and hasattr(list, str(exc.name)))
-        or (isinstance(exc, TypeError) and "object does not support item" in str(exc))
-    ):
-        return False
-    return any(
-        is_ours(type(local).__module__) and str(exc).startswith(f"'{type(getattr(local, 'values', None)).__name__}'")
-        for local in _innermost(exc).values()
-    )
-
-
-def _innermost(exc: BaseException) -> dict[str, Any]:
-    """Return the local variables of the frame that raised an exception, and its module as `__name__`."""
-    traceback = exc.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return {}
-    frame = traceback.tb_frame
-    return {**frame.f_locals, "__name__": frame.f_globals.get("__name__")}
 
 
 class SketchesMissing(PullstreamError, ImportError):

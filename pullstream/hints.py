@@ -12,56 +12,151 @@ RENAMED: Final[Mapping[str, str]] = {
     "Many": "types.DynamicMerge",
     "TimedBatch": "Batch.of",
     "count": "integers",
-    "distinct": "unique_by_time",
     "epochs": "stamp_epochs",
     "lend": "worker_pool",
     "live": "catch_up",
-    "many": "dynamic_merge",
     "non_unique": "duplicates",
     "rate": "rate_limit",
     "restamp": "map_time",
 }
 """Names of earlier versions, and their present names."""
 
-INSTEAD: Final[Mapping[str, str]] = {
-    "count": "to count the values of a stream, use the sink reduce(agg.count())",
-    "infinite": "unfold(None, lambda _: (f(), None)) gives the results of f, forever",
-    "keys": "values(list(mapping)) gives the keys of a mapping",
-    "lending": "use worker_pool(..., dynamic=True)",
-    "log": "drain(print) prints every value",
-    "window": "use windowed(count, step); batch(count) gives lists that do not overlap",
-}
-"""Names of earlier versions, and what to use instead."""
-
 _RECIPE: Final = "the page 'Which module do I need?' has a recipe for it"
 
 SOUGHT: Final[Mapping[str, str]] = {
-    "buffer": "batch(n) gives lists of n values, windowed(n) overlapping ones",
-    "chain": "concat(source, source) reads one source after another",
-    "distinct_until_changed": _RECIPE,
-    "enumerate": "zip(integers(), source) numbers the values; " + _RECIPE,
-    "fold": "reduce(fold) folds a whole stream, reduce_by_time(fold) each time",
-    "for_each": "drain(f) calls f for each value",
-    "from_iterable": "values(iterable) gives its values",
-    "islice": "take(n) and skip(n) cut a stream",
-    "length": "reduce(agg.count()) counts the values",
-    "max": "reduce(agg.max()) gives the greatest value",
-    "max_by": "reduce(agg.max_by(f)) gives the value for which f gives the most",
-    "mean": "reduce(agg.mean()) gives the mean",
-    "min": "reduce(agg.min()) gives the least value",
-    "min_by": "reduce(agg.min_by(f)) gives the value for which f gives the least",
-    "pairwise": "windowed(2) gives each value with its neighbour",
-    "range": "values(range(n)) gives the numbers of a range, integers(start) gives them forever",
-    "sort": "sort_by_time(key) sorts the values of each time; without times, all values are at one",
-    "sorted": "sort_by_time(key) sorts the values of each time; without times, all values are at one",
-    "starmap": "map(lambda parts: f(*parts)) calls f with the parts of each tuple",
-    "start_with": "concat(values([first]), source) puts values in front",
-    "sum": "reduce(agg.sum()) adds up the values",
-    "switch_map": _RECIPE,
-    "to_list": "collect() gives a list",
-    "with_latest_from": _RECIPE,
+    "to count the values of a stream, use the sink reduce(agg.count())": "count length size",
+    "values(iterable) gives its values": "from_iterable from_list of to_stream TestingSource",
+    "once(value) gives one value": "just return_value single",
+    "values(range(n)) gives the numbers of a range, integers(start) gives them forever": "range generate_range",
+    "values(list(mapping)) gives the keys of a mapping": "keys",
+    "unfold(None, lambda _: (f(), None)) gives the results of f, forever": "infinite",
+    "unfold(state, f) makes values from a state": "generate",
+    "an async generator with @ps.source makes values, from_callback(register) takes those of callbacks": "create "
+    "defer_source",
+    "fail(error) fails at once": "throw throw_error raise_error error",
+    "pipe(source, ..., sink) composes a pipeline, and run(pipeline) runs it": "pull compose Dataflow input output "
+    "Stream",
+    "run(pipe(source, drain(f))) calls f for each value": "subscribe Observer",
+    "run(pipeline) returns the sink's result": "run_main cluster_main execute start",
+    "collect() gives a list": "to_list list tolist TestingSink",
+    "drain(f) calls f for each value": "for_each foreach foreachBatch",
+    "drain(print) prints every value, and tap(print) those that pass": "log print show",
+    "tap(f) calls f for each value that passes": "do_action action through inspect peek do side_effect",
+    "probe(print) shows each request and each answer": "debug spy",
+    "map(f) calls f for each value": "select apply transform",
+    "filter(test) keeps values": "where",
+    "filter_not(test) drops values": "reject filterNot filter_false",
+    "map(lambda parts: f(*parts)) calls f with the parts of each tuple": "starmap",
+    "flat_map(f) gives the results one after another; for several streams at a time, "
+    "pipe(map(f), flatten(concurrency=n))": "concat_map concatmap flatmap flatMap mergemap merge_map",
+    "map_batches(f) calls f with lists of values": "flat_map_batch apply_batches",
+    "map_async(f, concurrency) awaits an async function": "asyncMap async_map amap par_map paramap parallel_map "
+    "mapAsync",
+    "scan(f, initial) or accumulate(fold) keep a state": "stateful_map fold_running running_total cumsum",
+    "reduce(fold) folds a whole stream, reduce_by_time(fold) each time": "fold aggregate_all",
+    "reduce_by_key(fold, key=f) gives a result for each key": "fold_final reduce_final fold_by_key combine_by_key",
+    "count_by_key(key) counts the values of each key": "count_final count_values value_counts Counter",
+    "keyed modules take key=, for example reduce_by_key(fold, key=f)": "key_on key_by keyBy",
+    "aggregate(key=f, n=agg.count()) gives results by name": "agg_by groupby",
+    "reduce_by_key(fold, key=f) gives a result for each key and time; tumbling(size) and sessions(gap) are windows": (
+        "groupBy"
+    ),
+    "sessions(gap) makes windows; spark.session() starts Spark": "session",
+    "reduce(agg.sum()) adds up the values": "sum",
+    "reduce(agg.mean()) gives the mean": "mean average avg",
+    "reduce(agg.max()) gives the greatest value": "max",
+    "reduce(agg.min()) gives the least value": "min",
+    "reduce(agg.max_by(f)) gives the value for which f gives the most": "max_by argmax",
+    "reduce(agg.min_by(f)) gives the value for which f gives the least": "min_by argmin",
+    "unique(key) keeps each value once in the whole stream, unique_by_time(key) once in each time": "distinct "
+    "drop_duplicates dropDuplicates dropDuplicatesWithinWatermark dedup deduplicate",
+    "duplicates(key) keeps the repeated values": "nonUnique non_distinct",
+    "take(n) and skip(n) cut a stream": "islice head limit",
+    "take(test) ends before the first value that fails the test": "takewhile take_while",
+    "take(lambda value: not test(value)) ends at the first value that passes the test; abortable() ends a stream from "
+    "outside": "take_until",
+    "skip(test) begins with the first value that fails the test": "dropwhile drop_while skip_while",
+    "skip(n) leaves out the first values": "tail drop",
+    "last() gives the last value; windowed(n) followed by last() gives the last n": "take_last tail_n",
+    "batch(n) gives lists of n values": "chunks chunk chunked buffer_with_count buffer_count batched",
+    "batch(n) gives lists of n values, windowed(n) overlapping ones": "buffer",
+    "use windowed(count, step); batch(count) gives lists that do not overlap": "window window_with_count window_count",
+    "windowed(2) gives each value with its neighbour": "pairwise",
+    "tumbling(size), sliding(size, every) and sessions(gap) are windows by time": "TumblingWindower SlidingWindower "
+    "SessionWindower windowby tumble session_window",
+    "concat(source, source) reads one source after another": "chain cat append",
+    "concat(values([first]), source) puts values in front": "start_with prepend",
+    "zip(integers(), source) numbers the values; " + _RECIPE: "enumerate",
+    'zip(a, b, mode="padded") goes on to the end of the longest stream': "zip_longest",
+    "combine_latest(a, b) gives the latest value of each": "ziplatest zip_latest",
+    "join(a, b, on=key, within=d) pairs values with the same key": "interval_join",
+    "partition(key, {key: sink}) sends each value to one sink, fork(...) sends each to all transformers": "branch "
+    "route",
+    "tee(sink, sink) shares a stream in one run, broadcast(capacity) with listeners that come and go": "share publish "
+    "multicast notify",
+    "broadcast(capacity) sends values to many listeners, pushable(capacity) to one stream": "Subject Observable",
+    "deferred(kind) is decided later": "defer",
+    "sort_by_time() sorts the values of each time; without times, all values are at one": "sort sorted order_by",
+    "stamp(f, lateness=d) gives times, and waits for late values": "withWatermark with_timestamps assign_timestamps",
+    "map_time(f) and delay(step) change the times of values": "shift_time",
+    "rate_limit(n, per=seconds) spaces values out": "spaceout delay_each space_out",
+    "throttle(seconds) passes the first value of each interval, and the latest": "throttle_first throttle_last audit",
+    "catch(handler) continues after a failure": "catch_error on_error_resume_next recover rescue",
+    "catch() ends the stream at a failure": "ignore_errors",
+    "abortable() ends a stream from outside, and running.abort() a run": "dispose cancel stop",
+    "on_end(f) is a sink that calls f at the end": "onEnd finalize finally_action do_on_end",
+    "loop(transformer) sends Again(value) round once more": "feedback enter leave loop_variable iterate_until expand",
+    "pushable(capacity) without an end gives nothing": "never",
+    "merge(a, b) gives the values of all, as they come": "race amb interleave many",
+    "repeat(value) gives one value forever; a list is repeated by repeat(list) and flat_map(list)": "cycle",
+    "ctx.notify_at(time) in a module of your own requests Completed(time)": "notify_at unary_frontier unary_notify",
+    "with ctx.hold(time): keeps a time open in a module of your own": "Capability retain drop",
+    "run(pipeline, trace=path) records every step": "capture",
+    "run(pipeline, journal=path) continues after a crash": "checkpoint checkpointLocation",
+    "spark.from_streaming(df, checkpoint=folder) makes a source of a streaming DataFrame": "readStream",
+    "spark.on_executors(...) runs modules in Spark's workers": "exchange transformWithState",
+    "spark.register_source(name, source, schema) makes a source for Spark": "DataSource",
+    "spark.from_dataframe(df) reads a DataFrame": "trigger",
+    "running.progress says how far a run is, and display() shows it": "StreamingQueryListener lastProgress",
+    "timely.Summary is the summary of a path": "PathSummary",
+    "use trio's MockClock": "TestScheduler",
+    "from_async_iterable(generator()) or from_callback(register) read a client of a message queue": "kafka mqtt "
+    "rabbitmq "
+    "redis websocket",
+    "use worker_pool(..., dynamic=True)": "lending",
+    _RECIPE: "distinct_until_changed switch_map with_latest_from",
 }
-"""Names in other libraries, and what to use here."""
+"""Names of other libraries and of earlier versions, by a sentence with what to write here."""
+
+FOLDS: Final[Mapping[str, str]] = {
+    "avg": "use mean",
+    "average": "use mean",
+    "median": "use quantile(0.5)",
+    "percentile": "use quantile(0.95)",
+    "length": "use count",
+    "len": "use count",
+    "size": "use count",
+    "total": "use sum",
+    "maximum": "use max",
+    "minimum": "use min",
+    "argmax": "use max_by(f)",
+    "argmin": "use min_by(f)",
+    "largest": "use top(n)",
+    "nlargest": "use top(n)",
+    "distinct": "use count_unique",
+    "count_distinct": "use count_unique",
+    "approx_count_distinct": "use count_unique(approximate=True)",
+    "nunique": "use count_unique",
+    "mode": "use most_common(n)",
+    "list": "use Fold(list, lambda values, value: [*values, value])",
+    "collect": "use Fold(list, lambda values, value: [*values, value])",
+    "collect_list": "use Fold(list, lambda values, value: [*values, value])",
+    "collect_set": "use Fold(set, lambda values, value: values | {value})",
+    "set": "use Fold(set, lambda values, value: values | {value})",
+}
+"""Folds of other libraries that `agg` does not have, and what to write here."""
+
+_FOLDS: Final = "pullstream.modules.folds.agg"
 
 DOORS: Final = (
     "types",
@@ -84,16 +179,31 @@ DOORS: Final = (
 
 def hint(package: str, name: str) -> str:
     """Return a sentence about what to use instead of a name the package does not have; "" if there is no hint."""
+    if package.endswith(".agg"):
+        return FOLDS.get(name, "") or _nearest(_FOLDS, name) or "write a Fold(initial, step, finish) for it"
     found = [f"it is now called {RENAMED[name]}"] if name in RENAMED else []
-    found += [said[name] for said in (INSTEAD, SOUGHT) if name in said]
+    found += [sentence for sentence, names in SOUGHT.items() if name in names.split()]
     if found:
         return "; ".join(found)
     if name in DOORS:
         return f"it is a module: `from {package} import {name}`"
     if place := elsewhere(package, name):
         return place
-    matches = get_close_matches(name, public(package), n=1)
+    return _nearest(package, name)
+
+
+def _nearest(package: str, name: str) -> str:
+    matches = get_close_matches(name, public(package), n=1, cutoff=0.8)
     return f"did you mean {matches[0]}?" if matches else ""
+
+
+def hint_on_method(package: str, name: str) -> str:
+    """Return a sentence about an attribute that a module does not have, such as a method of a library that chains."""
+    if name in {"run", "execute", "result"}:
+        return ": run a pipeline with ps.run(pipeline)"
+    if name in public(package) or hint(package, name):
+        return f": modules are composed with pipe: ps.pipe(source, ps.{name}(...), ...)"
+    return ""
 
 
 def elsewhere(package: str, name: str) -> str:

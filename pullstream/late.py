@@ -52,7 +52,7 @@ def missing(package: str, name: str, hints: str, frame: FrameType | None) -> Att
     """Make the error for a missing name of a package; `frame` is the frame of its `__getattr__`."""
     hint: str = import_module(hints).hint(package, name) if hints and not name.startswith("_") else ""
     if not hint:
-        return AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+        return AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules.get(package))
     asking = frame and frame.f_back
     if asking and asking.f_code.co_code[asking.f_lasti] == IMPORT_FROM:
         # Python replaces the text of an AttributeError here, which would lose the hint.

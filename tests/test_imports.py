@@ -21,6 +21,7 @@ LAYERS = (
     (
         "pullstream.protocol",
         "pullstream.errors",
+        "pullstream.slips",
         "pullstream.failures",
         "pullstream.frames",
         "pullstream.logger",

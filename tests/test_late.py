@@ -101,6 +101,8 @@ def test_names_are_seen_before_they_are_loaded(path):
         ("files", "it is a module: `from pullstream import files`"),
         ("pairwise", r"windowed\(2\)"),
         ("reduce_by_keys", r"did you mean reduce_by_key\?"),
+        ("distinct", r"unique\(key\) .* unique_by_time\(key\)"),
+        ("kafka", "from_async_iterable"),
     ],
 )
 def test_a_name_that_is_elsewhere_leads_on(name, hint, monkeypatch):
@@ -111,6 +113,22 @@ def test_a_name_that_is_elsewhere_leads_on(name, hint, monkeypatch):
     if name != "files":
         with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'pullstream': .*{hint}"):
             exec(f"from pullstream import {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("avg", "use mean"), ("quantil", r"did you mean quantile\?"), ("stddev", r"write a Fold\(initial")],
+)
+def test_a_fold_by_another_name_leads_on(name, hint):
+    """The folds of other libraries, slips of the pen, and all others."""
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': {hint}"):
+        getattr(ps.agg, name)
+
+
+@pytest.mark.parametrize("name", ["never_heard_of", "race", "take_value", "throwing", "head_of"])
+def test_a_name_that_is_like_no_other_has_no_wrong_hint(name):
+    """Another name is offered only if a slip of the pen explains the difference."""
+    assert "did you mean" not in hints.hint("pullstream", name)
 
 
 def test_a_renamed_name_for_authors_leads_on():
@@ -126,10 +144,33 @@ def test_every_old_name_has_one_that_exists():
     for old, new in hints.RENAMED.items():
         assert old not in ps.__all__
         assert attrgetter(new)(ps)
-    for said in (hints.INSTEAD, hints.SOUGHT):
-        assert not said.keys() & {*ps.__all__}
-        called = {name for text in said.values() for name in re.findall(r"(?<![.\w])([a-z_]+)\(", text)}
-        assert called - {"lambda", "list", "range"} <= {*ps.__all__, "f"}
+    assert not {name for names in hints.SOUGHT.values() for name in names.split()} & {*ps.__all__}
+    called = {name for text in hints.SOUGHT for name in re.findall(r"(?<![.\w])([a-z_]+)\(", text)}
+    assert called - {"lambda", "list", "range", "generator", "display"} <= {*ps.__all__, "f", "test"}
+    assert not hints.FOLDS.keys() & {*ps.agg.__all__}
+    assert {re.findall("[a-zA-Z_]+", text)[1] for text in hints.FOLDS.values()} <= {*ps.agg.__all__, "Fold"}
+
+
+PROTOCOL = {"read", "cb", "f", "stream", "diff"}
+"""Words of other libraries that are no functions of theirs."""
+
+
+def translated():
+    """The names in the tables of the pages for users of other libraries, and what each table has for them."""
+    for page in sorted((ROOT / "tutorials/site/pages/coming_from").glob("*.md")):
+        for row in page.read_text().replace("\\|", "").splitlines():
+            if row.startswith("| ") and not row.startswith("| ---"):
+                theirs, ours = row.strip("| ").split(" | ")
+                calls = re.findall("`(?:(?:ops|op|rx|pipe|stream)[.])?([A-Za-z_]+)[`(]", theirs)
+                for name in {*calls, *re.findall(r"pull-(\w+)", theirs)} - {*ps.__all__} - PROTOCOL:
+                    yield pytest.param(name, ours, id=f"{page.stem}-{name}")
+
+
+@pytest.mark.parametrize(("name", "ours"), [*translated()])
+def test_a_name_of_another_library_leads_to_what_its_page_says(name, ours):
+    """The hint has a word of the page's translation."""
+    words = {*re.findall("[a-z_]{3,}|DONE|Batch", ours.lower())} - {"for", "the", "and", "with", "which"}
+    assert words & {*re.findall("[a-z_]{3,}", hints.hint("pullstream", name).lower())}
 
 
 def test_few_names_are_at_the_top():

@@ -31,17 +31,29 @@ def _table_advice(kind: type[object]) -> str:
     return _TABLES.get((kind.__module__.partition(".")[0], kind.__name__), "")
 
 
-def advice(module: str, value: object, *, source: bool = False) -> str:
-    """Return a hint for an argument that is not a module; with `source`, a source was expected."""
+_OTHER_KIND: Final = {
+    ("fork", "sink"): "to send a stream to several sinks, use tee(*sinks)",
+    ("tee", "transformer"): "to send a stream through several transformers, use fork(*transformers)",
+    ("group_by", "sink"): "for one result per key, use reduce_by_key(fold, key=f)",
+}
+"""The module to use instead, by the module that was given a part of another kind."""
+
+
+def advice(module: str, value: object, *, wanted: str = "") -> str:
+    """Return a hint for an argument that is not a module, or not of the `wanted` kind ("source", "sink", ...)."""
+    source = wanted == "source"
     if isinstance(value, Blueprint):
-        return ""
+        if source and value.kind == "pipeline":
+            return ", a complete pipeline: leave out its sink"
+        instead = _OTHER_KIND.get((module, value.kind), "")
+        return instead and f"; {instead}"
     if isinstance(value, (map, filter, zip)):
         name = cast("type[object]", type(value)).__name__  # pyright: ignore[reportUnknownArgumentType]
         return f"; this is Python's own {name}: use ps.{name}"
     if instead := getattr(cast("object", type(value)), "instead_of_a_module", ""):
         return f"; {instead}"
     if callable(value):
-        return _advice_on_callable(value)
+        return _advice_on_callable(value, wanted)
     if source and (table := table_advice(value)):
         return f"; {table}"
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
@@ -57,11 +69,13 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
     return ""
 
 
-def _advice_on_callable(value: Callable[..., object]) -> str:
+def _advice_on_callable(value: Callable[..., object], wanted: str) -> str:
     name = getattr(value, "__qualname__" if isinstance(value, MethodDescriptorType) else "__name__", repr(value))
     module = f"call it to get the module: {name}()"
     plain = f"a plain function goes into map({name}), or into tap({name}) if it returns nothing"
-    if is_ours(getattr(value, "__module__", "")):
+    if wanted == "sink":
+        plain = f"for a sink that calls a function with each value, write drain({name})"
+    if is_ours(str(getattr(value, "__module__", ""))):
         return f"; {module}"
     if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):
         return f"; {_advice_on_async(value, name)}"

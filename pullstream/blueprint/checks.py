@@ -5,6 +5,7 @@ A check is written beside a parameter's type, see `factory`.
 
 import inspect
 from collections.abc import Hashable
+from datetime import timedelta
 from dis import opmap
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from types import CodeType
@@ -38,19 +39,32 @@ class Count:
 def seconds(call: Call, value: Any) -> Any:
     """Check that an argument is a positive number of seconds."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise call.refuse(f"needs a positive number of seconds as its {call.name}, but got {value!r}")
+        hint = ": use its total_seconds()" if isinstance(value, timedelta) else ""
+        raise call.refuse(f"needs a positive number of seconds as its {call.name}, but got {value!r}{hint}")
     return value
 
 
-def function(call: Call, value: Any) -> Any:
-    """Check that an argument is callable; an async function is, too."""
+def function(call: Call, value: Any, instead: str = "") -> Any:
+    """Check that an argument is callable; an async function is, too. `instead` is the hint for another value."""
     if not callable(value):
-        got = f"{value!r} ({type(value).__name__})"
-        hint = ": pass the function itself, and not the result of calling it"
         if isinstance(value, str):
-            hint = f": for a column, operator.attrgetter({value!r}); for dicts, itemgetter"
-        raise call.refuse(f"needs a callable as its {call.name}, but got {got}{hint}")
+            hint = f"for a column, operator.attrgetter({value!r}); for dicts, itemgetter"
+        elif call.has_function():
+            hint = "its arguments are in the wrong order"
+        else:
+            hint = instead or "pass the function itself, and not the result of calling it"
+        raise call.refuse(f"needs a callable as its {call.name}, but got {value!r} ({type(value).__name__}): {hint}")
     return value
+
+
+def _test_instead(value: object) -> str:
+    if value is None:
+        return "to keep what is true, write bool"
+    return f"to look for equal values, write lambda value: value == {value!r}"
+
+
+TRUTH: Final = "true or false"
+"""The result of a test."""
 
 
 @attrs.frozen
@@ -63,7 +77,8 @@ class Sync:
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the function, or refuse another value."""
-        if inspect.iscoroutinefunction(function(call, value)):
+        instead = _test_instead(value) if self.result == TRUTH else ""
+        if inspect.iscoroutinefunction(function(call, value, instead)):
             raise call.refuse(f"got the async function {shown_callable(value)}: {self.instead}")
         if self.result and _returns_nothing(value):
             raise call.refuse(f"got {shown_callable(value)}, which never returns a value: it must return {self.result}")
@@ -99,13 +114,13 @@ def _returns_nothing(function: Any) -> bool:
 
 
 class OneOf:
-    """A check for one of a few words."""
+    """A check for one of a few words, or for True or False."""
 
-    def __init__(self, *known: str) -> None:
+    def __init__(self, *known: str | bool) -> None:
         self.known = known
 
     def __call__(self, call: Call, value: Any) -> Any:
-        """Return the word, or refuse another value."""
+        """Return the argument, or refuse another value."""
         if value not in self.known:
             *others, last = map(repr, self.known)
             raise call.refuse(f"got {call.name}={value!r}: it must be {', '.join(others)} or {last}")
@@ -124,9 +139,7 @@ class Instance:
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the object, or refuse another value."""
         if not isinstance(value, self.kind):
-            hint = advice(call.module, value, source=self.kind is Source)
-            if self.kind is Source and isinstance(value, Blueprint) and value.kind == "pipeline":
-                hint = ", a complete pipeline: leave out its sink"
+            hint = advice(call.module, value, wanted=getattr(self.kind, "kind", ""))
             raise call.refuse(f"{self.needs}, but got {value!r}{hint}")
         return OneShot(value) if self.once else value
 
@@ -137,6 +150,8 @@ def sources(call: Call, value: Any) -> Any:
     for source in several:
         if not isinstance(source, Source):
             hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is a source, too"
+            if isinstance(source, Blueprint) and source.kind == "pipeline":
+                hint = "leave out its sink"
             if isinstance(source, (list, tuple)):
                 hint = f"pass the sources one by one, {call.module}(*sources); {hint}"
             raise call.refuse(f"needs sources, but got {source!r}: {hint}")
@@ -164,7 +179,7 @@ Key: TypeAlias = Annotated[Function[A, K], KEYS]
 
 
 TimeOf: TypeAlias = Annotated[
-    Function[A, Hashable] | None, Sync("a value's time is known at once, from the value", "a time")
+    Function[A, Hashable] | None, Sync("map_async the values to (time, value) first, then stamp(...)", "a time")
 ]
 """The option `time=`: a function from a value to its time."""
 

@@ -46,6 +46,10 @@ class Call:
         """Return an argument, or its default if it was left out."""
         return self._given[name] if name in self._given else self._defaults[name]
 
+    def has_function(self) -> bool:
+        """Whether another argument is a function."""
+        return any(callable(value) for name, value in self._given.items() if name != self.name)
+
     def about(self, name: str) -> "Call":
         """Return the same call for a check that refers to its argument by another name."""
         return Call(self.module, self._given, self._defaults, name)

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint.shown import shown_argument
 from pullstream.blueprint.site import Site
-from pullstream.errors import ReuseError
+from pullstream.errors import CompositionError, ReuseError
 from pullstream.late import PROVIDED
 
 T = TypeVar("T")
@@ -101,6 +101,8 @@ class Blueprint:
         >>> ps.map(str.upper).named("shout")
         map(str.upper).named('shout')
         """
+        if not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
+            raise CompositionError(f"named() at {Site.here()} needs a text, but got {label!r}")
         *first, last = self.modules
         return attrs.evolve(self, modules=(*first, attrs.evolve(last, label=label)))
 
@@ -120,6 +122,27 @@ class Blueprint:
 
     def __iter__(self) -> Iterator[NoReturn]:
         raise TypeError(f"a blueprint cannot be iterated; run it: {self._how_to_run()}")
+
+    if not TYPE_CHECKING:
+        # How other libraries compose and run: the errors say how to write it here. To type checkers, it does not exist.
+
+        def __or__(self, other: object) -> NoReturn:
+            raise TypeError("modules are composed with pipe: ps.pipe(source, transformer, ..., sink)")
+
+        __ror__ = __rshift__ = __rrshift__ = __or__
+
+        def __aiter__(self) -> NoReturn:
+            raise TypeError(
+                f"a {self.kind} cannot be iterated; read a source with "
+                f"`async with ps.aiterate(source) as values: async for value in values`"
+            )
+
+        def __await__(self) -> NoReturn:
+            raise TypeError(f"a {self.kind} cannot be awaited; run a pipeline with `await ps.arun(pipeline)`")
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = "" if name.startswith("_") else PROVIDED["method"](name)
+            raise AttributeError(f"a {self.kind} has no attribute {name!r}{hint}")
 
     def _how_to_run(self) -> str:
         return f"{self!r} is a {self.kind}, and ps.run needs a complete pipeline, from a source to a sink"

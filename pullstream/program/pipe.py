@@ -274,10 +274,14 @@ def _fits(part: object, number: int, count: int, site: Site) -> None:
     if not isinstance(part, Blueprint):
         # A long repr, such as a table's, would hide the message.
         shown = f"a {type(part).__name__}" if "\n" in repr(part) else repr(part)
-        raise CompositionError(f"{place} is {shown}, which is not a module{advice('pipe', part, source=number == 0)}")
+        hint = advice("pipe", part, wanted="" if number else "source")
+        raise CompositionError(f"{place} is {shown}, which is not a module{hint}")
     if isinstance(part, Pipeline):
         raise CompositionError(f"{place} is a complete pipeline, {part!r}: run it; it cannot be composed further")
     if isinstance(part, Source) and number > 0:
-        raise CompositionError(f"{place} is a source, {part!r}: a source must come first")
+        raise CompositionError(
+            f"{place} is a source, {part!r}: a source must come first. To add a "
+            f"stream, combine sources: merge(pipe(source, ...), other), or concat, zip, ..."
+        )
     if isinstance(part, Sink) and number < count - 1:
         raise CompositionError(f"{place} is a sink, {part!r}: a sink must come last")

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hash
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Generic, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, cast
 
 import trio
 from typing_extensions import TypeVar
@@ -259,6 +259,14 @@ class Running(Generic[R]):
     def pass_on_signals(self, wakeup_fd: int) -> None:
         """Forward every signal to another event loop of this thread, through its wakeup descriptor."""
         self._run.spawn_watch(pass_on_wakeups, wakeup_fd)
+
+    if not TYPE_CHECKING:
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("write `async with pipeline.open() as running:` in a trio program, or ps.run(pipeline)")
+
+        def __exit__(self, *_: object) -> NoReturn:
+            raise AssertionError("never entered")
 
     async def __aenter__(self) -> Self:
         trio_needed()

@@ -33,6 +33,10 @@ async def without_ctx(upstream):
     yield upstream
 
 
+async def without_run(key):
+    yield key
+
+
 async def turned(ctx, upstream):
     yield ctx, upstream
 
@@ -78,7 +82,8 @@ def refused(compose):
         (lambda: ps.Fold(3, half), ["Fold() at", "initial", "3"]),
         (lambda: ps.values(nothing_taken()), ["@ps.source"]),
         (lambda: ps.source(turned)(upsream=1), ["did you mean upstream="]),
-        (lambda: ps.source(without_ctx)(5), ["async def without_ctx(ctx, upstream)"]),
+        (lambda: ps.source(without_run)(5), ["async def without_run(ctx, key)"]),
+        (lambda: ps.source(without_ctx), ["a source has no upstream: write async def without_ctx(ctx)"]),
         (lambda: ps.filter(forgets), ["filter() at", "forgets", "must return true or false"]),
         (lambda: ps.take(forgets), ["take() at", "must return true or false"]),
         (lambda: ps.find(forgets), ["find() at", "must return true or false"]),
@@ -94,6 +99,36 @@ def refused(compose):
         (lambda: ps.catch(ValueError), ["catch() at", "write on=ValueError"]),
         (lambda: ps.run([ps.pipe(ps.once(1), ps.collect())] * 2), ["run() at", "got 2", "one after another"]),
         (lambda: ps.pipe(ps.broadcast(1), ps.collect()), ["part 1 of pipe() at", "listen() makes a source of it"]),
+        # A part of another kind.
+        (lambda: ps.tee(print), ["write drain(print)"]),
+        (lambda: ps.map(int, on_error=print), ["must be one of 'fail'", "write drain(print)"]),
+        (lambda: ps.stamp(int, late=[].append), ["a sink", "write drain(append)"]),
+        (lambda: ps.stamp(int, late="skip"), ["must be 'error', 'drop' or a sink"]),
+        (lambda: ps.fork(ps.collect()), ["use tee(*sinks)"]),
+        (lambda: ps.tee(ps.map(str)), ["use fork(*transformers)"]),
+        (lambda: ps.group_by(str, ps.collect()), ["use reduce_by_key(fold, key=f)"]),
+        (lambda: ps.pipe(ps.values([1]), ps.merge(ps.values([2]))), ["must come first", "merge(pipe(source, ...)"]),
+        # Other arguments than meant.
+        (lambda: ps.scan(0, max), ["scan() at", "in the wrong order"]),
+        (lambda: ps.unfold(abs, 0), ["unfold() at", "in the wrong order"]),
+        (lambda: ps.Fold(abs, int), ["in the wrong order: write Fold(int, step)"]),
+        (lambda: ps.Fold([], max), ["give a function that makes it: list"]),
+        (lambda: ps.Fold(7, max), ["give a function that makes it: lambda: 7"]),
+        (lambda: ps.Fold(int, forgets), ["Fold() at", "must return the new state"]),
+        (lambda: ps.find(3), ["write lambda value: value == 3"]),
+        (lambda: ps.filter(None), ["write bool"]),
+        (lambda: ps.catch([1]), ["write lambda error: [1]"]),
+        (lambda: ps.values(3), ["use once(3)"]),
+        (lambda: ps.debounce(timedelta(seconds=5)), ["total_seconds()"]),
+        (lambda: ps.rate_limit(0.5), ["rate_limit(1, per=2)"]),
+        (lambda: ps.map(str).named(3), ["named() at", "needs a text"]),
+        (lambda: ps.from_callback(lambda: None), ["must take emit"]),
+        (lambda: ps.flat_map(half), ["map_async(function, concurrency), then flatten()"]),
+        (lambda: ps.flat_map(nothing_taken), ["flat_map(lambda value: from_async_iterable(nothing_taken(value)))"]),
+        (lambda: ps.values([1], time=half), ["map_async the values to (time, value) first, then stamp(...)"]),
+        (lambda: files.read_text("a.txt", follow="no"), ["read_text() at", "must be False or True"]),
+        (lambda: files.read_csv("a.csv", delimeter=";"), ["did you mean delimiter="]),
+        (lambda: files.read_csv("a.csv", sep=";"), ["delimiter="]),
     ],
 )
 @pytest.mark.filterwarnings("ignore:coroutine 'half' was never awaited")
@@ -149,6 +184,35 @@ def test_what_is_iterated_says_how_it_is_run(blueprint, words):
     with pytest.raises(TypeError) as caught:
         list(blueprint)
     assert all(word in str(caught.value) for word in words)
+
+
+async def awaited(module):
+    await module
+
+
+async def iterated(module):
+    async for _ in module:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        (lambda source: source | ps.map(str), r"ps\.pipe\(source, transformer"),
+        (lambda source: source >> ps.map(str), r"ps\.pipe\(source, transformer"),
+        (lambda source: [1] | source, r"ps\.pipe\(source, transformer"),
+        (lambda source: source.map(str), r"ps\.pipe\(source, ps\.map\(\.\.\.\), \.\.\.\)"),
+        (lambda source: source.run(), r"ps\.run\(pipeline\)"),
+        (lambda source: source.nothing_known, "has no attribute 'nothing_known'$"),
+        (lambda source: trio.run(awaited, source), r"await ps\.arun\(pipeline\)"),
+        (lambda source: trio.run(iterated, source), r"ps\.aiterate\(source\)"),
+        (lambda source: ps.pipe(source, ps.drain()).open().__enter__(), r"async with pipeline\.open\(\)"),
+    ],
+)
+def test_how_other_libraries_compose_and_run_leads_on(use, told):
+    """Operators, methods and await: the error says how it is written here."""
+    with pytest.raises((TypeError, AttributeError), match=told):
+        use(ps.values([1]))
 
 
 def test_a_pipeline_opened_without_trio_says_what_to_call():
@@ -685,6 +749,18 @@ async def ignores_the_end(upstream, ctx):
         (await upstream.ask()).values.index(1)
 
 
+async def emits(upstream, ctx):
+    ctx.emit(await upstream.ask())
+
+
+async def awaits_a_request(upstream, ctx):
+    await ctx.notify_at((await upstream.ask()).time)
+
+
+async def stops(upstream, ctx):
+    raise StopIteration
+
+
 THREE, LETTER = ps.values([3], time=int), "letter by letter: .*a list of one, "
 ZONES = [datetime(2026, 1, 1), datetime(2026, 1, 2, tzinfo=UTC)]  # noqa: DTZ001 - the case
 SLIPS = [
@@ -740,6 +816,29 @@ SLIPS = [
             ps.pipe(ps.values([60_000_000]), ps.stamp(lambda n: n, lateness=timedelta(seconds=30))),
         ]
     ),
+    # What a user's function does with a value, or does not return.
+    (ps.pipe(ps.values([(1, 2)]), ps.map(lambda one, other: one)), r"lambda parts: f\(\*parts\)"),
+    (ps.pipe(ps.values([[1]]), ps.count_by_key(lambda value: value)), "a key must be hashable"),
+    (ps.pipe(ps.values([1]), ps.map_async(ps.asyncio_call(str), 2)), "'1'. Use map"),
+    (ps.pipe(ps.values("ab"), ps.reduce_by_time(ps.agg.sum())), r"concat_values\(str\)"),
+    (ps.pipe(ps.values([1, None]), ps.reduce_by_time(ps.agg.sum())), "is not None"),
+    (
+        ps.pipe(ps.values([1, 2]), ps.reduce_by_time(ps.Fold(list, lambda found, value: found.append(value)))),
+        "found is None: the step of a fold must return the new state",
+    ),
+    (ps.unfold(0, lambda state: state + 1), "must return a pair"),
+    (ps.values(["9:00", "10:00"], time=str), "letter by letter"),
+    (ps.pipe(ps.values(["9:00", "10:00"]), ps.stamp(str)), "letter by letter"),
+    (ps.merge(ps.values([1], time=int), ps.values("a", time=str)), r"times of one type, with time= or stamp"),
+    # What a module does with ctx and with events.
+    (ps.pipe(THREE, answers(lambda batch: (batch.time, [1]))), r"here Batch\(3, \[1\]\)"),
+    (ps.pipe(THREE, answers(lambda batch: half(1))), "write await in front of the call"),
+    (ps.pipe(THREE, answers(lambda batch: [*batch])), "its parts are batch.time and batch.values"),
+    (ps.pipe(THREE, answers(lambda batch: ps.Batch(ps.Completed(batch.time), [1]))), "its time is event.time"),
+    (ps.pipe(THREE, answers(lambda batch: ps.Completed(batch.time).values)), r"case ps\.Completed\(time\)"),
+    (ps.pipe(ps.values([1, 2]), does(emits)), r"yield Batch\(time, values\)"),
+    (ps.pipe(ps.values([1, 2]), does(awaits_a_request)), "is written without await"),
+    (ps.pipe(ps.values([1, 2]), does(stops)), "to end a generator, write return"),
     (ps.pipe(ps.values([1]), ps.tumbling(timedelta(minutes=5))), "Values without an assigned time are at 0"),
 ]
 
@@ -747,7 +846,7 @@ SLIPS = [
 @pytest.mark.parametrize(("stream", "told"), SLIPS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_slip_in_a_run_is_answered_with_what_to_write(stream, told):
     """By the exception, or by its notes where Python's own words name what the user has never seen."""
-    with pytest.raises((TypeError, AttributeError, ps.PullstreamError, TimelyError)) as caught:
+    with pytest.raises((TypeError, AttributeError, RuntimeError, ps.PullstreamError, TimelyError)) as caught:
         ps.run(ps.pipe(stream, ps.drain()))
     assert re.search(told, "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypedDict, get_type_hints
 
 from pullstream import CompositionError, Source
-from pullstream.authoring import Call, Count, Module, Site, nearest, seconds, with_policy
+from pullstream.authoring import Call, Count, Module, OneOf, Site, nearest, seconds, with_policy
 
 from ...arrow import As, schema_argument, shape_argument
 from .blocks import BLOCK
@@ -68,6 +68,7 @@ class Tabular(Options, total=False):
     schema: "Mapping[str, Any] | Any"
 
 
+_YES_OR_NO = OneOf(*(False, True))
 _KNOWN = frozenset(get_type_hints(Options))
 
 
@@ -84,9 +85,10 @@ def files_source(
     """Make a source that reads files of a format; invalid options are refused."""
     unknown = sorted(set(options) - _KNOWN)
     if unknown:
+        known = {"on_error", *_KNOWN, *(extra or {})}
         raise CompositionError(
             f"{name}() at {Site.here()} does not have the option {', '.join(f'{key}=' for key in unknown)}"
-            f"{nearest(unknown[0], _KNOWN)}"
+            f"{nearest(unknown[0], known) or '. It has ' + ', '.join(f'{key}=' for key in sorted(known))}"
         )
     time, block = options.get("time"), options.get("block_size", BLOCK)
     follow, every = options.get("follow", False), options.get("every", 1.0)
@@ -100,6 +102,8 @@ def files_source(
     time_argument(name, time)
     Count(1)(Call(name, name="block_size"), block)
     seconds(Call(name, name="every"), every)
+    _YES_OR_NO(Call(name, name="follow"), follow)
+    _YES_OR_NO(Call(name, name="available"), available)
     if compression not in {"infer", None, *CODECS.values()}:
         known = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
         raise CompositionError(

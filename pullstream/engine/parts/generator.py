@@ -1,5 +1,6 @@
 """Modules written as async generators: one task each, from the first ask to the release."""
 
+import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Sequence
 from types import FrameType, coroutine
 from typing import Any, cast
@@ -356,11 +357,23 @@ class GeneratorKernel(Suspended, Kernel[Any]):
                 raise
 
 
+def _instead(answer: object) -> str:
+    """Return what to yield instead of something that is no batch."""
+    if isinstance(answer, Completed):
+        return "and no completion"
+    if inspect.iscoroutine(answer):
+        answer.close()
+        return "and this is a coroutine: write await in front of the call that made it"
+    given = cast("tuple[Any, ...]", answer) if isinstance(answer, tuple) else ()
+    if len(given) == 2 and isinstance(given[1], list):
+        return f"here Batch({given[0]!r}, {given[1]!r})"
+    return f"here Batch(batch.time, [{answer!r}])"
+
+
 def _mistake(answer: object) -> str:
     """Describe the mistake in a yielded batch; empty if there is none."""
     if not isinstance(answer, Batch):
-        hint = "and no completion" if isinstance(answer, Completed) else f"here Batch(batch.time, [{answer!r}])"
-        return f"{answer!r}: a transformer yields Batch(time, values), {hint}"
+        return f"{answer!r}: a transformer yields Batch(time, values), {_instead(answer)}"
     batch = cast("Batch[Any]", answer)
     if problem := no_sequence(batch):
         return f"{batch!r}, {problem}"

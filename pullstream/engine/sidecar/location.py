@@ -28,7 +28,12 @@ FEW: Final = 64
 
 
 def no_place_in_an_order(*times: Hashable) -> str:
-    """The advice if a time is NaN, which is neither before nor after any other; empty if none is."""
+    """The advice if a time is NaN, which is neither before nor after any other, or if they are texts; else empty."""
+    if all(isinstance(time, str) for time in times):
+        return (
+            "Sort the values; but texts are compared letter by letter, and '9:00' comes after '10:00': if they are "
+            "not meant so, make times of them, for example with datetime.fromisoformat"
+        )
     if all(time == time for time in times):  # noqa: PLR0124 - NaN alone is not equal to itself
         return ""
     return "NaN has no place in an order: give its value another time, or leave the value out"

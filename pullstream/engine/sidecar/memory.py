@@ -147,7 +147,7 @@ class Memory(_Noting):
             raise JournalError(
                 f"{self._location}, carries a state from value to value, and {time!r} came after {before!r}: such a "
                 f"state belongs to no single time, so no journal can save it. Put the values in the order of their "
-                f"times: sort_by_time() above it does that"
+                f"times: sort_by_time(lambda _: 0) above it does that"
             )
         self._seal(before)
 

@@ -1,12 +1,12 @@
 """`rate_limit`: a limit on the values per period; drops nothing."""
 
 from collections import deque
-from typing import Any
+from typing import Annotated, Any
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Positive, Seconds
+from pullstream.blueprint import Call, Count, Seconds
 from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
@@ -48,8 +48,16 @@ class _RateLimit(Kernel[Any]):
             self._left += self._answered.popleft()[1]
 
 
+def _count(call: Call, count: Any) -> Any:
+    if isinstance(count, float) and 0 < count < 1:
+        raise call.refuse(
+            f"got count={count!r}: for less than one value per second, write rate_limit(1, per={1 / count:g})"
+        )
+    return Count(1)(call, count)
+
+
 @transformer
-def rate_limit(count: Positive, per: Seconds = 1.0) -> Same[A]:
+def rate_limit(count: Annotated[int, _count], per: Seconds = 1.0) -> Same[A]:
     """Let at most `count` values pass in any `per` seconds; delay the others, and drop nothing.
 
     >>> import time, pullstream as ps

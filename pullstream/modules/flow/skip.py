@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Sync, Transformer
+from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline, Resumable
@@ -70,7 +71,7 @@ class _SkipWhile(PerBatch, Inline, Resumable):
         self.memory.at(time)["skipping"] = self._skipping
 
 
-_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then skip by its results", "true or false")
+_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then skip by its results", TRUTH)
 
 
 def _count_or_test(call: Call, what: Any) -> Any:

@@ -7,6 +7,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
+from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline, Resumable
@@ -63,7 +64,7 @@ class _TakeWhile(PerBatch, Inline):
             out.append(holds if type(holds) is Caught else value)
 
 
-_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then take by its results", "true or false")
+_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then take by its results", TRUTH)
 
 
 def _count_or_test(call: Call, what: Any) -> Any:

@@ -15,6 +15,7 @@ import heapq
 import operator
 from collections.abc import Callable, Hashable
 from functools import partial
+from inspect import currentframe
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast, overload
 
 import attrs
@@ -22,6 +23,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Example, Positive, Sync, checked
 from pullstream.blueprint.parts import Function
+from pullstream.late import missing
 from pullstream.modules.folds import sketches
 from pullstream.modules.folds.fold import Fold, folds, itself, one_more
 
@@ -416,5 +418,4 @@ if not TYPE_CHECKING:
         return __all__
 
     def __getattr__(name: str) -> Any:
-        hint = ": it is called count_unique now" if name == "distinct" else ""
-        raise AttributeError(f"module 'pullstream.agg' has no attribute {name!r}{hint}", name=name)
+        raise missing("pullstream.agg", name, "pullstream.hints", currentframe())

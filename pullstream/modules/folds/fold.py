@@ -1,12 +1,14 @@
 """`Fold`: a fold of values, as a value."""
 
+from collections import deque
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Final, Generic, cast, overload
 
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Call, Site
+from pullstream.blueprint import Call, Site, Sync
 from pullstream.blueprint.checks import function
 from pullstream.blueprint.parts import Function, Function2
 from pullstream.errors import CompositionError
@@ -32,6 +34,18 @@ def one_more(number: int, _: object) -> int:
 def _and(values: list[Any], value: Any) -> list[Any]:
     values.append(value)
     return values
+
+
+_STATE: Final = Sync("a fold cannot await; use map_async first", "the new state")
+
+
+_CONTAINERS: Final = (list, dict, set, bytearray, deque)
+
+
+def _making(initial: Any) -> str:
+    """Return how to write a function that makes a new state like this one."""
+    kind: type[object] = initial.__class__
+    return kind.__name__ if kind in {int, float, str, *_CONTAINERS} and not initial else f"lambda: {initial!r}"
 
 
 @attrs.frozen(init=False)
@@ -79,10 +93,13 @@ class Fold(Generic[A, R]):
         finish: Callable[[Any], Any] = itself,
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> None:
-        for name, given in (("initial", initial), ("step", step), ("finish", finish)):
-            function(Call("Fold", name=name), given)
-        if merge is not None:
-            function(Call("Fold", name="merge"), merge)
+        call = Call("Fold", {"initial": initial, "step": step})
+        function(Call("Fold", name="initial"), initial, "give a function that makes it: " + _making(initial))
+        _STATE(call.about("step"), step)
+        _STATE(call.about("merge"), itself if merge is None else merge)
+        function(call.about("finish"), finish)
+        if isinstance(step, type) and not isinstance(initial, type):
+            raise call.refuse(f"has its arguments in the wrong order: write Fold({step.__name__}, step)")
         self.__attrs_init__(initial, step, finish, merge)  # type: ignore[attr-defined]  # made by attrs
 
     def partial(self) -> "Fold[A, Any]":
@@ -101,6 +118,11 @@ class Fold(Generic[A, R]):
                 f"it Fold(..., merge=lambda state, other: ...)",
             )
         return Fold(self.initial, self.merge, self.finish, self.merge)
+
+
+def fresh(initial: Any) -> Any:
+    """Return the initial state for one run: a container is copied, because a function may change it in place."""
+    return deepcopy(initial) if issubclass(initial.__class__, _CONTAINERS) else initial
 
 
 LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)

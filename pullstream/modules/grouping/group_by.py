@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Call, Positive, Sync, Transformer
+from pullstream.blueprint import Call, Positive, Sync, Transformer, advice
 from pullstream.blueprint.parts import Function, Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
@@ -318,7 +318,8 @@ def _for_keys(call: Call, value: Any) -> Any:
     if isinstance(value, Transformer):
         return cast("object", value)
     if not callable(value):
-        raise call.refuse(f"needs a transformer, or a function that makes one from a key, but got {value!r}")
+        hint = advice(call.module, value, wanted="transformer")
+        raise call.refuse(f"needs a transformer, or a function that makes one from a key, but got {value!r}{hint}")
     return Sync("return a transformer, which may await anything")(call, value)
 
 

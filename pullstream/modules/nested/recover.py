@@ -167,6 +167,8 @@ def _failures(call: Call, on: Any) -> Any:
 
 
 def _handler(call: Call, handler: Any) -> Any:
+    if not callable(handler):
+        raise call.refuse(f"needs a function as its handler, but got {handler!r}: write lambda error: {handler!r}")
     if isinstance(handler, type) and issubclass(handler, BaseException):
         raise call.refuse(f"needs a function as its handler, but got a type of exception: write on={handler.__name__}")
     return cast("object", handler)
@@ -176,8 +178,8 @@ def _handler(call: Call, handler: Any) -> Any:
 def catch(
     handler: Annotated[
         Callable[[Any], Source[B] | Iterable[B] | None] | None,
-        Sync("return a source, which may await anything"),
         _handler,
+        Sync("return a source, which may await anything"),
     ] = None,
     *,
     on: Annotated[Failures, _failures] = Exception,
@@ -221,6 +223,7 @@ class Retry(Recovering):
     ) -> None:
         self._source = source
         self._left = times
+        self._attempts = 1
         self._on = on
         self._delay = delay
         self._backoff = backoff
@@ -240,6 +243,8 @@ class Retry(Recovering):
             try:
                 batch = await lane.ask_many(limit)
             except self._on as failure:
+                if self._left == 0 and self.edge.open:
+                    failure.add_note(f"retry gave up after {self._attempts} attempts")
                 if not self.edge.open or self._left == 0 or await _beaten(failure):
                     raise
                 await self._again(lane)
@@ -256,6 +261,7 @@ class Retry(Recovering):
 
     async def _again(self, lane: Lane[Any]) -> None:
         """Freeze the open times of the failed stream, and wait for the delay."""
+        self._attempts += 1
         if self._left is not None:
             self._left -= 1
         self.frozen = Antichain(self.mirrored())

@@ -13,7 +13,7 @@ from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.fused import Kind, Stage, tried
-from pullstream.modules.folds.fold import Fold
+from pullstream.modules.folds.fold import Fold, fresh
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader
 from pullstream.timely.order import is_total
@@ -153,12 +153,12 @@ async def reduce(
     `ps.agg` has ready-made folds: `count`, `sum`, `mean`, `min_by` and others. `reduce_by_time` and `reduce_by_key`
     give a result for each time.
 
-    Every run of the blueprint uses the same `initial` object, so it must not be changed in place; a `Fold` makes a new
-    state for each run. With `on_error="skip"`, a value whose call raises is left out and counted. To send such values
+    Every run starts with `initial`, of which a list, dict, set, deque or bytearray is copied; another object must not
+    be changed in place. With `on_error="skip"`, a value whose call raises is left out and counted. To send such values
     to a sink, use `map` or `filter` with its `on_error` before `reduce`.
     """
     memory = ctx.memory
-    fold = cast("Fold[Any, Any]", function) if initial is _NOTHING else Fold(lambda: initial, function)
+    fold = cast("Fold[Any, Any]", function) if initial is _NOTHING else Fold(lambda: fresh(initial), function)
     result = memory["result"] if "result" in memory else fold.initial()
     function = fold.step
     # A journal saves time by time.

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Positive, Sync
+from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, OneOr
 from pullstream.decorators import alike, sink
 from pullstream.engine.parts.context import Context
@@ -28,7 +29,7 @@ def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Ski
 async def find(
     upstream: Reader[Any],
     ctx: Context,
-    test: Annotated[Callable[[Any], object], Sync("a test cannot await; use map_async first", "true or false")],
+    test: Annotated[Callable[[Any], object], Sync("a test cannot await; use map_async first", TRUTH)],
     default: Any = None,
     *,
     limit: Positive = 1,

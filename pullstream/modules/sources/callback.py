@@ -1,13 +1,15 @@
 """`from_callback`: a source for producers that call back and cannot wait."""
 
+import inspect
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from threading import RLock
+from types import FunctionType
 from typing import Annotated, Any, Generic, Literal
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import OneOf, Positive, Source, Sync, TimeOf
+from pullstream.blueprint import Call, OneOf, Positive, Source, Sync, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.errors import Overflow
@@ -128,11 +130,18 @@ class _Called(ThreadedSource):
             self._unregister()
 
 
+def _takes_emit(call: Call, register: Any) -> Any:
+    if isinstance(register, FunctionType) and not inspect.signature(register).parameters:
+        raise call.refuse(f"got {register.__name__}, which takes no argument: it must take emit, register(emit)")
+    return register
+
+
 @source
 def from_callback(
     register: Annotated[
         Callable[[Emit[T]], Callable[[], object] | None],
         Sync("write a producer that can wait as an async generator, with @ps.source"),
+        _takes_emit,
     ],
     *,
     capacity: Positive = 1024,

@@ -68,7 +68,7 @@ def _readable(call: Call, iterable: Any) -> Any:
     if table := table_advice(iterable):  # most tables are iterable, but not by rows
         raise call.refuse(f"would not iterate a {type(iterable).__name__} by rows: {table}")
     if not isinstance(iterable, Iterable):
-        hint = ""
+        hint = f". For a single value, use once({iterable!r})"
         if inspect.isgeneratorfunction(iterable):
             hint = f". Call it: values({iterable.__name__}())"
         elif hasattr(iterable, "__aiter__"):

@@ -141,9 +141,7 @@ class _Sorting(_ValuesByTime):
     @override
     def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
         key = self._key
-        if key is None:
-            return state
-        if not self._catches:
+        if key is None or not self._catches:
             return sorted(state, key=key)
         names = [*map(guarded(key), state)]
         marks = [name for name in names if name.__class__ is Caught]
@@ -157,14 +155,14 @@ def sort_by_time(
     *,
     on_error: OnError[V] = "fail",
 ) -> Same[V]:
-    """Sort the values of each time by a key; deliver times in order, each when it is complete.
+    """Sort the values of each time, by a key if there is one; deliver times in order, each when it is complete.
 
     >>> import pullstream as ps
     >>> late = ps.stamp(lambda n: n // 10, lateness=1)
-    >>> ps.run(ps.pipe(ps.values([12, 21, 11, 35]), late, ps.sort_by_time(lambda n: n), ps.collect(timed=True)))
+    >>> ps.run(ps.pipe(ps.values([12, 21, 11, 35]), late, ps.sort_by_time(), ps.collect(timed=True)))
     [(1, 11), (1, 12), (2, 21), (3, 35)]
 
-    Without a key, and among equal keys, the values of a time keep their order. They are kept until the time is
+    Values with equal keys keep their order, so a constant key keeps the order of all. They are kept until the time is
     complete. Without times, all values are at one time, so `sort_by_time` sorts the whole stream. Errors in `key` are
     handled as in `map`, except that there is no `on_error="result"`.
     """

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync
+from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, advice
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
@@ -285,13 +285,14 @@ class _LateOption:
     """The check of `late=`. A sink for late values is added right below the module."""
 
     def __call__(self, call: Call, late: Any) -> Any:
+        if late not in ("error", "drop") and not isinstance(late, Sink):
+            hint = advice(call.module, late, wanted="sink")
+            raise call.refuse(f"got late={late!r}: it must be 'error', 'drop' or a sink{hint}")
         if call["lateness"] is None:
             raise call.refuse(
                 f"got late={late!r} without lateness=. With lateness=0 (for dates, timedelta(0)), every value behind "
                 f"the latest time is late"
             )
-        if late not in ("error", "drop") and not isinstance(late, Sink):
-            raise call.refuse(f"got late={late!r}: it must be 'error', 'drop' or a sink")
         return cast("Any", late)
 
     def below(self, module: Module, late: Any) -> tuple[Module, ...]:

@@ -1,11 +1,12 @@
 """`flat_map` and `map_batches`: several results per value or batch."""
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Source, Transformer, checks
+from pullstream.blueprint import Call, Source, Sync, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.expand import Expand
@@ -54,6 +55,16 @@ def map_batches(
     return opens(_MapBatches(guarded_iterable(function, whole=True) if catches(on_error) else function))
 
 
+def _made_at_once(call: Call, function: Any) -> Any:
+    if inspect.isasyncgenfunction(function):
+        name = function.__name__
+        raise call.refuse(
+            f"got the async generator function {name}: make a source of what it returns, with "
+            f"flat_map(lambda value: from_async_iterable({name}(value)))"
+        )
+    return Sync("use map_async(function, concurrency), then flatten()")(call, function)
+
+
 @overload
 def flat_map(function: Function[A, Iterable[B] | Source[B]], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
 @overload
@@ -62,7 +73,7 @@ def flat_map(
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def flat_map(
-    function: Annotated[Callable[[Any], Iterable[Any] | Source[Any]], checks.function], *, on_error: Handled = "fail"
+    function: Annotated[Callable[[Any], Iterable[Any] | Source[Any]], _made_at_once], *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
     """Apply a function that returns any number of values for each value, and deliver them one after another.
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Sync, Transformer
+from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage
@@ -16,7 +17,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 Test: TypeAlias = Annotated[
-    Callable[[Any], object], Sync("a test cannot await; use map_async first, then filter its results", "true or false")
+    Callable[[Any], object], Sync("a test cannot await; use map_async first, then filter its results", TRUTH)
 ]
 
 

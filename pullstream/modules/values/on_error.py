@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Call, Module, OneOf
+from pullstream.blueprint import Blueprint, Call, Module, OneOf, advice
 from pullstream.blueprint.parts import Into
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import blame
@@ -32,7 +32,9 @@ class Policy:
     def __call__(self, call: Call, value: Any) -> Any:
         """Give the policy, or refuse what is none."""
         if value not in self.among and not _is_sink(value):
-            raise call.refuse(f"got {call.name}={value!r}: it is one of {', '.join(map(repr, self.among))}, or a sink")
+            hint = advice(call.module, value, wanted="sink")
+            among = ", ".join(map(repr, self.among))
+            raise call.refuse(f"got {call.name}={value!r}: it must be one of {among}, or a sink{hint}")
         return value
 
     def below(self, module: Module, value: object) -> tuple[Module, ...]:

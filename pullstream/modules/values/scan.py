@@ -10,7 +10,7 @@ from pullstream.blueprint.parts import Function2, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
-from pullstream.modules.folds.fold import Fold
+from pullstream.modules.folds.fold import Fold, fresh
 from pullstream.modules.values.on_error import Handled, OnError, catches
 
 A = TypeVar("A")
@@ -53,9 +53,9 @@ def scan(
     >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.scan(operator.add, 10), ps.collect()))
     [11, 13, 16]
 
-    Without `initial`, the first value is the first state. Every run of the blueprint uses the same `initial` object, so
-    it must not be changed in place. For a mutable state, pass a `Fold`: it makes a new state for each run, and its
-    `finish` turns the state into the output.
+    Without `initial`, the first value is the first state. Every run starts with `initial`, of which a list, dict, set,
+    deque or bytearray is copied; another object must not be changed in place. A function that changes its state in
+    place emits the same object each time: pass a `Fold`, whose `finish` turns the state into the output.
 
     >>> seen = ps.Fold(set, lambda names, name: names | {name}, len)
     >>> ps.run(ps.pipe(ps.values(["tea", "rice", "tea"]), ps.scan(seen), ps.collect()))
@@ -70,8 +70,10 @@ def scan(
 
 
 def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> tuple[Callable[[Any], Any], StageMemory]:
+    first = fresh(initial)
+
     def begin(value: Any) -> Any:
-        return value if initial is _NOTHING else function(initial, value)
+        return value if first is _NOTHING else function(first, value)
 
     return _keeping(begin, function, None)
 

@@ -78,7 +78,7 @@ def draw(blueprint: Blueprint) -> Picture:
     if not isinstance(blueprint, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
         raise CompositionError(
             f"draw() at {Site.here()} needs a pipeline or a part of one, but got {blueprint!r}, which is not a "
-            f"module{advice('pipe', blueprint, source=True)}"
+            f"module{advice('pipe', blueprint, wanted='source')}"
         )
     plan = planned(blueprint)
     return Picture(mermaid(plan), draw_graph(plan))

@@ -1,0 +1,135 @@
+"""Slips in a user's function: hints on what to write instead, for exceptions in whose text Python cannot say it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any, Final
+
+from pullstream.frames import is_ours
+
+_ANYWHERE: Final = {
+    "'Completed' object has no": "an event is a Batch or a Completed, which has only a time: tell them apart with "
+    "`match event:`, `case ps.Batch(time, values):` and `case ps.Completed(time):`",
+    "'Completed'": "a Completed is not a time: its time is event.time",
+    "raised StopIteration": "to end a generator, write return",
+    "must be called from async context": "trio cannot run here: give an async function that uses trio to map_async "
+    "itself, without asyncio_call; from a thread, call it with trio.from_thread.run(f)",
+    "expected str instance": "to make text of the values first, put map(str) in front",
+}
+"""Hints by a part of the exception's text; of all tables, the first hint that fits is given."""
+
+_IN_USERS_CODE: Final = {
+    "'Batch' object is not": "the values of a batch are batch.values: write `for value in batch.values`",
+    "object of type 'Batch'": "the values of a batch are batch.values: write len(batch.values)",
+    "iterable Batch": "a batch is not a pair: its parts are batch.time and batch.values",
+    "iterable, not Batch": "a batch is not a pair: its parts are batch.time and batch.values",
+    "'Context' object has no": "a module emits with `yield Batch(time, values)`; see help(ps.Context) for what ctx has",
+    "'Done' object has no": "at the end of the stream, an ask is answered with ps.DONE: look for it before you use the "
+    "answer, or read with `async for batch in ctx.batches(upstream)`",
+    "'Batches' object is not": "write `async for batch in ctx.batches(upstream)`",
+    "'Events' object is not": "write `async for event in ctx.events(upstream)`",
+    "object NoneType can't be used in 'await'": "only async functions are awaited; ctx.notify_at(time), for example, "
+    "is written without await",
+}
+"""The same for exceptions that code of the user's raised."""
+
+_IN_OUR_CODE: Final = {
+    "unhashable type": "a key must be hashable: give a function that returns a string, a number or a tuple",
+    "'NoneType'": "a value is None: leave it out with filter(lambda value: value is not None), or replace it with map",
+    "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text; concat_values(str) joins text",
+    "cannot unpack non-iterable": "the function must return a pair of a value and the next state, or None to end",
+    "positional argument": "the function is called with other arguments than it takes: see the signature in the help "
+    "of its module",
+}
+"""The same for exceptions that the toolkit's own code raised, with a user's value or in calling a user's function."""
+
+_ASYNCIO_SAYS: Final = re.compile(r"running event loop|asyncio(?!_call)")
+_ASYNCIO: Final = "to call asyncio code, use from_asyncio(f) as a source, or map_async(asyncio_call(f), concurrency)"
+
+
+def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
+    """Give hints on an exception; `found` holds the value at which it was raised, if it is known."""
+    text = str(exc)
+    if isinstance(exc, (RuntimeError, TypeError)) and _ASYNCIO_SAYS.search(text):
+        yield _ASYNCIO
+    if not isinstance(exc, (RuntimeError, TypeError, AttributeError)):
+        return
+    frame = _innermost(exc)
+    ours = frame is None or _calls(frame)
+    if hint := (
+        _first(_ANYWHERE, text)
+        or (not ours and _first(_IN_USERS_CODE, text))
+        or _on_a_change(exc, frame)
+        or _on_a_row(exc, found)
+        or _on_a_tuple(text, found, frame)
+        or _on_a_state(text, frame)
+        or (ours and isinstance(exc, TypeError) and _first(_IN_OUR_CODE, text))
+    ):
+        yield hint
+
+
+def _first(hints: Mapping[str, str], text: str) -> str:
+    return next((hint for part, hint in hints.items() if part in text), "")
+
+
+def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
+    """Return a hint for a row that was used as a dict, or has no such column."""
+    row: Any = exc.obj if isinstance(exc, AttributeError) else found[0] if found else None
+    columns: Sequence[str] = getattr(row.__class__, "_fields", ())
+    if not columns:
+        return ""
+    if isinstance(exc, TypeError):
+        wrong = str(exc).startswith("tuple indices must be")
+        return f"a row is a named tuple: write row.{columns[0]}, or row[0] for a column by position" if wrong else ""
+    only = len(columns) == 1
+    return f"the columns are {', '.join(columns)}" + "; if it should be several, give read_csv a delimiter=" * only
+
+
+def _on_a_tuple(text: str, found: Sequence[Any], frame: FrameType | None) -> str:
+    """Return a hint for a function of several arguments that was called with one tuple."""
+    lacks = "missing" in text and "positional argument" in text
+    if lacks and frame is not None and _calls(frame) and found and isinstance(found[0], tuple):
+        return "the function gets each tuple as one argument: write lambda parts: f(*parts)"
+    return ""
+
+
+def _on_a_state(text: str, frame: FrameType | None) -> str:
+    """Return a hint for a function of two arguments whose first one is None: probably the step of a fold."""
+    code = None if frame is None else frame.f_code
+    if frame is None or code is None or code.co_argcount != 2 or not text.startswith("'NoneType' object"):
+        return ""
+    name = code.co_varnames[0]
+    if frame.f_locals.get(name, name) is not None:
+        return ""
+    return f"{name} is None: the step of a fold must return the new state, and list.append, for example, returns None"
+
+
+def _on_a_change(exc: BaseException, frame: FrameType | None) -> str:
+    """Return a hint for a module that tried to change the values of a batch that are no list."""
+    if not (
+        (isinstance(exc, AttributeError) and hasattr(list, str(exc.name)))
+        or (isinstance(exc, TypeError) and "object does not support item" in str(exc))
+    ):
+        return ""
+    for local in ({} if frame is None else frame.f_locals).values():
+        values = type(getattr(local, "values", None)).__name__
+        if is_ours(type(local).__module__) and str(exc).startswith(f"'{values}'"):
+            return (
+                "a batch's values can be any sequence, and other modules may use it too: make a new list, for example "
+                "Batch(batch.time, [*batch.values, value])"
+            )
+    return ""
+
+
+def _calls(frame: FrameType) -> bool:
+    """Whether a frame is the toolkit's, or one of a Counter, by which the toolkit counts."""
+    name = frame.f_globals.get("__name__")
+    return name == "collections" or is_ours(name)
+
+
+def _innermost(exc: BaseException) -> FrameType | None:
+    """Return the frame that raised an exception."""
+    traceback = exc.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return None if traceback is None else traceback.tb_frame
