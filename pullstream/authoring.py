@@ -116,7 +116,7 @@ from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
+from pullstream.engine.interfaces import Finishing, Stepwise
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
 from pullstream.engine.nested.side_by_side import SideBySide
@@ -152,6 +152,7 @@ from pullstream.resuming.ahead import Ahead, TimeScale
 from pullstream.resuming.carryover import Carryover
 from pullstream.resuming.instalment import Instalment, InstalmentPlan
 from pullstream.resuming.instalments import Instalments, instalments
+from pullstream.resuming.interfaces import Outside, Resumable
 from pullstream.signature import present
 from pullstream.timely.order import Ascending, ascending, minimal
 

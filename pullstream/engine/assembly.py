@@ -11,10 +11,10 @@ import trio
 from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.edge.kernel import STEPS, Kernel, install, traits_of
 from pullstream.engine.edge.lane import first_lane
+from pullstream.engine.keeping import Keeping
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
-from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.traits import Carries
 from pullstream.errors import CompositionError, blame, failure_in, without_cancelled
 from pullstream.protocol import DONE, Reader
@@ -110,7 +110,7 @@ class Assembly:
         location = self.scope.sidecar.locate(names, site, above, traits=kernel.traits)
         edge = install(kernel, self.scope, location, upstreams)
         if kernel.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
-            self.scope.remember(location, kernel)
+            self.scope.keeping.placed(location, kernel)
         frames = edge.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:
             raise CompositionError(
@@ -151,9 +151,10 @@ class Consumer:
         """Run the sink to its end. However it ends, its stream has ended when this returns (R8, R10)."""
         self.location.meter.begin(sink=True)
         self._reader.hand_over(trio.lowlevel.current_task())
-        keeper = self._sidecar.keeper
-        if keeper is not None and (exhausted := keeper.finished(self.location)) is not None:
-            return await self._over_before(keeper, exhausted=exhausted)
+        keeping = self._sidecar.keeping
+        exhausted = keeping.finished(self.location)
+        if exhausted is not None:
+            return await self._over_before(keeping, exhausted=exhausted)
         try:
             try:
                 result = await self._body(self._reader, Context(self._account))
@@ -181,12 +182,11 @@ class Consumer:
             if exc is not given:
                 raise exc from given.__cause__
             raise
-        if keeper is not None:
-            keeper.finishes(self.location, result, exhausted=exhausted)
+        keeping.finishes(self.location, result, exhausted=exhausted)
         self.location.complete()
         return result
 
-    async def _over_before(self, keeper: Keeping, *, exhausted: bool) -> Any:
+    async def _over_before(self, keeping: Keeping, *, exhausted: bool) -> Any:
         """The result of an earlier run. Values that the sink did not want then are not wanted now."""
         try:
             while exhausted and await self._reader.ask(self._account.limit) is not DONE:
@@ -199,7 +199,7 @@ class Consumer:
             raise
         await self._reader.abort()
         self.location.complete()
-        return keeper.result(self.location)
+        return keeping.result(self.location)
 
 
 async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:

@@ -3,20 +3,19 @@
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import trio
 
-from pullstream.engine.interfaces import Resumable
+from pullstream.engine.keeping import Keeping
 from pullstream.engine.observer import Observer
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock, Moment
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.errors import JournalError, without_cancelled
+from pullstream.errors import without_cancelled
 
 
 class SourceEdge(Protocol):
@@ -38,12 +37,15 @@ class Run:
         limit: int,
         release_timeout: float,
         on_failure: Callable[[BaseException], None],
+        keeping: Callable[..., Keeping],
         observer: Observer | None = None,
     ) -> None:
         if limit < 1:
             raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
         self.limit = limit
         self.release_timeout = release_timeout
+        self.keeping = keeping
+        """Makes what a stream keeps: of its sidecar, of what the stream outside keeps, and of whether it is `fed`."""
         self.observer = observer
         """The observer of the run: the checker, the tracer, or None."""
         self.clock: BusyClock
@@ -118,8 +120,7 @@ class Run:
     def finish(self) -> None:
         """Let every source end by itself; sources opened from now on are empty."""
         self.finishing = True
-        if self.scope.sidecar.keeper is not None:
-            self.scope.sidecar.keeper.stop()
+        self.scope.keeping.stop()
         for source in list(self.sources):
             source.finish()
 
@@ -194,42 +195,13 @@ class Scope:
         self.run = run
         self.depth = depth
         """The number of kernels above the first ones of this stream; more than 0 only inside a running module."""
-        # A stream that is fed goes on from time to time. One that is not begins anew with the value that it is opened
-        # for.
-        self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
-        self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
-        """Whether, with a journal, this stream begins anew in each run: it must give the same results again."""
-        self.remembering: list[Resumable] = []
-        """Modules that must restore, before this run begins, what they kept in an earlier one."""
         if outer is None:
             self.sidecar = Sidecar(run.spawn, run.detector, observer=run.observer)
         else:
             self.sidecar = Sidecar(run.spawn, run.detector, outer.sidecar)
+        self.sidecar.keeping = run.keeping(self.sidecar, None if outer is None else outer.keeping, fed=fed)
 
     @property
-    def saves(self) -> bool:
-        """Whether a journal saves the memory of modules."""
-        return self.sidecar.keeper is not None
-
-    def remember(self, location: Location, module: object) -> None:
-        """Note that a module keeps something across times."""
-        self._check(location)
-        if isinstance(module, Resumable):
-            self.remembering.append(module)
-
-    def memory(self, location: Location) -> Memory:
-        """The dict that a module keeps across times."""
-        self._check(location)
-        keeper = self.sidecar.keeper
-        return Memory(location) if keeper is None else keeper.memory(location)
-
-    def _check(self, location: Location) -> None:
-        if self.loses:
-            self.refuse_memory(str(location))
-
-    def refuse_memory(self, who: str) -> NoReturn:
-        """Refuse a module that keeps something across times where no journal can save it."""
-        raise JournalError(
-            f"{who}, keeps something from time to time, and is inside another module, where no journal saves it: put "
-            f"it into the pipeline itself, or keep results per time, as reduce_by_key does"
-        )
+    def keeping(self) -> Keeping:
+        """What this stream keeps for later runs, and knows of earlier ones."""
+        return self.sidecar.keeping

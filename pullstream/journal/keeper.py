@@ -10,18 +10,18 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, shortened
-from pullstream.engine.interfaces import Outside
 from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
-from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.sidecar.location import Ending, Location
-from pullstream.engine.sidecar.memory import Changes, Memory, pickled
 from pullstream.errors import JournalError
 from pullstream.journal.program import Program
 from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
 from pullstream.logger import LOG
+from pullstream.resuming.cut import Cut, Frontiers, merged, remembered
+from pullstream.resuming.interfaces import Outside
+from pullstream.resuming.keeping import Kept, Saving
+from pullstream.resuming.memory import Changes, Memory, pickled
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import BEGINNING, Antichain
 
@@ -34,7 +34,7 @@ R = TypeVar("R")
 _UNKNOWN: Final = [Antichain([BEGINNING])]
 
 
-class Keeper(Keeping):
+class Keeper(Saving):
     """The journal of one run."""
 
     def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Blueprint, run: Run) -> None:
@@ -43,6 +43,7 @@ class Keeper(Keeping):
         # Computed before anything is read from the sources: a generator, for example, is compared by its state.
         self._program = Program.of(pipeline, self._journal.version)
         self._run = run
+        self._stream = Kept.of(run.scope.sidecar)
         self._store: Store
         self._cut: Cut
         self._frontiers: dict[Location, Frontiers] = {}
@@ -130,15 +131,15 @@ class Keeper(Keeping):
             self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
         for source in self._run.sources:
             if isinstance(source.module, Outside) and source.module.for_now():
-                for sink in sidecar.consequences.sinks_below(source.location):
+                for sink in self._stream.consequences.sinks_below(source.location):
                     self._for_now.setdefault(sink, []).append(source.location)
-        self._cut = Cut(sidecar.consequences, dict(self._frontiers))
-        sidecar.keeper = self
+        self._cut = Cut(self._stream.consequences, dict(self._frontiers))
+        self._stream.save_in(self)
         self._run.journal = self.path
         self.resumed = bool(entries)
         if entries:
             drop_done(sidecar, self._cut, self._frontiers)
-        for module in self._run.scope.remembering:
+        for module in self._stream.resumable:
             module.restore()
 
     async def _end_sources(self) -> None:
@@ -274,7 +275,7 @@ class Keeper(Keeping):
         }
         if not sinks:
             return Record({}, {}, {})
-        cut = Cut(self._run.scope.sidecar.consequences, frontiers)
+        cut = Cut(self._stream.consequences, frontiers)
         memory: dict[int, Changes] = {}
         ledger: dict[int, Changes] = {}
         notes: dict[int, Notes] = {}
@@ -293,7 +294,7 @@ class Keeper(Keeping):
 
     async def until_recorded(self, location: Location, time: Hashable) -> None:
         """Wait until the journal has everything that follows from a time at a module's output as complete."""
-        while not Cut(self._run.scope.sidecar.consequences, self._written).output_done(location, time):
+        while not Cut(self._stream.consequences, self._written).output_done(location, time):
             if self.trouble is not None:
                 raise self.trouble
             if self._over:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import attrs
 
-from pullstream.engine.sidecar.memory import Changes
 from pullstream.errors import CompositionError, JournalError
 from pullstream.journal.log import Log
+from pullstream.resuming.memory import Changes
 
 SLACK: Final = 4
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from pullstream.engine.sidecar.consequences import may_come
 from pullstream.engine.sidecar.location import FEW, Claim, Location
+from pullstream.resuming.consequences import may_come
 from pullstream.timely import BEGINNING, Antichain
 
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import attrs
 
-from pullstream.engine.sidecar.cut import Frontiers
-from pullstream.engine.sidecar.memory import Changes
+from pullstream.resuming.cut import Frontiers
+from pullstream.resuming.memory import Changes
 from pullstream.timely import BEGINNING, Antichain
 
 Contents = Mapping[int, Mapping[bytes, bytes]]

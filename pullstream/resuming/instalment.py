@@ -25,16 +25,16 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
-from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
 from pullstream.engine.sidecar.explain import explain_stall
-from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.resuming.ahead import Ahead, TimeScale, Wish, passed
 from pullstream.resuming.carryover import FRESH, Carryover, changed
+from pullstream.resuming.cut import Cut, Frontiers, merged, remembered
+from pullstream.resuming.keeping import Kept, Saving
+from pullstream.resuming.memory import Memory
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import Summary
 from pullstream.timely.order import minimal
@@ -70,7 +70,7 @@ class InstalmentPlan:
             CompositionError: they have sources or sinks of their own, or give times of their own.
             JournalError: one of them could not go on where an earlier one was.
         """
-        run = Run(limit=1, release_timeout=0.0, on_failure=_nobody)
+        run = Run(limit=1, release_timeout=0.0, on_failure=_nobody, keeping=Kept)
         run.clock = BusyClock()
         parts = InstalmentRun(self, run, Work())
         parts.check()
@@ -111,7 +111,7 @@ class _ComeSoFar(Kernel[Any]):
         return DONE
 
 
-class InstalmentRun(Keeping):
+class InstalmentRun(Saving):
     """The modules of one instalment, and what they keep."""
 
     ahead: Ahead
@@ -126,7 +126,8 @@ class InstalmentRun(Keeping):
         self._memories: dict[Location, Memory] = {}
         self._scope = Scope(run)
         self.sidecar = self._scope.sidecar
-        self.sidecar.keeper = self
+        self._stream = Kept.of(self.sidecar)
+        self._stream.save_in(self)
         self._assembly = Assembly(self._scope)
         batch = Batch.of(work.times, work.values) if work.times else None
         self.source = _ComeSoFar(batch, plan.ticks.time(work.tick))
@@ -187,7 +188,7 @@ class InstalmentRun(Keeping):
         self.sidecar.start()
         if self._kept is not FRESH:
             drop_done(self.sidecar, self._cut(self._kept.frontiers), [self.end])
-        for module in self._scope.remembering:
+        for module in self._stream.resumable:
             module.restore()
 
     async def _collect(self, upstream: Reader[Any], ctx: Context) -> None:
@@ -223,7 +224,7 @@ class InstalmentRun(Keeping):
         return self._instalment
 
     def _cut(self, frontiers: Frontiers) -> Cut:
-        return Cut(self.sidecar.consequences, {self.end: frontiers})
+        return Cut(self._stream.consequences, {self.end: frontiers})
 
     def _made(self) -> Instalment:
         now = self.end.frontier
@@ -258,7 +259,7 @@ class InstalmentRun(Keeping):
 
     def _shows(self, location: Location, time: Hashable) -> Iterator[Hashable]:
         """The times at which what leaves a module at a time is answered."""
-        for each in self.sidecar.consequences.from_output(location, time):
+        for each in self._stream.consequences.from_output(location, time):
             yield from each.times
 
     def _due(self, again: Sequence[bool], complete: Callable[[Hashable], bool]) -> int | None:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, cast
 
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.sidecar.cut import Cut, remembered
 from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
+from pullstream.resuming.cut import Cut, remembered
 from pullstream.timely import Summary
 
 

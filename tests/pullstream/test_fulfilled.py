@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine.sidecar.consequences import LAST
+from pullstream.resuming.consequences import LAST
 
 
 @ps.source

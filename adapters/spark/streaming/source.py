@@ -165,14 +165,13 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         return str(self._status)
 
     def _check_what_is_below(self) -> None:
-        sidecar = self.scope.sidecar
-        if sidecar.inner:
+        if self.scope.sidecar.inner:
             raise CompositionError(
                 f"{self.location} is opened inside another module, where it cannot track the results of its "
                 f"micro-batches, for which Spark's commits wait: make it a source of the pipeline itself, for example "
                 f"of a merge"
             )
-        for below in sidecar.consequences.strangers(self.location, 0):
+        for below in self.scope.keeping.strangers(self.location, 0):
             raise CompositionError(
                 f"{below} sets its own times below {self.location}, so nothing could tell when all results of a "
                 f"micro-batch are complete, for which Spark's commits wait. Set times within the micro-batch's time, "
@@ -185,7 +184,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
                     f"begun, but Spark begins that only when the first one is complete: keep results within a "
                     f"micro-batch, or put the windows into the query itself"
                 )
-            if not self.scope.saves:
+            if not self.scope.keeping.saves:
                 raise CompositionError(
                     f"{below}, below {self.location}, keeps state between micro-batches, which would be "
                     f"lost with the process although Spark had committed them: run with a journal, journal=PATH, which "
@@ -266,10 +265,10 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         A micro-batch is committed after it is in the journal and before the next one begins. So the journal contains
         all earlier ones, perhaps this one, and no later one.
         """
-        keeper, done = self.scope.sidecar.keeper, self.location.done
-        if keeper is None:
+        done = self.location.done
+        if not self.scope.keeping.saves:
             return None
-        journal, checkpoint = f"the journal {keeper.path}", f"the checkpoint {self._spec.checkpoint}"
+        journal, checkpoint = f"the journal {self.run.journal}", f"the checkpoint {self._spec.checkpoint}"
         if self.memory.ledger.setdefault("query", query) != query:
             return (
                 f"{checkpoint} is a different or new one since {journal} was written: its micro-batches differ, "

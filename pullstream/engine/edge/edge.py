@@ -36,7 +36,6 @@ from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.nesting import Mirrored
 from pullstream.engine.sidecar.waiting import Watch
 from pullstream.errors import (
@@ -48,6 +47,7 @@ from pullstream.errors import (
 )
 from pullstream.frames import lead_to
 from pullstream.protocol import DONE, Batch, Done, Event, State
+from pullstream.resuming.memory import Memory
 from pullstream.timely import Antichain
 
 T = TypeVar("T")
@@ -127,7 +127,7 @@ class Edge(Generic[T]):
     @cached_property
     def memory(self) -> Memory:
         """The module's persistent dict, saved in a run with a journal."""
-        return self.scope.memory(self.location)
+        return self.scope.keeping.memory(self.location)
 
     def answers_promptly(self) -> bool:
         """Whether the module waits for nothing but answers: neither for a completion nor for the clock."""
@@ -172,7 +172,7 @@ class Edge(Generic[T]):
 
     def carrying(self) -> list[Location]:
         """The modules downstream that carry something from a time to later ones, as a state or in a later window."""
-        return self.scope.sidecar.consequences.carrying(self.location)
+        return list(self.scope.keeping.carrying(self.location))
 
     def settled(self, watch: Watch) -> bool:
         """Whether a watch is settled, as of now."""

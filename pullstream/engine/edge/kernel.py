@@ -13,9 +13,9 @@ from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane, dismiss_all, first_lane
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
+from pullstream.resuming.memory import Memory
 
 T = TypeVar("T")
 

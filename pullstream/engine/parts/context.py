@@ -16,11 +16,11 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime import clocks
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.errors import CapabilityError, ProtocolError
 from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Reader
+from pullstream.resuming.memory import Memory
 from pullstream.timely import less_equal
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Account:
     def memory(self) -> Memory:
         """The dict that the module keeps from one time to the next."""
         if self._memory is None:
-            self._memory = self.scope.memory(self.location)
+            self._memory = self.scope.keeping.memory(self.location)
         return self._memory
 
     def take(self, time: Hashable) -> None:

@@ -17,12 +17,13 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
-from pullstream.engine.interfaces import Inline, Resumable
+from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, caught
 from pullstream.protocol import Batch
+from pullstream.resuming.interfaces import Resumable
 
 Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Any, ...]]]
 

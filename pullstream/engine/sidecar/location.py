@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar
 
 from pullstream.blueprint import Site
+from pullstream.engine.keeping import Keeping
 from pullstream.engine.sidecar.counters import Meter
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
@@ -44,6 +45,8 @@ class Counts(ABC):
 
     update: Callable[[int, Hashable, int], None]
     """Receives every change of a count: the place, the time, and the difference."""
+    keeping: Keeping
+    """What the stream keeps for later runs, and knows of earlier ones."""
     alert = False
     """Whether drops and acknowledgements must be reported (`activate`)."""
     acknowledged: dict["Claim", None]
@@ -87,18 +90,6 @@ class Counts(ABC):
     @abstractmethod
     def stop_tracking(self, exc: BaseException | None = None) -> None:
         """Let no time be complete any more: times cannot be compared."""
-
-    @abstractmethod
-    def done(self, location: "Location", time: Hashable) -> bool:
-        """Whether an earlier run has completed everything that `time` at a module's output leads to."""
-
-    @abstractmethod
-    def fulfilled(self, location: "Location", time: Hashable) -> bool:
-        """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
-
-    @abstractmethod
-    async def until_fulfilled(self, location: "Location", time: Hashable) -> None:
-        """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
 
 
 class Claim:
@@ -480,7 +471,7 @@ class Location:
 
         Answers at such a time are dropped: a source may skip the work. False without a journal.
         """
-        return self._counts.done(self, time)
+        return self._counts.keeping.done(self, time)
 
     def fulfilled(self, time: Hashable) -> bool:
         """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.
@@ -488,7 +479,7 @@ class Location:
         Every path is followed, each to the last time at which `time` still matters. Below a module that makes times of
         its own (`stamp`) nothing is known of it before the run's end.
         """
-        return self._counts.fulfilled(self, time)
+        return self._counts.keeping.fulfilled(self, time)
 
     async def until_fulfilled(self, time: Hashable) -> None:
         """Wait until everything that `time` at this output leads to is complete at the outputs of all sinks.
@@ -497,7 +488,7 @@ class Location:
             Abandoned: the stream was aborted before.
             BaseException: the stream's failure, if it failed before.
         """
-        await self._counts.until_fulfilled(self, time)
+        await self._counts.keeping.until_fulfilled(self, time)
 
     # ---- endings
 

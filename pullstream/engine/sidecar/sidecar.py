@@ -12,7 +12,7 @@ progress costs per time, not per batch. A run whose frontiers are never read nee
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -23,14 +23,12 @@ from typing_extensions import override
 from pullstream.blueprint import Site
 from pullstream.engine.observer import Observer, Update
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
-from pullstream.engine.sidecar.consequences import Consequences, fulfilled, fulfilment
 from pullstream.engine.sidecar.frontiers import Frontiers
-from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
 from pullstream.engine.sidecar.nesting import Nesting
 from pullstream.engine.sidecar.waiting import Watch, completion, movement
 from pullstream.engine.traits import PLAIN, Traits
-from pullstream.errors import Abandoned, PullstreamError, blame
+from pullstream.errors import blame
 from pullstream.timely import (
     BEGINNING,
     Antichain,
@@ -59,8 +57,6 @@ class Sidecar(Counts):
         self._observer = observer
         self.inner = outer is not None
         """Whether it belongs to a stream inside a module."""
-        self.keeper: Keeping | None = None
-        """The keeper of the run's journal, if it has one."""
         self.started = False
         self._ended = False
         self.frontiers = Frontiers(self.stop_tracking, self.switched)
@@ -124,11 +120,6 @@ class Sidecar(Counts):
             self.trouble = location.trouble = exc
             location.fail_soon(exc)
         return SummaryError(f"{location} cannot tell what becomes of a time")
-
-    @cached_property
-    def consequences(self) -> Consequences:
-        """The paths from every place to the sinks."""
-        return Consequences(self.locations, self.sinks)
 
     # ---- how frontiers are known
 
@@ -366,32 +357,3 @@ class Sidecar(Counts):
     async def moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
         """Wait until the frontier of one of these locations has changed, or one of them has ended."""
         await self.until([movement(locations, frontiers)])
-
-    # ---- consequences of a time
-
-    @override
-    def done(self, location: Location, time: Hashable) -> bool:
-        return self.keeper is not None and self.keeper.done(location, time)
-
-    @override
-    def fulfilled(self, location: Location, time: Hashable) -> bool:
-        self.propagate()
-        return not self.inner and fulfilled(self.consequences.from_output(location, time), self.frontiers)
-
-    @override
-    async def until_fulfilled(self, location: Location, time: Hashable) -> None:
-        if self.inner:
-            raise PullstreamError(
-                f"{location}, is inside another module, so it is unknown what a time there leads to: make it a source "
-                f"of the pipeline itself"
-            )
-        consequences = self.consequences.from_output(location, time)
-        await self.until([fulfilment(location, time, consequences)])
-        if fulfilled(consequences, self.frontiers):
-            if self.keeper is not None:
-                await self.keeper.until_recorded(location, time)
-            return
-        for sink in self.sinks:
-            if sink.failure is not None:
-                raise sink.failure
-        raise Abandoned(f"what {time!r} at {location} leads to will not be complete: the stream was aborted before")

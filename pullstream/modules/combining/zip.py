@@ -51,11 +51,11 @@ class _Zip(ManyInputs):
             await self.change()
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
-        if self.scope.saves:
+        if self.scope.keeping.saves:
             # Values of different times are refused, after the values before them.
             count = min(each.run(count) for each in there)
         joined: Any = reduce(join, (each.first for each in there))
-        if self.scope.saves and any(each.first != joined for each in there):
+        if self.scope.keeping.saves and any(each.first != joined for each in there):
             raise JournalError(
                 f"{self.location} pairs values of different times, {', '.join(repr(each.first) for each in there)}. "
                 f"Which values meet depends on everything before them, so a run with a journal could not resume here. "

@@ -10,13 +10,14 @@ from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transform
 from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.interfaces import Inline, Resumable
+from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
 from pullstream.protocol import Batch
+from pullstream.resuming.interfaces import Resumable
 
 A = TypeVar("A", default=Any)
 

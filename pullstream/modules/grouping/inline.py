@@ -17,10 +17,10 @@ from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.waiting import least
 from pullstream.engine.traits import Carries
 from pullstream.protocol import Batch
+from pullstream.resuming.memory import Memory
 
 Member = PassOn | Notified
 """A module of a row."""
@@ -53,8 +53,8 @@ class Place:
             JournalError: there is a journal, which cannot save what the module keeps from time to time.
         """
         owner = self.owner
-        if member.traits.carries is not Carries.NOTHING and (owner.scope.saves or owner.scope.loses):
-            owner.scope.refuse_memory(f"{module}, composed at {module.site}")
+        if member.traits.carries is not Carries.NOTHING:
+            owner.scope.keeping.refuse_inline(f"{module}, composed at {module.site}")
         member.scope, member.run, member.location = owner.scope, owner.run, self.location
         member.upstream = member.__edge__ = cast("Any", self)
         if isinstance(member, Notified):

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Key, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
-from pullstream.engine.interfaces import Inline, Resumable
+from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable, seldom
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
@@ -20,6 +20,7 @@ from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.folds.reduce import PerTime
 from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import Batch
+from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import BEGINNING, less_equal
 from pullstream.timely.order import in_one_order
 

@@ -18,7 +18,6 @@ from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, advice
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
@@ -27,6 +26,7 @@ from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.values.side_branch import SideBranch
 from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch
+from pullstream.resuming.consequences import LAST
 from pullstream.timely import BEGINNING, TimelyError, less_equal
 from pullstream.timely.order import Ascending, in_one_order
 

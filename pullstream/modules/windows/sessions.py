@@ -17,7 +17,6 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
-from pullstream.engine.interfaces import Resumable
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.accumulator import Accumulator, Table, Told
@@ -27,6 +26,7 @@ from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from pullstream.protocol import Batch
+from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay, TimeDomainError
 from pullstream.timely.order import in_one_order, is_total
 

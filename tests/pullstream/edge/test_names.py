@@ -9,8 +9,9 @@ from pullstream.engine.edge.behaviour import Behaviour
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.kernel import GIVEN, METHODS
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
+from pullstream.engine.interfaces import Finishing, Stepwise
 from pullstream.engine.run import Run, Scope
+from pullstream.resuming.interfaces import Outside, Resumable
 
 
 class Mine:

@@ -12,7 +12,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream import agg
-from pullstream.engine.sidecar.memory import Ledger, Memory
+from pullstream.resuming.memory import Ledger, Memory
 
 
 class Tea(StrEnum):

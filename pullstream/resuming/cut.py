@@ -3,8 +3,8 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from pullstream.engine.sidecar.consequences import Consequence, Consequences, may_come
 from pullstream.engine.sidecar.location import NOTHING, Location
+from pullstream.resuming.consequences import Consequence, Consequences, may_come
 from pullstream.timely import Antichain, TimelyError
 
 Frontiers = Sequence[Antichain[Any]]

@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 from typing_extensions import override
 
 from pullstream.blueprint import shortened
-from pullstream.engine.sidecar.location import Location
 from pullstream.errors import JournalError
 from pullstream.timely import less_equal
 
@@ -26,7 +25,7 @@ _PLAIN: Final = frozenset({int, str})
 class _Noting(MutableMapping[Any, Any]):
     """A dict that records which keys were changed."""
 
-    def __init__(self, location: Location | None) -> None:
+    def __init__(self, location: object) -> None:
         self._location = location
         self._now: dict[Any, Any] = {}
         self._names: dict[Any, bytes] = {}
@@ -116,7 +115,7 @@ class Memory(_Noting):
     {'tea': 1}
     """
 
-    def __init__(self, location: Location | None = None, *, saves: bool = False) -> None:
+    def __init__(self, location: object = None, *, saves: bool = False) -> None:
         super().__init__(location)
         self.saves = saves
         """Whether there is a journal; without one nothing is recorded, and times may be in any order."""
@@ -199,7 +198,7 @@ class Memory(_Noting):
 class Ledger(_Noting):
     """Decisions made once: saved as they are with the next record."""
 
-    def __init__(self, location: Location | None = None) -> None:
+    def __init__(self, location: object = None) -> None:
         super().__init__(location)
         self._changed: set[Any] = set()
 
@@ -230,7 +229,7 @@ class Notes:
     (1, 0)
     """
 
-    def __init__(self, location: Location | None = None) -> None:
+    def __init__(self, location: object = None) -> None:
         self._location = location
         self._waiting: dict[Hashable, list[bytes]] = {}
         self._earlier: Iterable[Any] = ()

@@ -1,0 +1,73 @@
+"""What a stream keeps for later runs, and knows of earlier ones: all that the engine knows of journals.
+
+A run makes one for each of its streams (`Run.keeping`). `pullstream.resuming` implements it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from pullstream.resuming.memory import Memory
+
+
+class Keeping(ABC):
+    """What a stream keeps for later runs, and knows of earlier ones."""
+
+    saves: bool
+    """Whether a journal saves the memory of modules."""
+    begins_anew: bool
+    """Whether, with a journal, this stream begins anew in each run: it must give the same results again."""
+
+    # ---- what modules keep
+
+    @abstractmethod
+    def placed(self, location: Any, module: object) -> None:
+        """Note a module that keeps something across times."""
+
+    @abstractmethod
+    def refuse_inline(self, who: str) -> None:
+        """Refuse a module that keeps something across times, and that its owner runs without an edge."""
+
+    @abstractmethod
+    def memory(self, location: Any) -> Memory:
+        """The dict that a module keeps across times."""
+
+    # ---- what follows from a time
+
+    @abstractmethod
+    def done(self, location: Any, time: Hashable) -> bool:
+        """Whether an earlier run has completed everything that `time` at a module's output leads to."""
+
+    @abstractmethod
+    def fulfilled(self, location: Any, time: Hashable) -> bool:
+        """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
+
+    @abstractmethod
+    async def until_fulfilled(self, location: Any, time: Hashable) -> None:
+        """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
+
+    @abstractmethod
+    def carrying(self, location: Any) -> Sequence[Any]:
+        """The modules below one that carry something from a time to later ones, as a state or in a later window."""
+
+    @abstractmethod
+    def strangers(self, location: Any, time: Hashable) -> Sequence[Any]:
+        """The modules below one that make times of their own: nothing is known of `time` below them."""
+
+    # ---- sinks, and the end
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Record nothing from now on: sources are about to end in the middle of a time."""
+
+    @abstractmethod
+    def finished(self, location: Any) -> bool | None:
+        """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
+
+    @abstractmethod
+    def result(self, location: Any) -> Any:
+        """The result of a sink that ended in an earlier run."""
+
+    @abstractmethod
+    def finishes(self, location: Any, result: object, *, exhausted: bool) -> None:
+        """Note that a sink has ended, and that all its effects are done."""

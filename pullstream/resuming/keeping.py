@@ -1,0 +1,168 @@
+"""What the streams of a run keep for later runs, and know of earlier ones."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+from typing_extensions import override
+
+from pullstream.engine.keeping import Keeping
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.errors import Abandoned, JournalError, PullstreamError
+from pullstream.resuming.consequences import Consequences, fulfilled, fulfilment
+from pullstream.resuming.interfaces import Resumable
+from pullstream.resuming.memory import Memory
+
+
+class Saving(ABC):
+    """A place where what a stream keeps is saved: a journal, or what is kept between two instalments."""
+
+    @abstractmethod
+    def done(self, location: Location, time: Hashable) -> bool:
+        """Whether an earlier run has completed everything that follows from a time at a module's output."""
+
+    @abstractmethod
+    def memory(self, location: Location) -> Memory:
+        """The memory of a module."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Record nothing from now on: sources are about to end in the middle of a time."""
+
+    @abstractmethod
+    async def until_recorded(self, location: Location, time: Hashable) -> None:
+        """Wait until it is recorded that everything `time` at a module's output leads to is complete."""
+
+    @abstractmethod
+    def finished(self, location: Location) -> bool | None:
+        """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
+
+    @abstractmethod
+    def result(self, location: Location) -> Any:
+        """The result of a sink that ended in an earlier run."""
+
+    @abstractmethod
+    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
+        """Note that a sink has ended, and that all its effects are done."""
+
+
+class Kept(Keeping):
+    """What one stream keeps: nothing beyond the run, unless it has a place to save it."""
+
+    def __init__(self, sidecar: Sidecar, outer: Keeping | None, *, fed: bool) -> None:
+        self._sidecar = sidecar
+        self._saving: Saving | None = None
+        """Where it is saved; None without a journal, and in a stream inside a module."""
+        self.saves = False
+        self.resumable: list[Resumable] = []
+        """Modules that must restore, before this run begins, what they kept in an earlier one."""
+        # A stream that is fed goes on from time to time. One that is not begins anew with the value that it is opened
+        # for.
+        assert outer is None or isinstance(outer, Kept)
+        self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
+        """Whether, with a journal, it may have no module that keeps something across times."""
+        self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
+
+    @staticmethod
+    def of(sidecar: Sidecar) -> "Kept":
+        """Return what a stream keeps, for those who save it."""
+        keeping = sidecar.keeping
+        assert isinstance(keeping, Kept)
+        return keeping
+
+    def save_in(self, saving: Saving) -> None:
+        """Save from now on what the stream keeps."""
+        self._saving, self.saves = saving, True
+
+    # ---- what modules keep
+
+    @override
+    def placed(self, location: Location, module: object) -> None:
+        if self.loses:
+            self._refuse(str(location))
+        if isinstance(module, Resumable):
+            self.resumable.append(module)
+
+    @override
+    def refuse_inline(self, who: str) -> None:
+        if self.saves or self.loses:
+            self._refuse(who)
+
+    @override
+    def memory(self, location: Location) -> Memory:
+        if self.loses:
+            self._refuse(str(location))
+        return Memory(location) if self._saving is None else self._saving.memory(location)
+
+    def _refuse(self, who: str) -> NoReturn:
+        raise JournalError(
+            f"{who}, keeps something from time to time, and is inside another module, where no journal saves it: put "
+            f"it into the pipeline itself, or keep results per time, as reduce_by_key does"
+        )
+
+    # ---- what follows from a time
+
+    @cached_property
+    def consequences(self) -> Consequences:
+        """The paths from every place to the sinks."""
+        return Consequences(self._sidecar.locations, self._sidecar.sinks)
+
+    @override
+    def done(self, location: Location, time: Hashable) -> bool:
+        return self._saving is not None and self._saving.done(location, time)
+
+    @override
+    def fulfilled(self, location: Location, time: Hashable) -> bool:
+        sidecar = self._sidecar
+        sidecar.propagate()
+        return not sidecar.inner and fulfilled(self.consequences.from_output(location, time), sidecar.frontiers)
+
+    @override
+    async def until_fulfilled(self, location: Location, time: Hashable) -> None:
+        sidecar = self._sidecar
+        if sidecar.inner:
+            raise PullstreamError(
+                f"{location}, is inside another module, so it is unknown what a time there leads to: make it a source "
+                f"of the pipeline itself"
+            )
+        consequences = self.consequences.from_output(location, time)
+        await sidecar.until([fulfilment(location, time, consequences)])
+        if fulfilled(consequences, sidecar.frontiers):
+            if self._saving is not None:
+                await self._saving.until_recorded(location, time)
+            return
+        for sink in sidecar.sinks:
+            if sink.failure is not None:
+                raise sink.failure
+        raise Abandoned(f"what {time!r} at {location} leads to will not be complete: the stream was aborted before")
+
+    @override
+    def carrying(self, location: Location) -> Sequence[Location]:
+        return self.consequences.carrying(location)
+
+    @override
+    def strangers(self, location: Location, time: Hashable) -> Sequence[Location]:
+        return self.consequences.strangers(location, time)
+
+    # ---- sinks, and the end
+
+    @override
+    def stop(self) -> None:
+        if self._saving is not None:
+            self._saving.stop()
+
+    @override
+    def finished(self, location: Location) -> bool | None:
+        return None if self._saving is None else self._saving.finished(location)
+
+    @override
+    def result(self, location: Location) -> Any:
+        assert self._saving is not None
+        return self._saving.result(location)
+
+    @override
+    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
+        if self._saving is not None:
+            self._saving.finishes(location, result, exhausted=exhausted)
