@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from types import FrameType
 from typing import Any
 
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import Batch
 
 
 class Finishing(ABC):
@@ -28,24 +28,21 @@ class Suspended(ABC):
 
 
 class Stepwise(ABC):
-    """A module that can work towards its next answer in steps.
+    """A module whose `produce` does one piece of work towards its next answer; None if it led to no answer yet.
 
-    A module that waits for a completion besides the next batch then needs no task for the ask: it checks between steps.
+    The edge calls it again until there is an answer. A module that waits for a completion besides the next batch needs
+    no task for the ask then: it asks with `stepping`, and checks between the steps.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def stepwise(self) -> bool:
-        """Whether `step` returns without waiting, given its inputs; called when all modules are placed."""
+        """Whether `produce` returns without waiting, given its inputs; called when all modules are placed."""
 
     def steps_now(self) -> bool:
-        """Whether the next `step` returns without waiting, though a later one may not; called before each."""
+        """Whether the next `produce` returns without waiting, though a later one may not; called before each."""
         return self.stepwise()
-
-    @abstractmethod
-    async def step(self, limit: int) -> Batch[Any] | Done | None:
-        """Do one step; None if it led to no answer yet. Called only if `stepwise`, or `steps_now`, is true."""
 
 
 class AtHand(ABC):

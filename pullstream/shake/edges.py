@@ -110,7 +110,7 @@ class EdgeWatcher(Checker):
 
     def _shake(self, edge: Edge[Any], name: str) -> None:
         self.traits[name] = edge.traits
-        produce, step, at_hand, waits = edge.produce, edge.step, edge.at_hand, edge.waits
+        produce, at_hand, waits = edge.produce, edge.at_hand, edge.waits
 
         async def produced(limit: int) -> Any:
             number = self.asks[name] = self.asks.get(name, 0) + 1
@@ -125,11 +125,7 @@ class EdgeWatcher(Checker):
             finally:
                 self.busy.pop(name, None)
 
-        async def stepped(limit: int) -> Any:
-            number = self.asks[name] = self.asks.get(name, 0) + 1
-            return await step(self._cut(name, number, limit))
-
-        edge.produce, edge.step = produced, stepped
+        edge.produce = produced
         if at_hand is not None:
 
             def taken(limit: int) -> Any:

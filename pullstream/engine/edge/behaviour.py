@@ -34,8 +34,8 @@ class Behaviour(ABC, Generic[T]):
         """
 
     @abstractmethod
-    async def produce(self, limit: int) -> Batch[T] | Done:
-        """Return the next answer: a batch of at most `limit` values, or DONE. Raise to fail.
+    async def produce(self, limit: int) -> Batch[T] | Done | None:
+        """Return the next answer: a batch of at most `limit` values, or DONE. Raise to fail. See also `Stepwise`.
 
         Calls never overlap. To deliver values before a failure, return them now and raise at the next call. A batch
         received from upstream is in flight, and keeps its time from completing, until the module asks upstream again. A

@@ -96,7 +96,7 @@ class Edge(Generic[T]):
         self._breath = 0.0
         self.acquire, self.release = method_of(module, "acquire"), method_of(module, "release")
         self.produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
-        self.step = method_of(module, "step") if isinstance(module, Stepwise) else self.produce
+        self._steps = isinstance(module, Stepwise)
         self.at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
         """The module's methods; a simulation wraps them."""
         location.meter.status = self._status
@@ -219,11 +219,13 @@ class Edge(Generic[T]):
                     else:
                         # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
                         with own_scope() as self._scope:
-                            answer = await self.produce(limit)
-                elif stepping:
-                    answer = await self.step(limit)
+                            answer = await (self._answer(limit) if self._steps else self.produce(limit))
                 else:
                     answer = await self.produce(limit)
+                    if answer is None and self._steps and not stepping:
+                        answer = DONE
+                        if await self.breathe():
+                            continue
                 if handover.drops is None or answer is None or answer is DONE:
                     break
                 if not self._trusted and mistake(answer, limit):
@@ -260,6 +262,13 @@ class Edge(Generic[T]):
             await self._conclude(None)
         # Outside the handler: inside it, the exception handled there would replace the failure's own context.
         return self._terminal()
+
+    async def _answer(self, limit: int) -> Batch[T] | Done:
+        """Let a stepwise module work until it answers."""
+        while (answer := await self.produce(limit)) is None:
+            if not await self.breathe():
+                return DONE
+        return answer
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Serve an abort, or an error with its reason (R5, R6)."""

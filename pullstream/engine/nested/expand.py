@@ -70,19 +70,6 @@ class Expand(Kernel[Any], Stepwise):
         self._open.append(Open(iter(()), cast("Lane[Any]", self.upstream)))
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while self._open and self.edge.open:
-            answer = self._at_hand(limit)
-            if answer is None and self._open:
-                values = await self._asked(self._open[-1], limit)
-                if values:
-                    return Batch(self._time, values)
-            if answer is not None:
-                return answer
-            await self.breathe()
-        return DONE
-
-    @override
     def stepwise(self) -> bool:
         # `stream_of` may return a source for any value.
         return False
@@ -92,15 +79,13 @@ class Expand(Kernel[Any], Stepwise):
         return self.upstream.edge.steps_now() and all(stream.lane is None for stream in self._open[1:])
 
     @override
-    async def step(self, limit: int) -> Batch[Any] | Done | None:
+    async def produce(self, limit: int) -> Batch[Any] | Done | None:
         if not (self._open and self.edge.open):
             return DONE
         answer = self._at_hand(limit)
-        if answer is None and self._open and self._open[-1].lane is self.upstream:
-            await self._asked(self._open[-1], limit, stepping=True)
-            answer = self._at_hand(limit)
-        if answer is None:
-            await self.breathe()
+        if answer is None and self._open:
+            values = await self._asked(self._open[-1], limit)
+            answer = Batch(self._time, values) if values else self._at_hand(limit)
         return answer
 
     def _at_hand(self, limit: int) -> Batch[Any] | None:
@@ -210,12 +195,12 @@ class Expand(Kernel[Any], Stepwise):
             opened.pop()
         return len(opened) == 1 and spent(opened[0].values)
 
-    async def _asked(self, top: Open, limit: int, *, stepping: bool = False) -> Sequence[Any]:
+    async def _asked(self, top: Open, limit: int) -> Sequence[Any]:
         """Ask the innermost open stream; return its values if they are answered as they are, else keep them."""
         lane = top.lane
         assert lane is not None
         outer = lane is self.upstream
-        batch = await lane.ask(self.wanted(limit) if outer else limit, stepping=stepping, many=True)
+        batch = await lane.ask(self.wanted(limit) if outer else limit, stepping=True, many=True)
         if batch is None or not self.edge.open:
             return ()
         if batch is DONE:

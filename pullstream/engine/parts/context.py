@@ -424,7 +424,7 @@ class Events(Generic[T]):
         self._events.pace = account.pace if account.keeps else None
         limit = account.run.limit if account.keeps else account.limit
         while (event := await self._events.next(limit)) is None:
-            pass
+            await account.let_others()
         if isinstance(event, Batch):
             account.listened = True
             self._batch, self._count = event, len(event.values)

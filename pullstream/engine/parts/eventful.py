@@ -87,10 +87,10 @@ class Eventful:
         """Whether the stream is over here."""
         return self._askers.ended
 
-    async def next(self, limit: int, *, stepping: bool = False, deadline: float = inf) -> Answer | Completed | None:
+    async def next(self, limit: int, *, deadline: float = inf) -> Answer | Completed | None:
         """The next event: a completion, or an answer (a batch of at most `limit` values, the end, or a failure).
 
-        None if nothing has come before the deadline or, with `stepping`, in one step. With a limit of 0 nothing is
+        None if nothing has come before the deadline, or in one step of upstream. With a limit of 0 nothing is
         asked; otherwise the pace may ask for fewer values.
         """
         requests, slot = self.requests, self._slot
@@ -105,7 +105,7 @@ class Eventful:
                 if (completed := self._completed(None)) is not None:
                     self._moved = True
                     return completed
-            await self._fetch(limit, steps=steps, stepping=stepping, deadline=deadline)
+            await self._fetch(limit, steps=steps, deadline=deadline)
             slot = self._slot
         if deadline < inf and deadline <= trio.current_time():
             return None
@@ -237,13 +237,13 @@ class Eventful:
         upstream = self._upstream
         return isinstance(upstream, Lane) and not self._asking and upstream.edge.steps_now()
 
-    async def _fetch(self, limit: int, *, steps: bool, stepping: bool, deadline: float) -> None:
+    async def _fetch(self, limit: int, *, steps: bool, deadline: float) -> None:
         """Ask in this task, or in the asking task and wait for an event."""
         if limit and (steps or not (self.requests or self._asking or deadline < inf)):
             if self.pace is not None:
                 limit = min(limit, self.pace.next(self._upstream))
             try:
-                if steps and (stepping or self.requests):
+                if steps:
                     lane = cast("Lane[Any]", self._upstream)
                     self._slot = await lane.ask(limit, stepping=True, many=self.many)
                 else:

@@ -187,28 +187,18 @@ class Notified(Kernel[Any], Stepwise):
         self.events.end()
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while (answer := await self.once(limit)) is None:
-            pass
-        return answer
-
-    @override
     def stepwise(self) -> bool:
         # Without an asking task, and the scope to cancel it, most of the cost per time disappears.
         return self.events.steps
 
     @override
-    async def step(self, limit: int) -> Batch[Any] | Done | None:
-        return await self.once(limit, stepping=True)
-
-    async def once(self, limit: int, *, stepping: bool = False) -> Batch[Any] | Done | None:
-        """The next answer, or one step towards it."""
+    async def produce(self, limit: int) -> Batch[Any] | Done | None:
         ready = self.ready
         self._limit = limit
         if not (ready or ready.known):
-            event = await self.events.next(self.demand(limit), stepping=stepping)
-            if event is not None and self.take(event):
-                await self.breathe()
+            event = await self.events.next(self.demand(limit))
+            if event is not None:
+                self.take(event)
         return ready.answer(limit)
 
     def _complete_all(self, first: Hashable) -> None:
@@ -239,20 +229,19 @@ class Notified(Kernel[Any], Stepwise):
             self.location.drop(time)
         self._let_go.clear()
 
-    def take(self, event: Batch[Any] | Completed | Done | BaseException) -> bool:
-        """Let the module handle an event; True if it was a batch."""
+    def take(self, event: Batch[Any] | Completed | Done | BaseException) -> None:
+        """Let the module handle an event."""
         ready = self.ready
         try:
             if isinstance(event, Batch):
                 if not event.uniform:
                     self._receive_many(event)
-                    return True
+                    return
                 self.receive(event)
                 if not ready.known:
                     # Acknowledge the batch: values that are kept, and results to be answered, have holds of their own.
                     self.upstream.settle()
-                return True
-            if isinstance(event, Completed):
+            elif isinstance(event, Completed):
                 self._complete_all(event.time)
             elif isinstance(event, BaseException):
                 if event is not self._own:
@@ -263,7 +252,6 @@ class Notified(Kernel[Any], Stepwise):
         except BaseException as exc:  # noqa: BLE001 - raised by `answer`
             # The failure follows the results given before.
             ready.ending = exc
-        return False
 
     def _receive_many(self, batch: Batch[Any]) -> None:
         self.taken = 0

@@ -64,24 +64,20 @@ class PassOn(Kernel[Any], Stepwise):
         self.edge.fail_next(exc, out)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            if self.most < limit:
-                limit = self.most
-                if not limit:
-                    return DONE
-            batch = await self.upstream.ask(self._demand(limit), many=True)
-            if batch is DONE:
+    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+        if self.most < limit:
+            limit = self.most
+            if not limit:
                 return DONE
-            answer = self.answer(batch)
-            if answer is not None:
-                # Acknowledged in the same step in which the answer is in flight below. After a failure, the values
-                # from the failure on have not been handled, so the batch is not acknowledged.
-                if self.__edge__.handover.failure is None:
-                    self.upstream.settle()
-                return answer
-            if not await self.breathe():
-                return DONE
+        batch = await self.upstream.ask(self._demand(limit), stepping=True, many=True)
+        if batch is None or batch is DONE:
+            return batch
+        answer = self.answer(batch)
+        # Acknowledged in the same step in which the answer is in flight below. After a failure, the values from the
+        # failure on have not been handled, so the batch is not acknowledged.
+        if answer is not None and self.__edge__.handover.failure is None:
+            self.upstream.settle()
+        return answer
 
     def _demand(self, limit: int) -> int:
         return min(self.run.limit, limit + self.left_out) if self.left_out else limit
@@ -93,21 +89,6 @@ class PassOn(Kernel[Any], Stepwise):
     @override
     def steps_now(self) -> bool:
         return self.upstream.edge.steps_now()
-
-    @override
-    async def step(self, limit: int) -> Batch[Any] | Done | None:
-        limit = min(limit, self.most)
-        if not limit:
-            return DONE
-        batch = await self.upstream.ask(self._demand(limit), stepping=True, many=True)
-        if batch is None or batch is DONE:
-            return batch
-        answer = self.answer(batch)
-        if answer is None:
-            await self.breathe()
-        elif self.__edge__.handover.failure is None:
-            self.upstream.settle()
-        return answer
 
 
 class PerBatch(PassOn):

@@ -113,18 +113,18 @@ class Gather(Notified, Inline):
         return min(self.run.limit, max(1, size + (limit - 1) * step - kept))
 
     @override
-    async def once(self, limit: int, *, stepping: bool = False) -> Batch[Any] | Done | None:
+    async def produce(self, limit: int) -> Batch[Any] | Done | None:
         ready = self.ready
         if not self._clocked or ready or ready.known:
-            return await super().once(limit, stepping=stepping)
+            return await super().produce(limit)
         deadline = min((part.deadline for part in self._parts.values()), default=inf)
         if deadline <= trio.current_time():
             self._elapse()
         else:
             room = min(self.demand(limit), self._capacity - sum(map(len, self._parts.values())))
             event = await self.events.next(max(0, int(room)), deadline=deadline)
-            if event is not None and self.take(event):
-                await self.breathe()
+            if event is not None:
+                self.take(event)
         return ready.answer(limit)
 
     def _elapse(self) -> None:

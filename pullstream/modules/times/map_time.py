@@ -53,14 +53,8 @@ class Restamping(Retiming):
         self.traits = attrs.evolve(PROMPT, summaries=[MapTime(function, converts=True)])
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        return self._answered(await super().produce(limit))
-
-    @override
-    async def step(self, limit: int) -> Batch[Any] | Done | None:
-        return self._answered(await super().step(limit))
-
-    def _answered(self, answer: A) -> A:
+    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+        answer = await super().produce(limit)
         # The sidecar calls the function, too, with times that no value has; report its failure here.
         if self.location.trouble is not None:
             raise self.location.trouble

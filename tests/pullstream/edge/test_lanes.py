@@ -231,14 +231,8 @@ class AnswersNone(ps.authoring.Kernel):
 
 @ps.source
 class GoesByStep(AnswersNone.__wrapped__, Stepwise):
-    async def produce(self, limit):
-        raise AssertionError("it was asked for steps")
-
     def stepwise(self):
         return True
-
-    async def step(self, limit):
-        return self.rest.pop(0)
 
 
 @ps.sink
