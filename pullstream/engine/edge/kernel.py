@@ -11,6 +11,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.behaviour import Behaviour
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane, dismiss_all, first_lane
+from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
@@ -184,6 +185,11 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
             raise CompositionError(f"{cls.__name__} has a {name!r}, which is no longer used: {FORMER[name]}")
         if isinstance(method, FunctionType):
             _check_method(cls, name, method)
+    if issubclass(cls, Stepwise) and callable(getattr(cls, "step", None)):
+        raise CompositionError(
+            f"{cls.__name__} is Stepwise and has a 'step', which is no longer called: its produce does one step, and "
+            f"returns None if that led to no answer"
+        )
     if not isinstance(_static(cls, "traits"), (Traits, property)):
         raise CompositionError(_taken(cls.__name__, "traits"))
 

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.authoring import Stepwise
+from pullstream.authoring import Notified, Stepwise
 from pullstream.checker import Checker
 from tests.pullstream.common import run
 
@@ -233,6 +233,33 @@ class AnswersNone(ps.authoring.Kernel):
 class GoesByStep(AnswersNone.__wrapped__, Stepwise):
     def stepwise(self):
         return True
+
+
+def test_a_step_of_its_own_is_refused():
+    """It was a method of its own once, and would never be called."""
+    with pytest.raises(ps.CompositionError, match=r"^Old is Stepwise and has a 'step', .* its produce does one step"):
+
+        class Old(GoesByStep.__wrapped__):
+            async def step(self, limit):
+                pass
+
+
+@pytest.mark.parametrize("name", ["answer_many", "receive_many", "takes_many"])
+def test_a_method_of_an_earlier_version_is_refused(name):
+    """With what to define instead."""
+    with pytest.raises(ps.CompositionError, match=rf"^Old has a '{name}', which is no longer used: .*batch"):
+        type("Old", (ps.authoring.Kernel,), {name: lambda self, batch: batch})
+
+
+def test_a_method_with_other_arguments_is_refused():
+    """It would fail at the first call, in the middle of a run."""
+    with pytest.raises(
+        ps.CompositionError, match=r"^Old.receive, at .*: takes \(time, values\), but is called with \(batch"
+    ):
+
+        class Old(Notified):
+            def receive(self, time, values):
+                pass
 
 
 @ps.sink
