@@ -30,10 +30,13 @@ from .aggregates import (
     variance,
 )
 from .expressions import filter, select, with_columns
+from .join import join
 from .package import ColumnError, ColumnsMissing
 from .per_time import per_time, sort_by_time
 from .reducing import distinct, reduce_by_key, reduce_by_time
+from .sessions import sessions
 from .table import collect_table
+from .windows import sliding, tumbling
 
 __all__ = [
     "Aggregate",
@@ -47,6 +50,7 @@ __all__ = [
     "distinct",
     "filter",
     "first",
+    "join",
     "last",
     "max",
     "mean",
@@ -56,8 +60,11 @@ __all__ = [
     "reduce_by_key",
     "reduce_by_time",
     "select",
+    "sessions",
+    "sliding",
     "sort_by_time",
     "sum",
+    "tumbling",
     "variance",
     "with_columns",
 ]

@@ -110,3 +110,14 @@ def same(frames: Sequence[Frame]) -> Frame:
 
 def _alike(frames: Sequence[Frame]) -> bool:
     return all(frame.schema == frames[0].schema for frame in frames)
+
+
+def decoded(table: Any) -> Any:
+    """A pyarrow table whose dictionaries have become plain columns."""
+    pa = pyarrow()
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            column = table.column(place)
+            plain = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], field.type.value_type)
+            table = table.set_column(place, field.name, plain)
+    return table

@@ -7,7 +7,7 @@ from ..arrow import ArrowRows, pyarrow
 from .aggregates import SUM, Aggregate, Merging
 from .arrow_partials import Table, partial_by_arrow
 from .expressions import check_names, first_line
-from .frames import Frame, same
+from .frames import Frame, decoded, same
 from .package import ColumnError, polars
 
 Extra = Sequence[tuple[str, str, str]]
@@ -55,12 +55,12 @@ class Groups:
         pa = pyarrow()
         batches = [part.batch for part in rows]
         names: list[str] = batches[0].schema.names
-        check_names(self._where, names, self.columns)
+        check_names(self._where, names, self.columns and self.columns - (more or {}).keys())
         # Without any column, a table would not know how many rows it has.
         chosen = [name for name in names if self.columns is None or name in self.columns] or names[:1]
         try:
             table = pa.concat_tables(
-                [_decoded(pa.Table.from_batches([batch]).select(chosen)) for batch in batches],
+                [decoded(pa.Table.from_batches([batch]).select(chosen)) for batch in batches],
                 promote_options="permissive",
             )
         except pa.ArrowException as exc:
@@ -88,8 +88,10 @@ class Groups:
             whole = same(partials)
         except polars().exceptions.PolarsError as exc:
             raise self._no_common_type(exc) from None
-        if len(partials) == 1:
-            return whole
+        return whole if len(partials) == 1 else self.regrouped(whole)
+
+    def regrouped(self, whole: Frame) -> Frame:
+        """Merge the partial results with equal keys."""
         parts = [
             part
             for prefix, aggregate in self._aggregates.values()
@@ -173,13 +175,3 @@ class Groups:
                 why = f"a sum does not fit into 64 bits, of {', '.join(sums)}"
             raise ColumnError(f"{self._where}: {why}") from None
         return made
-
-
-def _decoded(table: Table) -> Table:
-    pa = pyarrow()
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            column = table.column(place)
-            plain = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], field.type.value_type)
-            table = table.set_column(place, field.name, plain)
-    return table

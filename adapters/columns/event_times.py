@@ -1,0 +1,88 @@
+"""A column as event time: whole numbers that are compared and added, and Python's times made of them."""
+
+import datetime as dt
+from typing import Any
+
+import attrs
+
+from ..arrow import DataType, pyarrow
+from ..arrow.package import numpy
+from .package import ColumnError
+
+Numbers = Any
+"""A NumPy array of int64."""
+
+FAR = 2**62
+"""Times and durations beyond this cannot be added in 64 bits."""
+
+
+@attrs.frozen
+class TimeKind:
+    """The type of a time column: whole numbers, dates (as days) or timestamps (as microseconds since 1970, UTC)."""
+
+    where: str
+    column: str
+    kind: DataType
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse a type that has no exact durations."""
+        types = pyarrow().types
+        if not (types.is_integer(self.kind) or types.is_date(self.kind) or types.is_timestamp(self.kind)):
+            raise ColumnError(
+                f"{self.where}: the time column {self.column!r} is {self.kind}; times must be whole numbers, dates or "
+                f"timestamps, so cast it above"
+            )
+
+    def numbers(self, column: Any) -> Numbers:
+        """The times of a column without nulls."""
+        pa = pyarrow()
+        if pa.types.is_timestamp(self.kind):
+            column = column.cast(pa.timestamp("us", self.kind.tz), safe=self.kind.unit != "ns").cast(pa.int64())
+        elif pa.types.is_date(self.kind):
+            column = column.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+        else:
+            column = column.cast(pa.int64())
+        found: Numbers = column.to_numpy(zero_copy_only=False)
+        if len(found) and not (found.min() > -FAR and found.max() < FAR):
+            raise ColumnError(f"{self.where}: the time column {self.column!r} has a time beyond ±2**62")
+        return found
+
+    def duration(self, given: Any, name: str) -> int:
+        """A duration in the unit of the times."""
+        types = pyarrow().types
+        number: Any = None
+        if isinstance(given, dt.timedelta):
+            if types.is_timestamp(self.kind):
+                number = given // dt.timedelta(microseconds=1)
+            elif types.is_date(self.kind) and given == dt.timedelta(days=given.days):
+                number = given.days
+        elif isinstance(given, int) and not types.is_date(self.kind):
+            number = given
+        if number is None:
+            needs = "a timedelta of whole days" if types.is_date(self.kind) else "a whole number"
+            needs = "a timedelta, or microseconds" if types.is_timestamp(self.kind) else needs
+            raise ColumnError(
+                f"{self.where}: {name}={given!r} cannot be added to the time column {self.column!r}, which is "
+                f"{self.kind}; give {needs}"
+            )
+        return number
+
+    def column_of(self, numbers: Numbers) -> Any:
+        """A column of times in the type of the time column."""
+        pa, np = pyarrow(), numpy()
+        if pa.types.is_timestamp(self.kind):
+            return pa.array(numbers, pa.timestamp("us", self.kind.tz))
+        if pa.types.is_date(self.kind):
+            return pa.array(numbers.astype(np.int32), pa.int32()).cast(pa.date32())
+        return pa.array(numbers, pa.int64())
+
+    def times(self, numbers: Numbers) -> list[Any]:
+        """Python's times, as rows have them: ints, or dates."""
+        whole: list[Any] = numbers.tolist()
+        if not pyarrow().types.is_date(self.kind):
+            return whole
+        return [dt.date(1970, 1, 1) + dt.timedelta(days=days) for days in whole]
+
+    def time(self, number: int) -> Any:
+        """One of Python's times."""
+        return self.times(numpy().array([number]))[0]

@@ -1,0 +1,106 @@
+"""Joins of columns give what comparing every row with every other gives, time by time."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+from adapters.arrow import ArrowRows
+from tests.sampling import amount
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"time": st.integers(0, 3), "key": st.none() | st.sampled_from("ab"), "at": st.integers(0, 9)}
+    ),
+    min_size=1,
+    max_size=8,
+).map(lambda rows: sorted(rows, key=lambda row: row["time"]))
+
+
+@ps.source
+async def table(ctx, rows, name):
+    """The rows, each with its number, in a batch for each time."""
+    kind = pa.dictionary(pa.int32(), pa.string()) if name == "l" else pa.string()
+    schema = pa.schema([("key", kind), ("at", pa.int64()), (name, pa.int64())])
+    for time in sorted({row["time"] for row in rows}):
+        some = [{**row, name: number} for number, row in enumerate(rows) if row["time"] == time]
+        yield ps.Batch(time, ArrowRows(pa.RecordBatch.from_pylist(some, schema), "dicts"))
+
+
+def ids(row):
+    return row["time"], row["key"], row["at"]
+
+
+def expected(left, right, how):
+    found = []
+    lefts = [{**row, "l": number} for number, row in enumerate(left)]
+    rights = [{**row, "r": number} for number, row in enumerate(right)]
+    for one in lefts:
+        same = [other for other in rights if other["time"] == one["time"] and other["key"] == one["key"] is not None]
+        if how == "asof":
+            same = sorted((other for other in same if other["at"] <= one["at"]), key=lambda other: other["at"])[-1:]
+            # Of several at that time, the last counts.
+            nearest = [other["r"] for other in rights if same and ids(other) == ids(same[0])]
+            found.append((one["time"], one["l"], max(nearest, default=None)))
+        elif how in {"semi", "anti"}:
+            found += [(one["time"], one["l"])] if bool(same) == (how == "semi") else []
+        else:
+            found += [(one["time"], one["l"], other["r"]) for other in same]
+            found += [(one["time"], one["l"], None)] if how != "inner" and not same else []
+    if how == "full":
+        met = {number for _, _, number in found}
+        found += [(other["time"], None, other["r"]) for other in rights if other["r"] not in met]
+    return found
+
+
+def order(row):
+    return tuple(-1 if part is None else part for part in row)
+
+
+@settings(max_examples=amount(80, 1000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    ROWS,
+    ROWS,
+    st.sampled_from(["inner", "left", "full", "semi", "anti", "asof"]),
+    st.sampled_from([1, 7, 4096]),
+    st.booleans(),
+)
+def test_a_join_pairs_equal_keys_at_equal_times(left, right, how, limit, check):
+    """Nulls match nothing; every time is joined when it is complete; dictionaries match plain text."""
+    options = {"at": "at"} if how == "asof" else {}
+    joined = columns.join(table(left, "l"), table(right, "r"), on="key", how=how, **options)
+
+    found = ps.run(ps.pipe(joined, ps.collect(timed=True)), limit=limit, check=check)
+
+    rows = [(time, row.get("l"), *([] if how in {"semi", "anti"} else [row.get("r")])) for time, row in found]
+    assert [time for time, *_ in rows] == sorted(time for time, *_ in rows)
+    assert sorted(rows, key=order) == sorted(expected(left, right, how), key=order)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"on": []}, "needs on=, the names of the columns"),
+        ({"on": ["a", "a"]}, "a list of distinct names"),
+        ({"on": "a", "how": "outer"}, "'outer'"),
+        ({"on": "a", "how": "asof"}, "needs at=, a column's name"),
+        ({"on": "a", "at": "t"}, "needs at=, a column's name"),
+    ],
+)
+def test_wrong_options_are_refused_when_composing(options, why):
+    """The message says what is needed."""
+    with pytest.raises(ps.CompositionError, match=f"join\\(\\) at .*{why}"):
+        columns.join(ps.values([]), ps.values([]), **options)
+
+
+def test_a_missing_key_names_the_source():
+    """Both sources need the columns; the message lists those that are there."""
+    joined = columns.join(ps.values([{"a": 1}]), ps.values([{"b": 1}]), on="a")
+
+    with pytest.raises(columns.ColumnError, match=r"in source 2: there is no column 'a'; the columns are 'b'"):
+        ps.run(ps.pipe(joined, ps.collect()))

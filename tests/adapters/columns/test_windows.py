@@ -1,0 +1,170 @@
+"""Windows over a time column give what `ps.stamp` and the windows of rows give, late rows and completions included."""
+
+import datetime as dt
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+from adapters.arrow import ArrowRows
+from pullstream.errors import CapabilityError
+from tests.adapters.columns.test_random import AGGREGATES, get, listed, noted, plain, result
+from tests.sampling import amount
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+
+NAMES = ["size", "count", "sum", "least", "first", "last", "unique", "median", "variance"]
+KINDS = {
+    "int": (pa.int64(), lambda n: n),
+    "date": (pa.date32(), lambda n: dt.timedelta(days=n)),
+    "timestamp": (pa.timestamp("ms", "Europe/Paris"), lambda n: n * 1000),
+}
+ROW = st.fixed_dictionaries(
+    {
+        "t": st.integers(-20, 40),
+        "key": st.none() | st.sampled_from("ab"),
+        "n": st.none() | st.integers(-3, 3),
+        "price": st.none() | st.integers(-3, 3),
+    }
+)
+
+
+@ps.source
+async def table(ctx, rows, cuts, kind):
+    """The rows in batches that are cut at places, all at one time."""
+    schema = pa.schema([("t", pa.int32()), ("key", pa.string()), ("n", pa.int64()), ("price", pa.int64())])
+    whole = pa.RecordBatch.from_pylist(rows, schema)
+    times = whole.column("t") if kind == "date" else whole.column("t").cast(pa.int64())
+    whole = whole.set_column(0, "t", times.cast(KINDS[kind][0]))
+    begin = 0
+    for end in sorted({*cuts, len(rows)}):
+        if begin < min(end, len(rows)):
+            yield ps.Batch(0, ArrowRows(whole.slice(begin, end - begin), "dicts"))
+            begin = end
+
+
+def by_rows(kind, shape, keys, options):
+    size, *more = (KINDS[kind][1](number) for number in shape[1:])
+    key = (lambda row: get(row, "key")) if keys else None
+    if shape[0] == "tumbling":
+        window = ps.tumbling(size, listed(), key=key) if keys else ps.tumbling(size, listed())
+    elif shape[0] == "sliding":
+        window = ps.sliding(size, *more, listed(), key=key) if keys else ps.sliding(size, *more, listed())
+    else:
+        window = ps.sessions(size, listed(), key=key) if keys else ps.sessions(size, listed())
+
+    def made(window):
+        name, rows = window.value if keys else (None, window.value)
+        return {"start": window.start, "end": window.end, **({"key": name} if keys else {}), **result(rows, NAMES)}
+
+    return ps.pipe(ps.stamp(lambda row: row["t"], **options), window, ps.map(made))
+
+
+def by_columns(kind, shape, keys, options):
+    make = {"tumbling": columns.tumbling, "sliding": columns.sliding, "sessions": columns.sessions}[shape[0]]
+    named = {name: AGGREGATES[name][0] for name in NAMES}
+    numbers = [KINDS[kind][1](number) for number in shape[1:]]
+    return make(*numbers, *(["key"] if keys else []), at="t", **options, **named)
+
+
+def outcome(source, program, limit, *, check):
+    events = {"met": [], "complete": []}
+    try:
+        rows = ps.run(ps.pipe(source, program, noted(events), ps.collect(timed=True)), limit=limit, check=check)
+    except CapabilityError:
+        return CapabilityError
+    return [(time, plain(row)) for time, row in rows], events
+
+
+@settings(max_examples=amount(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(ROW, max_size=16),
+    st.tuples(st.lists(st.integers(0, 16), max_size=4), st.sampled_from([1, 7, 4096]), st.booleans()),
+    st.sampled_from(sorted(KINDS)),
+    st.one_of(
+        st.tuples(st.just("tumbling"), st.integers(1, 12)),
+        st.tuples(st.just("sliding"), st.integers(1, 12), st.integers(1, 12)),
+        st.tuples(st.just("sessions"), st.integers(1, 12)),
+    ),
+    st.tuples(st.booleans(), st.integers(0, 60), st.sampled_from(["drop", "error", "sink"])),
+)
+def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
+    """Tumbling, sliding (with gaps, too) and sessions, with and without keys, and with late rows."""
+    (cuts, limit, check), (keys, lateness, late) = run, options
+    aside = {"rows": [], "columns": []}
+
+    def given(name):
+        sink = ps.drain(lambda row: aside[name].append(plain(row)))
+        return {"lateness": KINDS[kind][1](lateness), "late": sink if late == "sink" else late}
+
+    expected = outcome(table(rows, [], kind), by_rows(kind, shape, keys, given("rows")), 4096, check=False)
+    found = outcome(table(rows, cuts, kind), by_columns(kind, shape, keys, given("columns")), limit, check=check)
+
+    assert found == expected
+    assert aside["columns"] == aside["rows"]
+
+
+@ps.source
+async def numbers(ctx, *times):
+    yield ps.Batch(0, [{"t": time} for time in times])
+
+
+def test_late_rows_stay_in_columns():
+    """The sink for late rows gets them in Arrow, each at a time that is not complete yet."""
+    late = []
+
+    @ps.sink
+    async def seen(upstream, ctx):
+        while (batch := await upstream.ask(ctx.limit)) is not ps.DONE:
+            late.append((batch.time, type(batch.values), list(batch.values)))
+
+    windows = columns.tumbling(10, at="t", lateness=2, late=seen(), n=columns.count())
+    found = ps.run(ps.pipe(numbers(5, 25, 3, 24, 1, 40, 31), windows, ps.collect()), check=True)
+
+    assert [(row["start"], row["n"]) for row in found] == [(0, 1), (20, 2), (40, 1)]
+    assert [(time, kind) for time, kind, _ in late] == [(30, ArrowRows), (40, ArrowRows)]
+    assert [row for _, _, rows in late for row in rows] == [{"t": 3}, {"t": 1}, {"t": 31}]
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_a_null_time_is_an_error_after_the_rows_before(limit):
+    """The results that are final by then are delivered; the error names module, column and row."""
+    given = ps.pipe(numbers(1, 22, None, 50), columns.tumbling(10, at="t", lateness=0, n=columns.count()))
+    found = []
+
+    with pytest.raises(columns.ColumnError, match=r"tumbling, composed .*'t' is null in row 3, \{'t': None\}"):
+        ps.run(ps.pipe(given, ps.drain(found.append)), limit=limit)
+
+    assert [row["start"] for row in found] == [0]
+
+
+@pytest.mark.parametrize(
+    ("times", "options", "why"),
+    [
+        ([1.5], {"lateness": 0}, r"the time column 't' is double; times must be whole numbers, dates or timestamps"),
+        ([1], {"lateness": dt.timedelta(1)}, r"lateness=.* cannot be added to the time column 't', which is int64"),
+        ([1], {"lateness": 0, "at": "u"}, r"there is no column 'u'; the columns are 't'"),
+        (
+            [1, 9, 3],
+            {"lateness": 1},
+            r"too late: row 3, \{'t': 3\}, is at 3, but 9 has already arrived",
+        ),
+        ([2**62], {"lateness": 1}, r"the time column 't' has a time beyond"),
+    ],
+)
+def test_errors_say_what_is_wrong(times, options, why):
+    """A type without durations, a duration of another kind, a missing column, a late row, a time too far away."""
+    with pytest.raises((columns.ColumnError, CapabilityError), match=why):
+        ps.run(ps.pipe(numbers(*times), columns.tumbling(10, **{"at": "t", **options}, n=columns.count()), ps.drain()))
+
+
+def test_a_second_time_is_refused():
+    """As by `ps.stamp`: times cannot be replaced if there are several."""
+    given = ps.values([{"t": 1}, {"t": 2}], time=lambda row: row["t"])
+
+    with pytest.raises(CapabilityError, match="its input already has several: 1 and 2"):
+        ps.run(ps.pipe(given, columns.tumbling(10, at="t", lateness=0, n=columns.count()), ps.drain()))
