@@ -178,54 +178,48 @@ def test_end_and_fail(limit, waiting):
                 in_virtual_time(late)
 
 
-def test_end_after_a_send_that_was_cancelled(limit):
+async def test_end_after_a_send_that_was_cancelled(limit, autojump_clock):
     """A listener that waits hears of the end as soon as nothing is being sent any more."""
     news = ps.broadcast(1)
 
-    async def main():
-        async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(50)).open() as slow:
-            await wait_all_tasks_blocked()
-            for n in range(2):
-                await news.send(n)
-            with trio.move_on_after(5):
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(news.send, 2)
-                    await wait_all_tasks_blocked()
-                    news.end()
-            with trio.fail_after(1):
-                assert [n for _, n in await fast.result()] == [0, 1]
-            assert await slow.result() == [0, 1]
-
-    in_virtual_time(main)
+    async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(50)).open() as slow:
+        await wait_all_tasks_blocked()
+        for n in range(2):
+            await news.send(n)
+        with trio.move_on_after(5):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(news.send, 2)
+                await wait_all_tasks_blocked()
+                news.end()
+        with trio.fail_after(1):
+            assert [n for _, n in await fast.result()] == [0, 1]
+        assert await slow.result() == [0, 1]
 
 
-def test_completions(limit):
+async def test_completions(limit, autojump_clock):
     """A time is complete when what came at it is worked off, and nothing more can; `advance` says so sooner."""
     news = ps.broadcast(9)
     told = []
 
-    async def main():
-        async with ps.pipe(news.listen(), slowly()).open(limit=limit, check="strict") as one:
+    async with ps.pipe(news.listen(), slowly()).open(limit=limit, check="strict") as one:
 
-            async def wait(time):
-                await one.progress.completed(time)
-                told.append((time, trio.current_time()))
+        async def wait(time):
+            await one.progress.completed(time)
+            told.append((time, trio.current_time()))
 
-            async with trio.open_nursery() as nursery:
-                for time in range(4):
-                    nursery.start_soon(wait, time)
-                await wait_all_tasks_blocked()
-                began = trio.current_time()
-                await news.send("a", 0)
-                await news.send("b", 1)
-                await trio.sleep(10)
-                assert [time for time, _ in told] == [0]
-                news.advance(3)
-                await wait_all_tasks_blocked()
-                assert {time for time, _ in told} == {0, 1, 2}
-                with pytest.raises(ps.errors.CapabilityError, match="cannot send 2 after 3"):
-                    await news.send("c", 2)
-                news.end()
-        assert told[0][1] - began == 1
-
-    in_virtual_time(main)
+        async with trio.open_nursery() as nursery:
+            for time in range(4):
+                nursery.start_soon(wait, time)
+            await wait_all_tasks_blocked()
+            began = trio.current_time()
+            await news.send("a", 0)
+            await news.send("b", 1)
+            await trio.sleep(10)
+            assert [time for time, _ in told] == [0]
+            news.advance(3)
+            await wait_all_tasks_blocked()
+            assert {time for time, _ in told} == {0, 1, 2}
+            with pytest.raises(ps.errors.CapabilityError, match="cannot send 2 after 3"):
+                await news.send("c", 2)
+            news.end()
+    assert told[0][1] - began == 1

@@ -7,7 +7,7 @@ import trio
 from trio._core import _run as trio_scheduler
 
 import pullstream as ps
-from tests.pullstream.common import in_virtual_time, run
+from tests.pullstream.common import run
 from timely import Product, TimeDomainError
 
 FAN_INS = {
@@ -71,11 +71,13 @@ class TestTimesOfTuples:
 
 @pytest.mark.parametrize("kind", FAN_INS)
 @pytest.mark.parametrize("seed", range(5))
-def test_two_domains_are_refused(kind, seed):
+async def test_two_domains_are_refused(kind, seed, autojump_clock):
     """Times without a common order fail the module where they meet, by name, and whoever waits for one of them."""
     told = []
 
-    async def main():
+    with pytest.raises(
+        TimeDomainError, match=rf"{kind.partition(',')[0]}, composed at .*two domains.*(int|date)"
+    ) as caught:
         module = FAN_INS[kind](at((1, "v"), (2, "w"), pause=0.5), at((date(2024, 1, 3), "x"), (date(2024, 1, 4), "y")))
         trio_scheduler._r.seed(seed)
 
@@ -89,10 +91,5 @@ def test_two_domains_are_refused(kind, seed):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(wait, running.progress)
             await running.result()
-
-    with pytest.raises(
-        TimeDomainError, match=rf"{kind.partition(',')[0]}, composed at .*two domains.*(int|date)"
-    ) as caught:
-        in_virtual_time(main)
 
     assert told == [caught.value]

@@ -107,17 +107,14 @@ def test_processes_are_used_again_and_there_are_not_too_many(helpers):
     assert os.getpid() not in pids
 
 
-def test_none_is_started_before_it_is_needed(helpers):
+async def test_none_is_started_before_it_is_needed(helpers):
     """Neither composing nor opening starts a process, only a call does (R10)."""
     pipeline = ps.pipe(ps.empty(), ps.map_process(helpers.pid, 2), ps.on_end(lambda _: None))
     before = children()
 
-    async def main():
-        async with pipeline.open() as running:
-            await running.result()
-            assert children() == before
-
-    trio.run(main)
+    async with pipeline.open() as running:
+        await running.result()
+        assert children() == before
 
 
 def test_an_exception_arrives_as_itself_with_its_traceback_as_a_note(helpers):

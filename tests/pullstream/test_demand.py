@@ -84,18 +84,6 @@ async def test_what_is_under_way_is_all_that_an_orderly_stop_waits_for(autojump_
     assert queue.taken < 50
 
 
-async def test_cheap_calls_are_given_many_values_at_a_time(counting, probe):
-    """Where a call passes a checkpoint and no more, asking would cost more than it: few asks are made."""
-
-    async def call(n):
-        await trio.lowlevel.checkpoint()
-        return n
-
-    async with ps.pipe(counting(probe, 50_000), ps.map_async(call, 4), ps.drain()).open() as running:
-        await running.result()
-    assert len(probe.asked) < 5_000
-
-
 async def test_a_call_that_becomes_slow_is_given_less_again(autojump_clock):
     """What was taken while calls were cheap is worked off; from then on no more is taken than can be started."""
     queue, ahead = Queue(), []

@@ -41,7 +41,7 @@ async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
-def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe):
+async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe, autojump_clock):
     """It cancels an ask that goes through all of it, which is not taken for an abort where the reason comes later."""
 
     @ps.source
@@ -52,12 +52,9 @@ def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe)
 
     patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.rate_limit(10**6), 40))
 
-    async def main():
+    with pytest.raises(ZeroDivisionError) as caught:
         async with ps.pipe(ps.merge(patient, failing()), ps.drain()).open(check=check) as running:
             await running.result()
-
-    with pytest.raises(ZeroDivisionError) as caught:
-        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     assert probe.balanced
     assert probe.reasons == [caught.value]
 

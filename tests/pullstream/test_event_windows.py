@@ -197,40 +197,37 @@ def least(kind, clocks, rows):
     steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["value", "clock"]), st.integers(0, 3)), max_size=15),
     limit=st.sampled_from([1, 4096]),
 )
-def test_completions_are_exact(kind, steps, limit):
+async def test_completions_are_exact(kind, steps, limit):
     """After each step what is over has come, and what may still come is what plain Python says; a clock is enough."""
 
-    async def main():
-        sends, receives = zip(*(trio.open_memory_channel(100) for _ in range(2)), strict=True)
-        results = []
-        pipeline = ps.pipe(
-            ps.merge(*[driven(each) for each in receives]),
-            MODULES[kind]().named("windows"),
-            ps.tap(results.append),
-            ps.drain(),
-        )
-        async with pipeline.open(limit=limit, check="strict") as running:
-            clocks, rows = [BEGINNING, BEGINNING], []
-            for number, what, step in [*steps, (0, "end", 0), (1, "end", 0)]:
-                if what == "end":
-                    sends[number].close()
-                    clocks[number] = math.inf
-                else:
-                    time = step if clocks[number] is BEGINNING else clocks[number] + step
-                    clocks[number] = time
-                    rows += [(time, "a", len(rows))] * (what == "value")
-                    await sends[number].send((time, rows[-1:] if what == "value" else []))
-                await wait_all_tasks_blocked()
-                frontier = list(running.progress.frontier(at="windows"))
-                if BEGINNING in clocks:
-                    assert frontier == [BEGINNING]
-                    assert not results
-                    continue
-                first, over = least(kind, clocks, rows)
-                assert frontier == ([] if first == math.inf else [first])
-                assert [window.end for window in results] == over
-
-    trio.run(main)
+    sends, receives = zip(*(trio.open_memory_channel(100) for _ in range(2)), strict=True)
+    results = []
+    pipeline = ps.pipe(
+        ps.merge(*[driven(each) for each in receives]),
+        MODULES[kind]().named("windows"),
+        ps.tap(results.append),
+        ps.drain(),
+    )
+    async with pipeline.open(limit=limit, check="strict") as running:
+        clocks, rows = [BEGINNING, BEGINNING], []
+        for number, what, step in [*steps, (0, "end", 0), (1, "end", 0)]:
+            if what == "end":
+                sends[number].close()
+                clocks[number] = math.inf
+            else:
+                time = step if clocks[number] is BEGINNING else clocks[number] + step
+                clocks[number] = time
+                rows += [(time, "a", len(rows))] * (what == "value")
+                await sends[number].send((time, rows[-1:] if what == "value" else []))
+            await wait_all_tasks_blocked()
+            frontier = list(running.progress.frontier(at="windows"))
+            if BEGINNING in clocks:
+                assert frontier == [BEGINNING]
+                assert not results
+                continue
+            first, over = least(kind, clocks, rows)
+            assert frontier == ([] if first == math.inf else [first])
+            assert [window.end for window in results] == over
 
 
 @pytest.mark.parametrize("limit", [1, 4096])

@@ -81,107 +81,81 @@ def test_join_within_is_followed_to_the_last_match():
     assert found == [0, 1, 2, 3, 4]
 
 
-def test_every_sink_counts():
+async def test_every_sink_counts():
     """Of several sinks the slowest decides, also one that is below a stamp of its own, which tells at its end only."""
 
-    async def main():
-        locations, stuck = [], trio.Event()
+    locations, stuck = [], trio.Event()
 
-        @ps.sink
-        async def slow(upstream, ctx):
-            async for batch in ctx.batches(upstream):
-                if batch.time == 2:
-                    await stuck.wait()
+    @ps.sink
+    async def slow(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            if batch.time == 2:
+                await stuck.wait()
 
-        pipeline = ps.pipe(Steered(locations, 5), ps.tee(ps.drain(), slow(), capacity=100))
-        async with pipeline.open() as running:
-            await trio.testing.wait_all_tasks_blocked()
-            before = [time for time in range(6) if locations[0].fulfilled(time)]
-            stuck.set()
-            await locations[0].until_fulfilled(4)
-            after = [time for time in range(6) if locations[0].fulfilled(time)]
-            await running.abort()
-        return before, after
-
-    assert trio.run(main) == ([0, 1], [0, 1, 2, 3, 4])
+    pipeline = ps.pipe(Steered(locations, 5), ps.tee(ps.drain(), slow(), capacity=100))
+    async with pipeline.open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        before = [time for time in range(6) if locations[0].fulfilled(time)]
+        stuck.set()
+        await locations[0].until_fulfilled(4)
+        after = [time for time in range(6) if locations[0].fulfilled(time)]
+        await running.abort()
+    assert (before, after) == ([0, 1], [0, 1, 2, 3, 4])
 
 
-def test_behind_a_stamp_it_is_fulfilled_at_the_end():
+async def test_behind_a_stamp_it_is_fulfilled_at_the_end():
     """Where a module gives times of its own, everything is fulfilled when the run has ended, and is waited for."""
-
-    async def main():
-        locations = []
-        pipeline = ps.pipe(Steered(locations, 3, ends=True), ps.map_time(lambda _: 0), ps.stamp_epochs(1), ps.collect())
-        async with pipeline.open() as running:
-            await trio.testing.wait_all_tasks_blocked()
-            await locations[0].until_fulfilled(0)
-            return await running.result(), locations[0].fulfilled(99)
-
-    assert trio.run(main) == ([0, 1, 2], True)
+    locations = []
+    pipeline = ps.pipe(Steered(locations, 3, ends=True), ps.map_time(lambda _: 0), ps.stamp_epochs(1), ps.collect())
+    async with pipeline.open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        await locations[0].until_fulfilled(0)
+        assert await running.result() == [0, 1, 2]
+        assert locations[0].fulfilled(99)
 
 
-def test_waiting_tells_how_the_run_ended_otherwise():
+@pytest.mark.parametrize("ending", [ValueError, ps.errors.Abandoned])
+async def test_waiting_tells_how_the_run_ended_otherwise(ending, autojump_clock):
     """Who waits for what will not come is told why: the stream's failure, or that it was aborted."""
+    locations, told = [], []
 
-    async def main(ending):
-        locations = []
+    async def check(n):
+        if n == 3 and ending is ValueError:
+            await trio.sleep(1)
+            raise ValueError("no 3")
 
-        async def check(n):
-            if n == 3 and ending == "failed":
-                await trio.sleep(1)
-                raise ValueError("no 3")
-
-        told = []
-
-        def pipeline(check, locations):
-            return ps.pipe(Steered(locations, 3 if ending == "aborted" else 5), ps.map_async(check, 1), ps.drain())
-
-        async def wait(running):
-            try:
-                await locations[0].until_fulfilled(3)
-            except Exception as exc:
-                told.append(exc)
-
+    async def wait():
         try:
-            async with pipeline(check, locations).open() as running:
-                while not locations:
-                    await trio.lowlevel.checkpoint()
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(wait, running)
-                    await trio.testing.wait_all_tasks_blocked()
-                    await (running.abort() if ending == "aborted" else running.wait())
-        except (ValueError, ps.errors.Abandoned):
-            pass
-        return told
+            await locations[0].until_fulfilled(3)
+        except Exception as exc:
+            told.append(exc)
 
-    assert [type(exc) for exc in trio.run(main, "aborted")] == [ps.errors.Abandoned]
-    assert [str(exc) for exc in trio.run(main, "failed", clock=trio.testing.MockClock(autojump_threshold=0))] == [
-        "no 3"
-    ]
-
-
-def test_a_stream_inside_a_module_knows_of_no_sink():
-    """A source that is opened inside another module is never told that its effects are complete."""
-
-    async def main():
-        locations, told = [], []
-
-        async def ask(n):
-            try:
-                await locations[0].until_fulfilled(0)
-            except ps.PullstreamError as exc:
-                told.append(str(exc))
-            told.append(locations[0].fulfilled(0))
-            return n
-
-        inner = ps.retry(Steered(locations, 1, ends=True), 1)
-        async with ps.pipe(inner, ps.map_async(ask, 1), ps.drain()).open() as running:
+    source = Steered(locations, 5 if ending is ValueError else 3)
+    with pytest.raises(ending) as caught:
+        async with ps.pipe(source, ps.map_async(check, 1), ps.drain()).open() as running:
+            await trio.testing.wait_all_tasks_blocked()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(wait)
+                await trio.testing.wait_all_tasks_blocked()
+                await (running.wait() if ending is ValueError else running.abort())
             await running.result()
-        return told
+    assert [type(exc) for exc in told] == [ending]
+    assert ending is ps.errors.Abandoned or told == [caught.value]
 
-    told = trio.run(main)
-    assert "inside another module" in told[0]
-    assert told[1] is False
+
+async def test_a_stream_inside_a_module_knows_of_no_sink():
+    """A source that is opened inside another module is never told that its effects are complete."""
+    locations, told = [], []
+
+    async def ask(n):
+        with pytest.raises(ps.PullstreamError, match="inside another module"):
+            await locations[0].until_fulfilled(0)
+        told.append(locations[0].fulfilled(0))
+
+    inner = ps.retry(Steered(locations, 1, ends=True), 1)
+    async with ps.pipe(inner, ps.map_async(ask, 1), ps.drain()).open() as running:
+        await running.result()
+    assert told == [False]
 
 
 def test_a_stall_says_what_is_waited_for():
@@ -204,12 +178,10 @@ def test_a_stall_says_what_is_waited_for():
 
 def test_the_last_time_is_after_every_other():
     """LAST is at or after everything, and nothing but itself is after it, from either side of the comparison."""
-    assert LAST >= 5
-    assert not LAST <= 5
-    also_last = LAST
-    assert also_last >= LAST
-    assert not also_last > LAST
+    assert LAST >= LAST  # noqa: PLR0124
     assert LAST > 5
+    assert not LAST <= 5
+    assert not LAST > LAST  # noqa: PLR0124
     assert (1, LAST) <= (2, 0)
     assert not (1, LAST) >= (2, 0)
     assert len({LAST, LAST}) == 1

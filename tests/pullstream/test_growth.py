@@ -185,7 +185,7 @@ OWN = ("pullstream.modules", "pullstream.engine.edge.backlog")
 
 @pytest.mark.parametrize("limit", [6, 100])
 @pytest.mark.parametrize("name", KEEPING)
-def test_no_kernel_keeps_anything_for_a_time(name, limit):
+async def test_no_kernel_keeps_anything_for_a_time(name, limit):
     """However many times have passed, there is no more in all that a module keeps than a few batches have."""
     largest, kernels, passed = Counter(), set(), 0
 
@@ -201,14 +201,9 @@ def test_no_kernel_keeps_anything_for_a_time(name, limit):
         if passed % 4_000 == 0:
             look()
 
-    async def main():
-        nonlocal running
-        async with ps.pipe(KEEPING[name](), ps.drain(count)).open(limit=limit) as running:
-            await running.result()
-        look()
-
-    running = None
-    trio.run(main)
+    async with ps.pipe(KEEPING[name](), ps.drain(count)).open(limit=limit) as running:
+        await running.result()
+    look()
     assert passed >= 4_000
     assert {what: size for what, size in largest.items() if size > 20 * limit} == {}
     assert not any(kernel.location.held for kernel in kernels)

@@ -147,52 +147,47 @@ async def driven(ctx, orders):
     st.sampled_from([None, 1]),
     st.sampled_from([1, 4096]),
 )
-def test_completions_are_exact(steps, how, within, limit):
+async def test_completions_are_exact(steps, how, within, limit):
     """After each step: what is certain has come, what may still come is exact, and nothing is kept for nobody."""
     reach = within or 0
 
-    async def main():
-        channels = [trio.open_memory_channel(100) for _ in range(2)]
-        results, kernels = [], []
-        given_ = _Join.acquire
+    channels = [trio.open_memory_channel(100) for _ in range(2)]
+    results, kernels = [], []
+    given_ = _Join.acquire
 
-        async def acquire(self):
-            kernels.append(self)
-            await given_(self)
+    async def acquire(self):
+        kernels.append(self)
+        await given_(self)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_Join, "acquire", acquire)
-            joined = ps.join(*[driven(receive) for _, receive in channels], on=name, how=how, within=within)
-            pipeline = ps.pipe(joined.named("join"), ps.tap(results.append), ps.drain())
-            async with pipeline.open(limit=limit, check="strict") as running:
-                clocks, rows = [-math.inf, -math.inf], ([], [])
-                for number, what, key, step in [*steps, (0, "end", "", 0), (1, "end", "", 0)]:
-                    send = channels[number][0]
-                    if what == "end":
-                        send.close()
-                        clocks[number] = math.inf
-                    else:
-                        time = clocks[number] = max(0, clocks[number]) + step
-                        rows[number].extend([(time, key, len(rows[number]))] * (what == "value"))
-                        await send.send((time, rows[number][-1:] if what == "value" else []))
-                    await wait_all_tasks_blocked()
-                    left, right = clocks
-                    certain = [row for _, row in pairs(*rows, how, within) if row[1] or row[0][0] + reach < right]
-                    assert sorted(results, key=repr) == sorted(certain, key=repr)
-                    over = left == right == math.inf
-                    if not over and running.progress.frontier(at="join"):
-                        kept = [
-                            [row for row in own if row[0] + reach >= clock]
-                            for own, clock in zip(rows, reversed(clocks), strict=True)
-                        ]
-                        assert [each.kept.size for each in kernels[0]._sides] == [len(each) for each in kept]
-                        held = [row[0] for row in kept[0]] if how == "left" else []
-                        first = min([*clocks, *held])
-                        assert list(running.progress.frontier(at="join")) == [
-                            BEGINNING if first == -math.inf else first
-                        ]
-
-    trio.run(main)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Join, "acquire", acquire)
+        joined = ps.join(*[driven(receive) for _, receive in channels], on=name, how=how, within=within)
+        pipeline = ps.pipe(joined.named("join"), ps.tap(results.append), ps.drain())
+        async with pipeline.open(limit=limit, check="strict") as running:
+            clocks, rows = [-math.inf, -math.inf], ([], [])
+            for number, what, key, step in [*steps, (0, "end", "", 0), (1, "end", "", 0)]:
+                send = channels[number][0]
+                if what == "end":
+                    send.close()
+                    clocks[number] = math.inf
+                else:
+                    time = clocks[number] = max(0, clocks[number]) + step
+                    rows[number].extend([(time, key, len(rows[number]))] * (what == "value"))
+                    await send.send((time, rows[number][-1:] if what == "value" else []))
+                await wait_all_tasks_blocked()
+                left, right = clocks
+                certain = [row for _, row in pairs(*rows, how, within) if row[1] or row[0][0] + reach < right]
+                assert sorted(results, key=repr) == sorted(certain, key=repr)
+                over = left == right == math.inf
+                if not over and running.progress.frontier(at="join"):
+                    kept = [
+                        [row for row in own if row[0] + reach >= clock]
+                        for own, clock in zip(rows, reversed(clocks), strict=True)
+                    ]
+                    assert [each.kept.size for each in kernels[0]._sides] == [len(each) for each in kept]
+                    held = [row[0] for row in kept[0]] if how == "left" else []
+                    first = min([*clocks, *held])
+                    assert list(running.progress.frontier(at="join")) == [BEGINNING if first == -math.inf else first]
 
 
 class Moves(list):

@@ -97,62 +97,39 @@ def test_find_may_ask_for_more(counting, probe):
     assert probe.asked[0] == max(probe.asked) == 4
 
 
-def test_on_end_of_the_stream(counting, probe):
-    """Called once, with None, after the source was released."""
-    called = []
-    ps.run(ps.pipe(counting(probe, 5), ps.on_end(lambda exc: called.append((exc, probe.released)))))
-    assert called == [(None, 1)]
+@pytest.mark.parametrize("how", ["end", "failure", "abort", "cancel", "block", "release"])
+async def test_on_end(how, counting, probe, autojump_clock):
+    """Called once, after the source was released, with what the run raises; Abandoned, whoever ends it."""
+    called, failure = [], Boom()
 
+    @ps.transformer
+    class Leaky(ps.authoring.Kernel):
+        async def produce(self, limit):
+            return await self.upstream.ask(limit)
 
-def test_on_end_of_a_failure(counting, probe):
-    """Called once, with the failure itself, after the source was released; it goes on to the run."""
-    called = []
-    failure = Boom()
-    with pytest.raises(Boom) as caught:
-        ps.run(
-            ps.pipe(counting(probe, 5, failure=failure), ps.on_end(lambda exc: called.append((exc, probe.released))))
-        )
-    assert called == [(failure, 1)]
-    assert caught.value is failure
+        async def release(self):
+            if how == "release":
+                raise failure
 
-
-@pytest.mark.parametrize("how", ["abort", "cancel", "block"])
-async def test_on_end_of_an_abort(how, counting, probe, autojump_clock):
-    """Called once, with Abandoned, after the source was released, whoever ends the run."""
-    called = []
-    pipeline = ps.pipe(
-        counting(probe, 9, delay=1, timed=True), ps.on_end(lambda exc: called.append((type(exc), probe.released)))
-    )
+    source = counting(probe, 9, delay=1, timed=True, failure=failure if how == "failure" else None)
+    pipeline = ps.pipe(source, Leaky(), ps.on_end(lambda exc: called.append((exc, probe.released))))
+    raised = None
     with trio.move_on_after(2.5 if how == "cancel" else 100):
         try:
             async with pipeline.open() as running:
                 await trio.sleep(1.5)
-                if how == "abort":
+                if how in {"abort", "release"}:
                     await running.abort()
                 elif how == "block":
                     raise Boom
-        except Boom:
-            assert how == "block"
-    assert called == [(ps.errors.Abandoned, 1)]
-
-
-async def test_on_end_of_an_abort_whose_release_fails(autojump_clock):
-    """Called once, with what the release raised, which goes on to the run."""
-    called = []
-
-    @ps.source
-    class Leaky(ps.authoring.Kernel):
-        async def produce(self, limit):
-            await trio.sleep_forever()
-
-        async def release(self):
-            raise Boom
-
-    with pytest.raises(Boom) as caught:
-        async with ps.pipe(Leaky(), ps.on_end(called.append)).open() as running:
-            await trio.sleep(1)
-            await running.abort()
-    assert called == [caught.value]
+        except Boom as exc:
+            raised = exc
+    ((told, released),) = called
+    assert released == 1
+    if how in {"abort", "cancel", "block"}:
+        assert isinstance(told, ps.errors.Abandoned)
+    else:
+        assert told is raised is (None if how == "end" else failure)
 
 
 def test_on_end_that_raises():

@@ -8,13 +8,6 @@ import trio
 import pullstream as ps
 
 
-async def test_everything_arrives(autojump_clock):
-    """Every value, in order, then the channel is closed."""
-    send, receive = trio.open_memory_channel(2)
-    async with ps.pipe(ps.values(range(50)), ps.to_channel(send)).open():
-        assert [value async for value in receive] == list(range(50))
-
-
 async def test_back_pressure(counting, probe, autojump_clock):
     """Nothing is asked for while the channel is full."""
     send, receive = trio.open_memory_channel(0)

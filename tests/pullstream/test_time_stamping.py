@@ -44,14 +44,6 @@ async def completions(pipeline, *times):
 
 
 @LIMITS
-def test_stamp_gives_every_value_its_time(limit):
-    """Event times in order, of whatever they are made, at every limit."""
-    days = [dt.date(2013, 1, 1), dt.date(2013, 1, 1), dt.date(2013, 1, 3)]
-    assert timed(ps.values(days), ps.stamp(lambda day: day), limit=limit) == [(day, day) for day in days]
-    assert timed(ps.empty(), ps.stamp(lambda day: day), limit=limit) == []
-
-
-@LIMITS
 def test_a_value_that_goes_back_is_an_error_that_names_it(limit):
     """The values before it are delivered, and the error says which value, which times, and what to write."""
     seen = []

@@ -30,7 +30,7 @@ def run(program, *changes):
     return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
 
 
-def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_below():
+async def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_below(autojump_clock):
     """A sink that awaits a time has had all of its changes; what is not complete is not looked at."""
     seen = []
 
@@ -42,20 +42,17 @@ def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_belo
             yield ps.Batch(time, [("a", 1), ("b", 1)])
             await trio.sleep(1)
 
-    async def main():
-        async with ps.pipe(told(), maintain(counted), ps.drain(seen.append)).open() as running:
-            await trio.sleep(1.5)
-            assert seen == []
-            await running.progress.completed(0)
-            assert seen == [(("a", 2), 1), (("b", 1), 1)]
-            await running.progress.completed(1)
-            assert len(seen) == 6
-            await running.result()
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    async with ps.pipe(told(), maintain(counted), ps.drain(seen.append)).open() as running:
+        await trio.sleep(1.5)
+        assert seen == []
+        await running.progress.completed(0)
+        assert seen == [(("a", 2), 1), (("b", 1), 1)]
+        await running.progress.completed(1)
+        assert len(seen) == 6
+        await running.result()
 
 
-def test_what_holds_a_time_is_told_by_the_names_of_the_program():
+async def test_what_holds_a_time_is_told_by_the_names_of_the_program(autojump_clock):
     """In explain, and so in the display: the inputs that change at it, while more of it may come."""
     seen = []
 
@@ -66,15 +63,12 @@ def test_what_holds_a_time_is_told_by_the_names_of_the_program():
         yield ps.Batch(0, [("right", ("k", 1), 1)])
         await trio.sleep(1)
 
-    async def main():
-        program = maintain(lambda left, right: left.join(right))
-        async with ps.pipe(told(), program, ps.drain()).open() as running:
-            for _ in range(2):
-                await trio.sleep(0.6)
-                seen.extend(map(str, running.progress.explain(0)))
-            await running.result()
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    program = maintain(lambda left, right: left.join(right))
+    async with ps.pipe(told(), program, ps.drain()).open() as running:
+        for _ in range(2):
+            await trio.sleep(0.6)
+            seen.extend(map(str, running.progress.explain(0)))
+        await running.result()
     assert "maintain, left holds 0 -> drain" in seen
     assert "maintain, left, right holds 0 -> drain" in seen
 

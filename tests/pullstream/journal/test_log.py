@@ -333,33 +333,33 @@ def test_a_journal_is_its_owners_alone(path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_journal_that_others_may_write_is_not_read(path, mode):
-    """Reading it would do what they say."""
-    planted(path)
-    path.chmod(mode)
-    with pytest.raises(ps.errors.JournalError, match="can be written to by users other than its owner.*chmod 600"):
-        held(path)
-    assert not GONE_OFF
-
-
-def test_a_journal_of_another_user_is_not_read(path, monkeypatch):
-    """Reading it would do what they say."""
-    planted(path)
+def of_another(path, monkeypatch):
     owner = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: owner)
-    with pytest.raises(ps.errors.JournalError, match="belongs to another user"):
-        held(path)
-    assert not GONE_OFF
 
 
-def test_nothing_is_unpickled_that_is_not_checked(path):
-    """What is damaged is refused before it is looked into."""
-    planted(path)
+def damaged(path, monkeypatch):
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with pytest.raises(ps.errors.JournalError, match="record 0 is not what was written"):
+
+
+OPEN_TO_OTHERS = "can be written to by users other than its owner.*chmod 600"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        *((lambda path, _, mode=mode: path.chmod(mode), OPEN_TO_OTHERS) for mode in (0o620, 0o602, 0o666)),
+        (of_another, "belongs to another user"),
+        (damaged, "record 0 is not what was written"),
+    ],
+)
+def test_a_journal_that_others_may_have_written_is_not_read(spoil, message, path, monkeypatch):
+    """Reading it would do what they say: it is refused before it is looked into."""
+    planted(path)
+    spoil(path, monkeypatch)
+    with pytest.raises(ps.errors.JournalError, match=message):
         held(path)
     assert not GONE_OFF
 

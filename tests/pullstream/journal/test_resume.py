@@ -291,18 +291,15 @@ def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
     letting_go.cancel()
 
 
-def test_two_runs_at_once_are_refused(path):
+async def test_two_runs_at_once_are_refused(path):
     """While a run goes on with a journal, another one with it is refused; afterwards it is not."""
-
-    async def main():
-        async with ps.pipe(numbers(), ps.drain()).open(journal=path) as running:
-            with pytest.raises(ps.errors.JournalError, match="in use"):
-                async with ps.pipe(numbers(), ps.drain()).open(journal=path):
-                    pytest.fail("it was opened")
-            await running.result()
-
-    trio.run(main)
-    ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+    pipeline = ps.pipe(numbers(), ps.drain())
+    async with pipeline.open(journal=path) as running:
+        with pytest.raises(ps.errors.JournalError, match="in use"):
+            async with pipeline.open(journal=path):
+                pytest.fail("it was opened")
+        await running.result()
+    await ps.arun(pipeline, journal=path)
 
 
 def test_a_killed_run_lets_go_of_its_journal(path):
@@ -395,20 +392,17 @@ def test_times_that_cannot_be_pickled_are_said(path):
         ps.run(ps.pipe(two_times(), ps.drain()), journal=path)
 
 
-def test_what_cannot_be_written_ends_the_run(path, monkeypatch):
+async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_clock):
     """A journal that cannot be written is the run's failure: nothing goes on unrecorded."""
     from pullstream.journal.store import Store
 
     def full(self, record):
         raise ps.errors.JournalError("the disk is full")
 
-    async def main():
+    with pytest.raises(ps.errors.JournalError, match="disk is full"):
         async with ps.pipe(ps.interval(1.0), ps.stamp_epochs(2), ps.drain()).open(journal=path) as running:
             monkeypatch.setattr(Store, "write", full)
             await running.result()
-
-    with pytest.raises(ps.errors.JournalError, match="disk is full"):
-        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypatch):
@@ -464,7 +458,7 @@ async def nothing(self):
     """A keeper that has not come to record anything yet."""
 
 
-def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypatch):
+async def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypatch):
     """Nothing is recorded from then on: a source that waits for it would wait for ever."""
 
     @ps.source
@@ -479,11 +473,8 @@ def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypa
             self.given = True
             return ps.Batch(0, [0])
 
-    async def main():
+    monkeypatch.setattr(Keeper, "record", nothing)
+    with pytest.raises(ps.errors.JournalError, match="were not recorded: the run is ending"):
         async with ps.pipe(Once(), ps.drain()).open(journal=path) as running:
             await trio.testing.wait_all_tasks_blocked()
             await running.finish()
-
-    monkeypatch.setattr(Keeper, "record", nothing)
-    with pytest.raises(ps.errors.JournalError, match="were not recorded: the run is ending"):
-        trio.run(main)

@@ -4,10 +4,13 @@ import functools
 import io
 from datetime import date
 
+import pytest
 import trio
 from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.authoring import Traits
+from pullstream.checker import Violation
 
 
 def traced(pipeline, *, seed=0, **options):
@@ -96,3 +99,38 @@ def failing():
 
 
 PIPELINES = [days, rounds, delayed, of_streams, merged, failing]
+
+
+@ps.source
+class TooMany(ps.authoring.Kernel):
+    """Answers more than it was asked for."""
+
+    traits = Traits(trusted=True)
+
+    async def produce(self, limit):
+        return ps.Batch(0, [1, 2, 3])
+
+
+@ps.transformer
+async def back(upstream, ctx):
+    """Answers at a time that it has no right to."""
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time - 1, batch.values)
+
+
+def refused(pipeline, error, **options):
+    """The trace of a run that fails."""
+    file = io.StringIO()
+    with pytest.raises(error):
+        ps.run(pipeline, limit=1, trace=file, **options)
+    return file.getvalue()
+
+
+def broken():
+    """A run that the checker ends."""
+    return refused(ps.pipe(TooMany(), ps.take(5), ps.collect()), Violation, check=True)
+
+
+def too_late():
+    """A run that is not checked."""
+    return refused(ps.pipe(ps.values("ab", time=lambda _: 1), back(), ps.collect()), ps.errors.CapabilityError)

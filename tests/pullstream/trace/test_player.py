@@ -11,11 +11,10 @@ import pytest
 import pullstream as ps
 from pullstream import checker
 from pullstream.__main__ import main
-from pullstream.authoring import Traits
 from pullstream.trace import Trace, page_of
 
 from .browser import CHROMIUM, Browser, Page
-from .programs import PIPELINES, days, rounds, traced
+from .programs import PIPELINES, broken, days, rounds, too_late, traced
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: apt-get install chromium")
 pytestmark = pytest.mark.xdist_group("browser")
@@ -48,38 +47,8 @@ def show(browser, tmp_path):
         page.close()
 
 
-def broken():
-    """The trace of a run in which a module answers more than it was asked for."""
-
-    @ps.source
-    class TooMany(ps.authoring.Kernel):
-        traits = Traits(trusted=True)
-
-        async def produce(self, limit):
-            return ps.Batch(0, [1, 2, 3])
-
-    file = io.StringIO()
-    with pytest.raises(checker.Violation):
-        ps.run(ps.pipe(TooMany(), ps.take(5), ps.collect()), limit=1, check=True, trace=file)
-    return file.getvalue()
-
-
 def step(page):
     return page.run("page.step")
-
-
-def too_late():
-    """The trace of a run in which a module answers at a time that it has no right to; the run is not checked."""
-
-    @ps.transformer
-    async def back(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            yield ps.Batch(batch.time - 1, batch.values)
-
-    file = io.StringIO()
-    with pytest.raises(ps.errors.CapabilityError):
-        ps.run(ps.pipe(ps.values("ab", time=lambda _: 1), back(), ps.collect()), limit=1, trace=file)
-    return file.getvalue()
 
 
 @needs_browser

@@ -7,14 +7,11 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream import checker
-from pullstream.authoring import Traits
-from pullstream.checker import Checker
 from pullstream.trace import Trace, TraceError, judge
 from pullstream.trace.view import data_of
 from timely import TimeDomainError
 
-from .programs import PIPELINES, Decade, days, per_time, traced
+from .programs import PIPELINES, Decade, back, broken, days, per_time, refused, traced
 
 
 @pytest.fixture(autouse=True)
@@ -152,26 +149,9 @@ def test_a_trace_that_was_broken_is_refused(break_it):
 
 def test_a_violation_is_in_the_trace():
     """A checked run that breaks a rule says which, and what was done."""
-
-    @ps.source
-    class TooMany(ps.authoring.Kernel):
-        traits = Traits(trusted=True)
-
-        async def produce(self, limit):
-            return ps.Batch(0, [1, 2, 3])
-
-    file = io.StringIO()
-    with pytest.raises(checker.Violation):
-        ps.run(ps.pipe(TooMany(), ps.collect()), limit=1, check=Checker(), trace=file)
-    (violation,) = kinds(read(file.getvalue()), "violation")
+    (violation,) = kinds(read(broken()), "violation")
     assert violation[1:3] == ["TooMany", "R2"]
     assert "3" in violation[3]
-
-
-@ps.transformer
-async def back(upstream, ctx):
-    async for batch in ctx.batches(upstream):
-        yield ps.Batch(batch.time - 1, batch.values)
 
 
 @ps.source
@@ -219,13 +199,12 @@ async def nothing(ctx):
 )
 def test_an_answer_that_is_refused_is_a_violation_in_the_trace(stream, module, rule, what):
     """Also of a run that is not checked: told once, of the module that did it, and whole."""
-    file = io.StringIO()
-    with pytest.raises((ps.errors.CapabilityError, ps.errors.ProtocolError)):
-        ps.run(ps.pipe(stream, ps.prefetch(1), ps.map(str), ps.collect()), limit=1, trace=file)
-    (violation,) = kinds(read(file.getvalue()), "violation")
+    pipeline = ps.pipe(stream, ps.prefetch(1), ps.map(str), ps.collect())
+    trace = read(refused(pipeline, (ps.errors.CapabilityError, ps.errors.ProtocolError)))
+    (violation,) = kinds(trace, "violation")
     assert violation[1:3] == [module, rule]
     assert violation[3].startswith(what)
-    assert judge(read(file.getvalue())).ok
+    assert judge(trace).ok
 
 
 def test_values_are_shown_as_they_were():
@@ -365,10 +344,7 @@ async def test_an_aborted_run_is_whole(tmp_path):
 def test_times_that_cannot_be_compared_are_judged_as_far_as_they_can():
     """Of two domains, where the run says so itself; and of a kind that a trace only shows, read back."""
     mixed = ps.merge(ps.values([1], time=lambda _: 1), ps.values(["a"], time=lambda _: "a"))
-    file = io.StringIO()
-    with pytest.raises(TimeDomainError):
-        ps.run(ps.pipe(mixed, per_time(), ps.collect()), limit=1, trace=file)
-    verdict = judge(read(file.getvalue()))
+    verdict = judge(read(refused(ps.pipe(mixed, per_time(), ps.collect()), TimeDomainError)))
     assert verdict.ok
     assert verdict.until is not None
     assert ", judged until event " in str(verdict)
