@@ -254,7 +254,7 @@ def test_a_method_of_an_earlier_version_is_refused(name):
 def test_a_method_with_other_arguments_is_refused():
     """It would fail at the first call, in the middle of a run."""
     with pytest.raises(
-        ps.CompositionError, match=r"^Old.receive, at .*: takes \(time, values\), but is called with \(batch"
+        ps.CompositionError, match=r"^Old.receive, at .*, takes \(time, values\), but is called with \(batch"
     ):
 
         class Old(Notified):
