@@ -16,29 +16,26 @@ class RowError(PullstreamError, ValueError):
 
 @attrs.frozen
 class Answer:
-    """Values of one answer, with their time or, if it is `timed`, each its own, and the key whose stream gave them."""
+    """The values of one answer, with their times, and the key whose stream gave them."""
 
-    values: Sequence[Any]
-    time: Any = 0
+    batch: Batch[Any]
     key: tuple[Any, ...] = ()
-    timed: bool = False
 
     @property
     def rows(self) -> int:
         """The number of rows they will be."""
-        if not isinstance(self.values, arrow.ArrowRows) and hasattr(self.values[0], "num_rows"):
-            return sum(getattr(value, "num_rows", 1) for value in self.values)
-        return len(self.values)
+        values = self.batch.values
+        if not isinstance(values, arrow.ArrowRows) and hasattr(values[0], "num_rows"):
+            return sum(getattr(value, "num_rows", 1) for value in values)
+        return len(values)
 
     def filled(self, given: Mapping[str, int]) -> Iterator[arrow.Portion]:
         """The same with what fills columns that are not in the values: their places among (time, key, key, ...)."""
-        if not self.timed:
-            yield self._filled(self.values, self.time, given)
-        elif 0 not in given.values():
-            yield self._filled(self.values, None, given)
-        else:
-            for run in Batch.of(self.time, self.values).runs():
+        if 0 in given.values():
+            for run in self.batch.runs():
                 yield self._filled(run.values, run.time, given)
+        else:
+            yield self._filled(self.batch.values, None, given)
 
     def _filled(self, values: Sequence[Any], time: Any, given: Mapping[str, int]) -> arrow.Portion:
         known = (time, *self.key)

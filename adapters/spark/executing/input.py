@@ -246,7 +246,5 @@ class Answers(Kernel[Any]):
         if batch is DONE:
             return DONE
         self.upstream.ack()
-        if batch.uniform:
-            return Batch(batch.time, [Answer(batch.values, batch.time, self._key)])
         # One value, at the earliest of its times: none of them is complete before it is delivered.
-        return Batch(batch.least[0], [Answer(batch.values, batch.times, self._key, timed=True)])
+        return Batch(batch.least[0], [Answer(batch, self._key)])

@@ -106,7 +106,7 @@ class KeyRows(Kernel[Any]):
     def _answer(self) -> None:
         """Make one answer of all results of a key so far, at any times."""
         if self._values:
-            self._answers.append(Answer(self._values, self._times, self._cursor.key or (), timed=True))
+            self._answers.append(Answer(Batch.of(self._times, self._values), self._cursor.key or ()))
             self._times, self._values = [], []
 
     @override

@@ -158,15 +158,7 @@ class KeyedStreams:
 
         pa, plan = pyarrow(), self._plan
         key = tuple(python_values(pa.array([mark], kind))[0] for mark, kind in zip(marks, self._key_kinds, strict=True))
-        portions = (
-            portion
-            for batch in answers
-            for portion in (
-                Answer(batch.values, batch.time, key)
-                if batch.uniform
-                else Answer(batch.values, batch.times, key, timed=True)
-            ).filled(plan.given)
-        )
+        portions = (portion for batch in answers for portion in Answer(batch, key).filled(plan.given))
         try:
             return [Row(**row) for table in self._packing.batches(portions) for row in table.to_pylist()]
         except RowError as exc:

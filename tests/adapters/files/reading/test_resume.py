@@ -71,10 +71,23 @@ def killed_and_resumed(make, stops, journal, **options):
     """The combined results of runs that stop at each given time, and then one to the end."""
     out = {}
     for stop in stops:
-        with pytest.raises(Killed):
-            ps.run(kept(out, make(), stop), journal=journal, **options)
+        killed(make(), stop, journal, out, **options)
     ps.run(kept(out, make()), journal=journal, **options)
     return out
+
+
+def killed(source, stop, journal, out=None, **options):
+    """Run up to a time, and fail there; return what was done before."""
+    out = {} if out is None else out
+    with pytest.raises(Killed):
+        ps.run(kept(out, source, stop), journal=journal, **options)
+    return out
+
+
+def refused(source, journal, message):
+    """Run again, and be refused."""
+    with pytest.raises(ps.errors.JournalError, match=message):
+        ps.run(kept({}, source), journal=journal)
 
 
 def undisturbed(make):
@@ -142,8 +155,7 @@ def test_completed_values_are_not_read_again(kind, source, journal, folder):
     """In a file sorted by time, reading starts at the block with the last complete time."""
     whole, part, out = Counting(), Counting(), {}
     ps.run(kept({}, source(kind, whole)))
-    with pytest.raises(Killed):
-        ps.run(kept({}, source(kind, Counting()), 90), journal=journal)
+    killed(source(kind, Counting()), 90, journal)
     ps.run(kept(out, source(kind, part)), journal=journal)
 
     assert min(out) <= 90
@@ -163,9 +175,7 @@ def test_several_files_in_order(column, put, folder, journal):
 
     whole = undisturbed(lambda: make(Counting()))
     fs = Counting()
-    out = {}
-    with pytest.raises(Killed):
-        ps.run(kept(out, make(Counting()), 7), journal=journal)
+    out = killed(make(Counting()), 7, journal)
     ps.run(kept(out, make(fs)), journal=journal)
     assert out == whole
     assert min(fs.read) >= "5.csv"
@@ -181,9 +191,7 @@ def test_times_of_names(put, folder, journal):
     def make():
         return files.read_text(folder / "in", time=files.name_time("[0-9](?=[ab]$)", int), filesystem=fs)
 
-    out = {}
-    with pytest.raises(Killed):
-        ps.run(kept(out, make(), 3), journal=journal)
+    out = killed(make(), 3, journal)
     fs.read.clear()
     put("in/9a", "9a\n")
     ps.run(kept(out, make()), journal=journal)
@@ -203,14 +211,12 @@ def test_changes_at_complete_times_are_refused(name, message, put, folder, journ
     for day in (1, 2, 3):
         put(f"in/{day}", "x\n")
     source = files.read_text(folder / "in", time=files.name_time("([0-9])[^/]*$", int))
-    with pytest.raises(Killed):
-        ps.run(kept({}, source, 3), journal=journal)
+    killed(source, 3, journal)
     put(f"in/{name}", "other\n")
-    with pytest.raises(ps.errors.JournalError, match=message):
-        ps.run(kept({}, source), journal=journal)
+    refused(source, journal, message)
 
 
-@pytest.mark.parametrize("options", [{}, {"available": True}])
+@pytest.mark.parametrize("options", [{}, {"available": True, "every": 0.01}])
 def test_a_file_that_failed_may_be_repaired(options, put, folder, journal):
     """Nothing at its time is complete: it is read again from the beginning, and later runs use its new state."""
     for day in (1, 2, 4):
@@ -239,6 +245,16 @@ def test_a_file_that_failed_may_be_repaired(options, put, folder, journal):
             ps.run(kept(out, make()), journal=journal)
 
 
+def test_a_file_with_completed_values_may_not_be_changed(put, folder, journal):
+    """The place to continue would be unknown."""
+    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\nno object\n')
+    source = files.read_jsonl(folder / "in", time="t")
+    with pytest.raises(files.FileReadError, match=r"in/1.jsonl:3"):
+        ps.run(kept({}, source), journal=journal)
+    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\n')
+    refused(source, journal, r"in/1.jsonl has changed since it was read")
+
+
 @pytest.mark.parametrize("time", ["t", lambda row: row["t"], None, "follow"])
 def test_a_file_without_completed_values_may_be_changed(time, put, folder, journal):
     """With any kind of times: it is read again."""
@@ -247,7 +263,8 @@ def test_a_file_without_completed_values_may_be_changed(time, put, folder, journ
 
     def run(out):
         follow = time == "follow"
-        source = files.read_jsonl(folder / "in", time=None if follow else time, follow=follow)
+        how = {"follow": True, "every": 0.01} if follow else {"time": time}
+        source = files.read_jsonl(folder / "in", **how)
         ends = [ps.take(4)] if follow else []
         ps.run(kept(out, ps.pipe(source, *ends, ps.map(lambda row: row["t"]))), journal=journal)
 
@@ -258,17 +275,6 @@ def test_a_file_without_completed_values_may_be_changed(time, put, folder, journ
     run(out)
     wanted = {None: {0: [1, 2, 3, 4]}, "follow": {0: [1, 2], 1: [3, 4]}}
     assert out == wanted.get(time, {1: [1], 2: [2], 3: [3], 4: [4]})
-
-
-def test_a_file_with_completed_values_may_not_be_changed(put, folder, journal):
-    """The place to continue would be unknown."""
-    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\nno object\n')
-    source = files.read_jsonl(folder / "in", time="t")
-    with pytest.raises(files.FileReadError, match=r"in/1.jsonl:3"):
-        ps.run(kept({}, source), journal=journal)
-    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\n')
-    with pytest.raises(ps.errors.JournalError, match=r"in/1.jsonl has changed since it was read"):
-        ps.run(kept({}, source), journal=journal)
 
 
 def rewritten(path, before, now):
@@ -285,8 +291,7 @@ def test_a_changed_file_with_the_same_size_and_time_is_refused(begin, put, folde
     """A digest of its ends reveals the change."""
     path = put("in/1", f"{'x' * begin}1\n2\n3\n")
     source = files.read_text(path, time=lambda line: int(line[-1]))
-    with pytest.raises(Killed):
-        ps.run(kept({}, source, 3), journal=journal)
+    killed(source, 3, journal)
     rewritten(path, b"2", b"1")
     with pytest.raises(
         ps.errors.JournalError, match=r"in/1 has changed since it was read.*its modification time and its ends"
@@ -295,8 +300,7 @@ def test_a_changed_file_with_the_same_size_and_time_is_refused(begin, put, folde
     rewritten(path, b"1\n1", b"1\n2")
     ps.run(kept({}, source), journal=journal)
     rewritten(path, b"3", b"4")
-    with pytest.raises(ps.errors.JournalError, match=r"in/1 has changed since a run with this journal finished"):
-        ps.run(kept({}, source), journal=journal)
+    refused(source, journal, r"in/1 has changed since a run with this journal finished")
 
 
 def test_a_file_that_has_changed_in_its_middle_is_refused(put, folder, journal):
@@ -406,17 +410,14 @@ def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, fold
 
     rows = ["t\n" + "".join(f"{begin + n}\n" for n in range(5)) for begin in (0, 5)]
     paths = [put("in/b", rows[0]), put("in/c", rows[1])]
-    with pytest.raises(Killed):
-        ps.run(kept({}, make(), 8), journal=journal)
+    killed(make(), 8, journal)
     front = put("in/a", "t\n0\n")
-    with pytest.raises(ps.errors.JournalError, match="in/a is new, and comes before files that were already read"):
-        ps.run(kept({}, make()), journal=journal)
+    refused(make(), journal, "in/a is new, and comes before files that were already read")
     front.unlink()
     paths[0].unlink()
     aside = paths[1].rename(folder / "c")
     put("in/d", "t\n9\n")
-    with pytest.raises(ps.errors.JournalError, match=r"in/c was read in part, and is gone"):
-        ps.run(kept({}, make()), journal=journal)
+    refused(make(), journal, r"in/c was read in part, and is gone")
     (folder / "in/d").unlink()
     aside.rename(paths[1])
     out = {}
@@ -433,9 +434,7 @@ def test_types_are_those_of_the_first_run(put, folder, journal):
     def make():
         return files.read_csv(folder / "in", as_="tuples", time=files.name_time("[0-9]$", int))
 
-    out = {}
-    with pytest.raises(Killed):
-        ps.run(kept(out, make(), 2), journal=journal)
+    out = killed(make(), 2, journal)
     ps.run(kept(out, make()), journal=journal)
     assert [type(rows[0][1]) for rows in out.values()] == [float, float, float]
 
@@ -444,8 +443,7 @@ def test_other_options_are_another_pipeline(put, journal):
     """Columns, times and forms are part of a pipeline's identity."""
     path = put("a.csv", "x,y\n1,2\n")
     ps.run(kept({}, files.read_csv(path, columns=["x"])), journal=journal)
-    with pytest.raises(ps.errors.JournalError, match="belongs to another pipeline: .*columns="):
-        ps.run(kept({}, files.read_csv(path, columns=["y"])), journal=journal)
+    refused(files.read_csv(path, columns=["y"]), journal, "belongs to another pipeline: .*columns=")
 
 
 @pytest.mark.sampled(2)
@@ -553,11 +551,9 @@ def test_files_that_are_needed_again_must_exist(folder, journal):
     def make():
         return files.read_text(following, follow=True, every=0.01)
 
-    with pytest.raises(Killed):
-        ps.run(kept({}, make(), 1), journal=journal)
+    killed(make(), 1, journal)
     (following / "b").unlink()
-    with pytest.raises(ps.errors.JournalError, match="in/b was begun, is needed again, and is gone"):
-        ps.run(kept({}, make()), journal=journal)
+    refused(make(), journal, "in/b was begun, is needed again, and is gone")
 
 
 def test_following_a_folder_inside_another_module_is_refused(folder, journal):

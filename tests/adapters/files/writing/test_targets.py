@@ -66,26 +66,28 @@ def test_advice_fits_the_error(error, told):
     assert ("; " in told) == ("; " in str(error))
 
 
+EXISTS = "File exists, so {}; write to another target, or move the existing"
+LONG = "File name too long, so {}; use a target, times and keys with shorter names"
+
+
 @pytest.mark.parametrize(
-    ("target", "kind", "told"),
+    ("target", "manifest", "kind", "told"),
     [
-        ("file/{time}.txt", FileExistsError, "File exists, so {}; write to another target, or move the existing"),
-        ("file/in/{time}.txt", FileExistsError, "File exists, so {}; write to another target, or move the existing"),
-        (
-            "x" * 300 + "/{time}.txt",
-            OSError,
-            "File name too long, so {}; use a target, times and keys with shorter names",
-        ),
+        ("file/{time}.txt", None, FileExistsError, EXISTS),
+        ("file/in/{time}.txt", None, FileExistsError, EXISTS),
+        ("x" * 300 + "/{time}.txt", None, OSError, LONG),
+        # The error has the manifest, not the target.
+        ("{time}", "file/manifest", FileExistsError, "File exists, so {}, 'file/manifest'; write to another target"),
     ],
 )
-def test_an_error_of_the_file_system_names_the_target(target, kind, told, tmp_path, monkeypatch):
+def test_an_error_of_the_file_system_names_the_target(target, manifest, kind, told, tmp_path, monkeypatch):  # noqa: PLR0917
     """It keeps its type, and says the module, the target and what to do."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("taken")
-    key = (lambda text: text * 300) if "key" in target else None
     with pytest.raises(kind) as caught:
-        written(["a"], files.write_text(target, key=key))
-    assert caught.value.strerror.startswith(told.format(f"write_text cannot write to {target!r}"))
+        written(["a"], files.write_text(target, manifest=manifest))
+    what = "write its manifest" if manifest else f"write to {target!r}"
+    assert caught.value.strerror.startswith(told.format(f"write_text cannot {what}"))
     assert caught.value.strerror in str(caught.value)
     assert any("write_text" in note for note in caught.value.__notes__)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -106,16 +108,6 @@ def test_a_file_system_that_refuses_later(tmp_path, monkeypatch):
         told = f"Permission denied, so write_text cannot write to {target!r}; write to a place where"
         assert str(caught.value).startswith(f"[Errno {errno.EACCES}] {told}")
         assert str(caught.value).endswith(": 'there'")
-
-
-def test_a_manifest_that_cannot_be_written(tmp_path, monkeypatch):
-    """The error has the manifest, not the target."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_text("taken")
-    with pytest.raises(
-        OSError, match="so write_text cannot write its manifest, 'file/manifest'; write to another target"
-    ):
-        written(["a"], files.write_text("{time}", manifest="file/manifest"))
 
 
 @pytest.mark.parametrize("target", ["../{time}.txt", "{{x}}/../{time}", "out/{time}../a..", "out/{time}..{key}"])

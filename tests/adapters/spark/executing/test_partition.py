@@ -250,8 +250,8 @@ class TestKeysAndTimes:
         reading.close(None)
         found = []
         for portion in portions:
-            times = portion.time if portion.timed else [portion.time] * len(portion.values)
-            found += [((*portion.key, at), value) for at, value in zip(times, portion.values, strict=True)]
+            batch = portion.batch
+            found += [((*portion.key, at), value) for at, value in zip(batch.times, batch.values, strict=True)]
         assert found == list(expected.items())
 
     @pytest.mark.parametrize("time", [None, "t"])
@@ -377,10 +377,11 @@ class TestConformance:
             stretches = [[stretch(("a",), 1, [1, 2, 3]), stretch(("b",), 1, [4])], [stretch(("b",), 2, [5, 6])]]
             modules = ps.map(lambda n: n + 1).modules
             source = Module("keys", Keys, (Cursor(FakeInput(stretches)), modules, Site.here()))
-            return Source((source, *ps.flatten().modules, *ps.flat_map(lambda portion: portion.values).modules))
+            return Source((source, *ps.flatten().modules, *ps.flat_map(lambda portion: portion.batch.values).modules))
 
         # An answer is one value here, at the earliest of its times, so it depends on the limit of the ask.
-        answers = Subject("answers", lambda: ps.pipe(as_answers(), ps.flat_map(lambda part: part.values)), batches=True)
+        values = ps.flat_map(lambda part: part.batch.values)
+        answers = Subject("answers", lambda: ps.pipe(as_answers(), values), batches=True)
         conformance(
             Subject("rows", plain), Subject("rows of many times", many), Subject("keys", keys), answers, cells=60
         ).check()
@@ -400,5 +401,5 @@ as_answers = ps.transformer(Answers)
 def test_an_answer_counts_its_rows():
     """An Arrow batch counts as its number of rows."""
     batch = pa.record_batch({"n": [1, 2, 3]})
-    assert Answer([batch, batch]).rows == 6
-    assert Answer([1, 2]).rows == 2
+    assert Answer(ps.Batch(0, [batch, batch])).rows == 6
+    assert Answer(ps.Batch(0, [1, 2])).rows == 2

@@ -4,6 +4,7 @@ import shutil
 import signal
 import threading
 import time
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -169,26 +170,44 @@ class TestFailures:
             trio.run(main)
 
 
+async def aborted(pipeline, until):
+    """Open a pipeline, wait for something, and abort it; return the seconds that the abort takes."""
+    async with pipeline.open() as running:
+        with trio.fail_after(300):
+            await until()
+        start = time.monotonic()
+        await running.abort()
+        return time.monotonic() - start
+
+
 class TestStopping:
-    def test_nothing_is_started_before_the_first_ask(self, landing):
-        """A stream that is not read has no query, and leaves no checkpoint."""
+    @pytest.mark.parametrize("ends", ["take", "finish"])
+    def test_nothing_is_started_before_the_first_ask(self, landing, ends):
+        """A stream that is not read, or is finished before it is, has no query, and leaves no checkpoint."""
         landing.arrive(1)
-        assert ps.run(ps.pipe(landing.source(), ps.take(0), ps.collect())) == []
+
+        @ps.sink
+        async def late(upstream, ctx):
+            await trio.sleep(0.1)
+            return await upstream.ask()
+
+        async def main():
+            async with ps.pipe(landing.source(), late()).open() as running:
+                await running.finish()
+                return await running.result()
+
+        if ends == "take":
+            assert ps.run(ps.pipe(landing.source(), ps.take(0), ps.collect())) == []
+        else:
+            assert trio.run(main) is ps.DONE
         assert not landing.checkpoint.exists()
 
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("wait", [0.0, 0.02, 0.2])
     def test_an_abort_before_the_first_micro_batch(self, landing, wait):
         """However early it is, an abort returns soon, and leaves no query."""
-
-        async def main():
-            async with ps.pipe(landing.source(trigger=None), ps.drain()).open() as running:
-                await trio.sleep(wait)
-                start = time.monotonic()
-                await running.abort()
-                return time.monotonic() - start
-
-        assert trio.run(main) < 3
+        pipeline = ps.pipe(landing.source(trigger=None), ps.drain())
+        assert trio.run(aborted, pipeline, partial(trio.sleep, wait)) < 3
 
     def test_an_abort_during_the_first_job(self, landing, until_idle):
         """The job of the micro-batch is cancelled."""
@@ -202,17 +221,12 @@ class TestStopping:
         landing.arrive(1000)
         df = landing.frame().select(dawdle("number").alias("number"))
 
-        async def main():
-            async with ps.pipe(landing.source(df), ps.drain()).open() as running:
-                with trio.fail_after(300):
-                    while not landing.session.sparkContext.statusTracker().getActiveJobsIds():  # noqa: ASYNC110
-                        await trio.sleep(0.01)
-                await trio.sleep(0.3)
-                start = time.monotonic()
-                await running.abort()
-                return time.monotonic() - start
+        async def active():
+            while not landing.session.sparkContext.statusTracker().getActiveJobsIds():  # noqa: ASYNC110
+                await trio.sleep(0.01)
+            await trio.sleep(0.3)
 
-        assert trio.run(main) < 3
+        assert trio.run(aborted, ps.pipe(landing.source(df), ps.drain()), active) < 3
         until_idle()
         assert landing.commits == []
 
@@ -228,15 +242,12 @@ class TestStopping:
                 stuck.set()
                 await trio.sleep_forever()
 
-        async def main():
-            async with ps.pipe(landing.source(), ps.map_async(stay, 1), ps.drain()).open() as running:
-                await stuck.wait()
-                await trio.sleep(0.2)
-                start = time.monotonic()
-                await running.abort()
-                return time.monotonic() - start
+        async def waits():
+            await stuck.wait()
+            await trio.sleep(0.2)
 
-        assert trio.run(main) < 1.5
+        pipeline = ps.pipe(landing.source(), ps.map_async(stay, 1), ps.drain())
+        assert trio.run(aborted, pipeline, waits) < 1.5
         assert landing.commits == [0]
         assert capfd.readouterr() == ("", "")
         assert {at: len(numbers) for at, numbers in rest().items()} == {1: rows, 2: 2}
@@ -316,43 +327,33 @@ class TestGoingOn:
         assert by_time(trio.run(main)) == {0: [0], 1: [1], 2: [2]}
         assert landing.commits == [0, 1, 2]
 
-    def test_finish_completes_the_current_micro_batch(self, landing, rest):
-        """All of it is delivered and committed; later rows are for the next run."""
+    @pytest.mark.parametrize("journaled", [False, True])
+    def test_finish_completes_the_current_micro_batch(self, landing, rest, journaled, tmp_path):
+        """All of it is delivered and committed; later rows are for the next run.
+
+        A run with a journal that is finishing records nothing more, so nothing more is committed: the next run gets it
+        again.
+        """
         landing.arrive(2, 20_000, 2)
+        seen = []
 
         async def main():
             under_way = trio.Event()
 
             def look(row):
+                seen.append(row.number)
                 if row.number >= 2:
                     under_way.set()
 
-            pipeline = ps.pipe(landing.source(), ps.tap(look), ps.collect(timed=True))
-            async with pipeline.open(limit=10) as running:
+            pipeline = ps.pipe(landing.source(), ps.tap(look), ps.drain())
+            async with pipeline.open(limit=10, journal=tmp_path / "journal" if journaled else None) as running:
                 await under_way.wait()
                 await running.finish()
-                return await running.result()
 
-        assert {at: len(numbers) for at, numbers in by_time(trio.run(main)).items()} == {0: 2, 1: 20_000}
-        assert landing.commits == [0, 1]
-        assert rest() == {2: [20_002, 20_003]}
-
-    def test_finish_before_the_first_ask(self, landing):
-        """There is no query at all."""
-        landing.arrive(1)
-
-        @ps.sink
-        async def late(upstream, ctx):
-            await trio.sleep(0.1)
-            return await upstream.ask()
-
-        async def main():
-            async with ps.pipe(landing.source(), late()).open() as running:
-                await running.finish()
-                return await running.result()
-
-        assert trio.run(main) is ps.DONE
-        assert not landing.checkpoint.exists()
+        trio.run(main)
+        assert seen == list(range(20_002))
+        assert landing.commits == ([0] if journaled else [0, 1])
+        assert [*rest()] == ([1, 2] if journaled else [2])
 
 
 class TestJournals:
@@ -433,28 +434,6 @@ class TestJournals:
             landing.arrive(*[1] * (files - landing.files))
             assert ps.run(pipeline, journal=tmp_path / "journal") == (0, list(range(files)))
             assert landing.commits == list(range(files))
-
-    def test_finish_leaves_what_is_not_in_the_journal(self, landing, tmp_path):
-        """A run that is finishing records nothing more, so nothing more is committed; the next run gets it again."""
-        landing.arrive(2, 20_000, 2)
-        seen = []
-
-        async def main():
-            under_way = trio.Event()
-
-            def look(row):
-                seen.append(row.number)
-                if row.number >= 2:
-                    under_way.set()
-
-            pipeline = ps.pipe(landing.source(), ps.tap(look).named("look"), ps.drain())
-            async with pipeline.open(limit=10, journal=tmp_path / "journal") as running:
-                await under_way.wait()
-                await running.finish()
-
-        trio.run(main)
-        assert landing.commits == [0]
-        assert seen == list(range(20_002))
 
 
 class TestTimesBelow:
