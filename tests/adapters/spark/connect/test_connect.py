@@ -233,7 +233,7 @@ class TestToDataframe:
         with pytest.raises(spark.SchemaError, match="n"):
             spark.to_dataframe(ps.values(["x"]), "n INT")
         monkeypatch.setattr(local, "MOST_BYTES", 1 << 20)
-        with pytest.raises(ps.CompositionError, match=r"^to_dataframe\(\) at .*test_writing.py:\d+ got more than 1 MB"):
+        with pytest.raises(ps.CompositionError, match=r"^to_dataframe\(\) at .*test_connect.py:\d+ got more than 1 MB"):
             spark.to_dataframe(ps.integers(), "n BIGINT")
 
 
