@@ -32,6 +32,10 @@ _SUPPLIED: Final = {"source": 1, "transformer": 2, "sink": 2}
 """The number of arguments a run passes before the module's own: (ctx), or (upstream, ctx)."""
 
 
+def _nothing() -> None:
+    """The argument of a decorator that was written with parentheses."""
+
+
 def opens(work: Any) -> Any:
     """Return a run's work from a decorated function that is not async.
 
@@ -64,7 +68,7 @@ def source(made: Callable[Concatenate[Context, P], AsyncIterator[B]], /) -> Call
 def source(made: SourceFactory, /) -> SourceFactory: ...
 @overload
 def source(made: type[Kernel[B]], /) -> Callable[..., Source[B]]: ...
-def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
+def source(made: Callable[..., Any] = _nothing, /) -> Callable[..., Source[Any]]:
     """Make a source from an async generator `(ctx, ...)`, a `Kernel` class, or a function that opens a kernel.
 
     A generator yields `Batch(time, values)` in time order, or plain values, which are at time 0. It runs in its own
@@ -93,7 +97,7 @@ def transformer(
 def transformer(made: TransformerFactory, /) -> TransformerFactory: ...
 @overload
 def transformer(made: type[Kernel[B]], /) -> Callable[..., Transformer[Any, B]]: ...
-def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, Any]]:
+def transformer(made: Callable[..., Any] = _nothing, /) -> Callable[..., Transformer[Any, Any]]:
     """Make a transformer from an async generator `(upstream, ctx, ...)`, a `Kernel` class, or a function opening one.
 
     A generator yields `Batch(time, values)`. A batch larger than what was asked for is passed on in parts; small ones
@@ -121,7 +125,7 @@ def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, A
 def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) -> Callable[P, Sink[A, R]]: ...
 @overload
 def sink(made: SinkFactory, /) -> SinkFactory: ...
-def sink(made: Callable[..., Any], /) -> Callable[..., Sink[Any, Any]]:
+def sink(made: Callable[..., Any] = _nothing, /) -> Callable[..., Sink[Any, Any]]:
     """Make a sink from an async function `(upstream, ctx, ...)`; its return value is the run's result.
 
     The stream ends with the function: returning early aborts the stream, and raising reports the error to the source
@@ -142,6 +146,8 @@ def sink(made: Callable[..., Any], /) -> Callable[..., Sink[Any, Any]]:
 
 def _factory(made: Any, blueprint: type[Blueprint]) -> Any:
     kind, supplied = blueprint.kind, _SUPPLIED[blueprint.kind]
+    if made is _nothing:
+        raise CompositionError(f"@{kind} at {Site.here()} takes no arguments: write @ps.{kind} without parentheses")
     if blueprint is not Sink and _is_class(made, Kernel):
         return factory(made, blueprint)
     composes = _composes(made)

@@ -164,6 +164,12 @@ class RowsCommitter(Committer[list[Hashable]]):
         if self._plan.mode == "replace_time" or not committed.count:
             return ()
         LOG.info("%s has %d times of earlier runs, which are not written again", self._plan.shown, committed.count)
+        if journal is None and committed.count == 1 and 0 in committed:
+            LOG.warning(
+                "an earlier run has written values at the time 0 to %s, so values at the time 0 are not written again. "
+                "Values without an assigned time are at 0: give each run times of its own, or use mode='replace_time'",
+                self._plan.shown,
+            )
         return committed
 
     def _begin(self, remembered: str | None) -> tuple[CommittedTimes, Schema | None]:

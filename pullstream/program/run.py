@@ -14,7 +14,9 @@ from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.engine.runtime.signals import borrowed_wakeups
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
+from pullstream.logger import LOG
 from pullstream.program import wanted
+from pullstream.program.endless import never_gives
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Companion, Running
 
@@ -70,6 +72,8 @@ def run(
     if current_task() is not None and not hasattr(builtins, "__IPYTHON__"):
         # In a notebook, blocking the loop is expected.
         warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=3)
+    if beside is None and (why := never_gives(pipeline)):
+        LOG.warning("%s", why)
     with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
         running = pipeline.open(
             limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal, trace=trace

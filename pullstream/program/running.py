@@ -197,7 +197,10 @@ class Running(Generic[R]):
         The call itself stops the run, so a forgotten `await` does not let it go on.
         """
         self.abort_nowait()
-        return self.wait()
+        ended = self.wait()
+        # Python names it if it is never awaited.
+        ended.__qualname__ = "Running.abort"
+        return ended
 
     def abort_nowait(self) -> None:
         """Stop as `abort` does, without waiting for it."""
@@ -400,6 +403,9 @@ class Running(Generic[R]):
                 cut(exc)
                 self._failure, self._traceback = exc, exc.__traceback__
         abandoned = self._scope.cancelled_caught
+        for location in self._run.scope.sidecar.locations:
+            if remark := location.meter.skipped and location.meter.remark():
+                LOG.warning("%s, %s", location, remark)
         if self._checker is not None and self._checker.violations:
             # Even if a module handled the violation, it is how the run ended.
             abandoned, self._failure = False, self._checker.violations[0]

@@ -14,6 +14,7 @@ import trio.testing
 import pullstream as ps
 from pullstream import files
 from pullstream.authoring import Notified
+from pullstream.program.endless import never_gives
 from timely import TimelyError
 
 
@@ -77,6 +78,7 @@ def refused(compose):
         (lambda: ps.transformer(without_ctx), ["@transformer at", "(upstream, ctx, ...)", "without_ctx(upstream)"]),
         (lambda: ps.sink(half), ["@sink at", "(upstream, ctx, ...)", "half(n)", "async def half(upstream, ctx, n)"]),
         (lambda: ps.transformer(half), ["@transformer at", "no yield"]),
+        (lambda: ps.sink(), ["@sink at", "write @ps.sink without parentheses"]),  # noqa: PLW0108
         (lambda: ps.sink(nothing_taken), ["@sink at", "has no yield"]),
         (lambda: ps.merge([ps.values([1])]), ["merge() at", "one by one, merge(*sources)"]),
         (lambda: ps.Fold(3, half), ["Fold() at", "initial", "3"]),
@@ -886,6 +888,19 @@ async def retries(upstream, ctx):
             pass
 
 
+def fails(n):
+    raise OSError(n)
+
+
+@ps.transformer
+async def swallows(upstream, ctx):
+    try:
+        async for batch in ctx.batches(upstream):
+            yield batch
+    except OSError:
+        pass
+
+
 async def blocks(n):
     time.sleep(0.15)  # noqa: ASYNC251 - the slip
     return n
@@ -899,14 +914,61 @@ async def blocks(n):
         ((reads_no_events(), ps.drain()), "reads_no_events", "ctx.events(upstream)"),
         ((retries(), ps.drain()), "retries", "has asked values 1000 times after the end"),
         ((ps.map_async(blocks, 4), ps.drain()), "map_async", "map_thread"),
+        ((ps.map(fails), swallows(), ps.drain()), "swallows", "its upstream had failed with OSError(0)"),
+        ((ps.map(fails), ps.catch(), ps.drain()), "catch", "had failed with OSError(0)"),
+        ((ps.map(fails, on_error="skip"), ps.drain()), "map -> on_error", "left out all 8 values"),
+        ((ps.loop(ps.map(lambda n: ps.Again(n + 1) if n < 99 else n)), ps.drain()), "loop ingress", "round 20 times"),
     ],
 )
-def test_a_slip_that_breaks_no_rule_is_remarked_once(rest, module, told, caplog):
+def test_a_slip_that_breaks_no_rule_is_remarked_once(rest, module, told, caplog, monkeypatch):
     """With the module, the line that composed it, and what to write."""
+    monkeypatch.setattr("pullstream.modules.nested.loop.MANY", 20)
     ps.run(ps.pipe(ps.values(range(8)), *rest))
     (message,) = caplog.messages
     assert message.startswith(f"{module}, composed at")
     assert told in message
+
+
+ENDLESS = [
+    (ps.integers(), ps.collect()),
+    (ps.integers(time=abs), ps.reduce_by_time(ps.agg.count()), ps.reduce(ps.agg.count())),
+    (ps.interval(1), ps.map(str, on_error="skip"), ps.count_by_key(str), ps.take(2), ps.drain()),
+    (ps.interval(1), ps.map(str), files.write_text("a.txt")),
+    (ps.repeat(1), ps.sort_by_time(), ps.drain()),
+    (files.read_text("a.txt", follow=True), ps.concat_values()),
+]
+ENDING = [
+    (ps.integers(), ps.take(2), ps.collect()),
+    (ps.integers(), ps.find(bool)),
+    (ps.integers(), ps.stamp_epochs(2), ps.reduce_by_time(ps.agg.count()), ps.drain()),
+    (ps.integers(time=abs), ps.sort_by_time(), ps.drain()),
+    (ps.repeat(1, 2), ps.collect()),
+    (ps.values([1]), ps.collect()),
+    (files.read_text("a.txt"), ps.concat_values()),
+]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"), [(parts, "never") for parts in ENDLESS] + [(parts, "^$") for parts in ENDING], ids=str
+)
+def test_an_endless_source_into_a_module_that_waits_for_the_end_is_told(parts, told):
+    """Where the composition shows that no result can come; what may end is not mentioned."""
+    assert re.search(told, never_gives(ps.pipe(*parts)))
+
+
+def test_an_endless_run_is_remarked_when_it_begins(caplog):
+    """Where nothing can stop it; what runs beside it can."""
+
+    async def aside(running):
+        await running.finish()
+
+    endless = ps.pipe(ps.integers(), ps.collect())
+    ps.run(endless, beside=aside)
+    assert not caplog.messages
+    with pytest.raises(OSError):
+        ps.run(ps.pipe(ps.integers(), ps.map(fails), ps.collect()))
+    (message,) = caplog.messages
+    assert "integers() never ends" in message
 
 
 def test_what_is_right_is_not_remarked(caplog):

@@ -1,5 +1,8 @@
 """Errors of reading files: each names the file, the line if there is one, and what to do."""
 
+from pathlib import PurePath
+from typing import Final
+
 from typing_extensions import override
 
 from pullstream import PullstreamError
@@ -21,6 +24,23 @@ class FileReadError(PullstreamError):
     def with_policy(self) -> "FileReadError":
         """The same error with a hint about `on_error=`, for sources where it was not given."""
         return FileReadError(self.path, f"{self.problem} (or set on_error=)", self.line)
+
+
+def by_name(path: str, reader: str) -> str:
+    """Return a hint on another reader, if a file that `reader` cannot read has the name of another format."""
+    suffix = PurePath(path).suffix
+    other = _READERS.get(suffix, reader)
+    return "" if other == reader else f"; its name ends in {suffix}: use {other}"
+
+
+_READERS: Final = {
+    ".csv": "read_csv",
+    ".tsv": "read_csv with delimiter=",
+    ".jsonl": "read_jsonl",
+    ".ndjson": "read_jsonl",
+    ".parquet": "read_parquet",
+    ".arrow": "read_arrow",
+}
 
 
 class NoFilesError(FileReadError):

@@ -14,7 +14,7 @@ from pullstream.authoring import OnError, Site
 
 from ...arrow import As, pyarrow
 from .blocks import Block, LineByLine, blocks, one_by_one, opened
-from .errors import FileReadError
+from .errors import FileReadError, by_name
 from .formats import (
     AT_A_TIME,
     Agreed,
@@ -43,9 +43,9 @@ class JsonFormat(LineByLine):
 
     @override
     def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
-        text = decoded(block.data)
+        text, parse = decoded(block.data), partial(self._parsed, file.path)
         if text is None:
-            yield from one_by_one(file, block.lines, block.line, start, self._parsed, blank=False)
+            yield from one_by_one(file, block.lines, block.line, start, parse, blank=False)
             return
         if "\r\n" in text:
             text = text.replace("\r\n", "\n")
@@ -56,17 +56,19 @@ class JsonFormat(LineByLine):
                 values = _all_chosen(self.columns, values)
             if values is None:
                 # A line is bad or empty: parse the rest of the block line by line.
-                yield from one_by_one(file, _raw_lines(text[at:]), line, start, self._parsed, blank=False)
+                yield from one_by_one(file, _raw_lines(text[at:]), line, start, parse, blank=False)
                 return
             yield Values(values, line, start, more=end < len(text))
             at, line = end, line + len(values)
 
-    def _parsed(self, line: bytes) -> Any:
+    def _parsed(self, path: str, line: bytes) -> Any:
         text = line.decode()
         try:
             value = json.loads(text)
         except json.JSONDecodeError as exc:
-            raise ValueError(f"is not valid JSON: {exc.msg}, at column {exc.colno}") from None
+            raise ValueError(
+                f"is not valid JSON: {exc.msg}, at column {exc.colno}{by_name(path, 'read_jsonl')}"
+            ) from None
         except RecursionError:
             raise ValueError("is JSON nested too deeply") from None
         return value if self.columns is None else chosen(self.columns, value)

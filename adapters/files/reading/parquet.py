@@ -12,7 +12,7 @@ from pullstream.authoring import OnError
 
 from ...arrow import As, RecordBatch, pyarrow
 from .blocks import opened
-from .errors import FileReadError
+from .errors import FileReadError, by_name
 from .formats import Agreed, Piece, ReadFormat, Start, Table, arrow_types, missing_columns, unique
 from .joined import refuse_joined_arrow, refuse_joined_parquet
 from .listing import File, Paths
@@ -74,7 +74,7 @@ class ParquetFormat(ReadFormat):
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         parquet = import_module("pyarrow.parquet")
-        with explained(file, raw, "is not a readable Parquet file"):
+        with explained(file, raw, f"is not a readable Parquet file{by_name(file.path, 'read_parquet')}"):
             reader = parquet.ParquetFile(raw, **{"pre_buffer": False, "buffer_size": BUFFER, **self.options})
             refuse_joined_parquet(file, raw, reader.metadata)
         with reader:

@@ -315,6 +315,9 @@ class FilesCommitter(Committer[list[Any]]):
     def __init__(self, plan: WritePlan, ctx: Context) -> None:
         self._writing = FilesWriter(plan, RunFiles.of(ctx.common, ctx.journal))
         self._ctx = ctx
+        self._untimed = not plan.target.grows
+        """Whether all times so far were 0, although the target has a field for the time."""
+        self._where = plan.where
 
     @override
     async def open(self, ctx: Context) -> tuple[()]:
@@ -335,6 +338,7 @@ class FilesCommitter(Committer[list[Any]]):
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:
         writing, memory = self._writing, self._ctx.memory
+        self._untimed = self._untimed and all(type(time) is int and time == 0 for time in times)
         made: list[Completion] = []
         try:
             await trio.to_thread.run_sync(writing.complete, times, made)
@@ -349,6 +353,12 @@ class FilesCommitter(Committer[list[Any]]):
 
     @override
     async def close(self) -> None:
+        if self._untimed and self._writing.result:
+            LOG.warning(
+                "%s, got every value at the time 0, which is in the name of its file. Values without an assigned time "
+                "are at 0: assign times with time= in the source or with stamp(...), or leave {time} out of the name",
+                self._where,
+            )
         with explained("unfinished files could not be removed; the next run will remove them"):
             await trio.to_thread.run_sync(self._writing.close)
 

@@ -104,7 +104,14 @@ class Account:
             events.end()
 
     def look_back(self, name: str) -> None:
-        """Warn at a transformer's end if it waited for completions it never requested, or the reverse."""
+        """Warn at a generator's end of what it did in vain: completions it never requested, a failure it lost."""
+        for failure in filter(None, (lane.edge.failure for lane in self.inputs)):
+            LOG.warning(
+                "%s, ended as if all were well, although its upstream had failed with %r. Let the exception pass or "
+                "raise another one; catch() ends or continues a stream after a failure",
+                self.location,
+                failure,
+            )
         if self.notified and not self._events:
             LOG.warning(
                 "%s, called ctx.notify_at but never read ctx.events(upstream), which gives each Completed(time) among "

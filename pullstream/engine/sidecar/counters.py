@@ -78,10 +78,17 @@ class Meter:
         self.asked: LaneCount | None = None
         """The time spent getting values for all of several consumers."""
         self.skipped = 0
+        self.fault: Exception | None = None
+        """The exception for which the last of them was left out."""
         self.begun = 0.0
         self.ended = 0.0
         self.status: Callable[[], str] = str
         self._sink = False
+
+    def leave_out(self, count: int, fault: Exception | None = None) -> None:
+        """Count values that are left out because a function raised."""
+        self.skipped += count
+        self.fault = fault or self.fault
 
     def begin(self, *, sink: bool = False) -> None:
         """Note that the module is asked for the first time or, as a `sink`, begins to ask."""
@@ -111,6 +118,13 @@ class Meter:
             batches_in=sum(count.batches for count in self.ins),
             batches_out=sum(count.batches for count in self.outs),
         )
+
+    def remark(self) -> str:
+        """Say that every value was left out; empty if not."""
+        if not self.skipped or self.skipped != sum(count.values for count in self.ins):
+            return ""
+        last = "" if self.fault is None else f"; the last exception was {self.fault!r}"
+        return f"left out all {self.skipped} values, because its function raised for each one (on_error='skip'){last}"
 
     def said(self) -> str:
         """The module's own status text; never raises, even if its status function does."""

@@ -30,6 +30,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Watch, completion
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
+from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, less_equal
 
@@ -45,6 +46,9 @@ class Again(Generic[V_co]):
     value: V_co
 
 
+MANY: Final = 100_000
+"""The number of times that values go round before a warning: few programs mean so many."""
+
 _AGAIN: Final[Any] = Again
 
 
@@ -55,6 +59,7 @@ class _Feedback:
         self.location = location
         self._capacity = capacity
         self._ingress = ingress
+        self._rounds = 0
         self.row = Backlog(self)
 
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
@@ -64,6 +69,14 @@ class _Feedback:
             raise Overflow(
                 f"{self._ingress.location} has {length} values on their way round, at {time!r}, but its capacity is "
                 f"{self._capacity}. Check that the body converges, send fewer values round, or raise capacity=",
+            )
+        self._rounds += 1
+        if self._rounds == MANY:
+            LOG.warning(
+                "%s has sent values round %d times, and goes on. Check that its body answers each value without Again "
+                "at some time",
+                self._ingress.location,
+                MANY,
             )
         self.row.put(Batch(time, values))
         self._ingress.changed()

@@ -24,6 +24,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, raised_when_cancelled
+from pullstream.logger import LOG
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, Antichain, TimeDomainError, less_equal
@@ -126,7 +127,10 @@ class Catch(Recovering):
         self.frozen = location.frontier
         self.location.mirror(self.frozen)
         location.withdraw_frozen()
-        instead = None if self._handler is None else self._handler(failure)
+        if self._handler is None:
+            LOG.warning("%s, ended the stream, because it had failed with %r", self.location, failure)
+            return
+        instead = self._handler(failure)
         if isinstance(instead, Source):
             self.begin(cast("Source[Any]", instead))
         elif instead is not None:
@@ -193,10 +197,11 @@ def catch(
     >>> ps.run(ps.pipe(broken, ps.catch(lambda failure: [str(failure)]), ps.collect()))
     [1, 2, 'line is dead']
 
-    The handler is called with the failure. If it returns None, the stream ends. If it returns a collection, its values
-    are delivered at the time of the failure. If it returns a source, that is opened and read, at its own times, none of
-    them already complete. If it raises, that failure goes downstream. Failures of types other than `on` (a type, or a
-    tuple of types) pass, and so do later failures.
+    Without a handler the stream ends, and a warning is logged. The handler is called with the failure. If it returns
+    None, the stream ends. If it returns a collection, its values are delivered at the time of the failure. If it
+    returns a source, that is opened and read, at its own times, none of them already complete. If it raises, that
+    failure goes downstream. Failures of types other than `on` (a type, or a tuple of types) pass, and so do later
+    failures.
 
     A time that was open at the failure stays open until the replacement has passed it or ended.
 

@@ -46,6 +46,15 @@ def test_what_is_skipped_is_logged(base, caplog):
     assert "has 2 times of earlier runs, which are not written again" in caplog.text
 
 
+def test_a_second_run_without_times_is_remarked(base, caplog):
+    """Its values are at the time 0, which the first one has written."""
+    for sold_now in (1, 2):
+        write(ps.values([{"item": "tea", "sold": sold_now}]), base)
+    (message,) = caplog.messages
+    assert "times of its own, or use mode='replace_time'" in message
+    assert sold(base) == [1]
+
+
 def test_upsert_keeps_the_last_row_of_a_key(base):
     """Within a time as between times."""
     write(sales(10), base, mode="upsert", key="item")

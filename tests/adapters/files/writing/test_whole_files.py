@@ -32,6 +32,24 @@ def days(*rows):
     return ps.values(list(rows), time=lambda row: row["day"])
 
 
+@pytest.mark.parametrize(
+    ("values", "time", "target", "remarks"),
+    [
+        (["a"], None, "{time}.txt", ["assign times with time= in the source or with stamp(...)"]),
+        (["a"], len, "{time}.txt", []),
+        (["a", ""], lambda value: 1 - len(value), "{time}.txt", []),
+        (["a"], None, "all.txt", []),
+        ([], None, "{time}.txt", []),
+    ],
+)
+def test_files_by_time_of_values_without_times_are_remarked(values, time, target, remarks, tmp_path, caplog):
+    """As windows over such values are; a file that all times share is meant so."""
+    ps.run(ps.pipe(ps.values(values, time=time), files.write_text(tmp_path / target)))
+    assert [remark in message for remark, message in zip(remarks, caplog.messages, strict=True)] == [True] * len(
+        remarks
+    )
+
+
 async def test_a_file_waits_for_the_last_value_of_its_time(tmp_path, autojump_clock):
     """Also for one that a module above still holds back."""
     late = trio.Event()
