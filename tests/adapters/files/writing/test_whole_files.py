@@ -33,18 +33,18 @@ def days(*rows):
 
 
 @pytest.mark.parametrize(
-    ("values", "time", "target", "remarks"),
+    ("source", "target", "remarks"),
     [
-        (["a"], None, "{time}.txt", ["assign times with time= in the source or with stamp(...)"]),
-        (["a"], len, "{time}.txt", []),
-        (["a", ""], lambda value: 1 - len(value), "{time}.txt", []),
-        (["a"], None, "all.txt", []),
-        ([], None, "{time}.txt", []),
+        (ps.values(["a"]), "{time}.txt", ["assign times with time= in the source or with stamp(...)"]),
+        (ps.values(["a"], time=len), "{time}.txt", []),
+        (ps.values(["a", ""], time=lambda value: 1 - len(value)), "{time}.txt", []),
+        (ps.values(["a"]), "all.txt", []),
+        (ps.empty(), "{time}.txt", []),
     ],
 )
-def test_files_by_time_of_values_without_times_are_remarked(values, time, target, remarks, tmp_path, caplog):
+def test_files_by_time_of_values_without_times_are_remarked(source, target, remarks, tmp_path, caplog):
     """As windows over such values are; a file that all times share is meant so."""
-    ps.run(ps.pipe(ps.values(values, time=time), files.write_text(tmp_path / target)))
+    ps.run(ps.pipe(source, files.write_text(tmp_path / target)))
     assert [remark in message for remark, message in zip(remarks, caplog.messages, strict=True)] == [True] * len(
         remarks
     )
