@@ -35,6 +35,20 @@ def run(pipeline, limit=4096, *, seed=None, check="strict"):
     return in_virtual_time(main, seed=seed)
 
 
+async def completions(running, times, at=None):
+    """The seconds until each time is complete."""
+    start, seen = trio.current_time(), {}
+
+    async def wait(time):
+        await running.progress.completed(time, at)
+        seen[time] = trio.current_time() - start
+
+    async with trio.open_nursery() as nursery:
+        for time in times:
+            nursery.start_soon(wait, time)
+    return seen
+
+
 @ps.source
 async def delayed(ctx, rows, seed):
     """Rows, each of which begins with its time, after pauses, in batches; some say sooner what will not come."""

@@ -6,6 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import completions
 
 
 class Boom(Exception):
@@ -126,7 +127,6 @@ async def test_completions_pass_through(autojump_clock):
         yield ps.Batch(5, ["b"])
 
     for runs in (1, 2):
-        seen = {}
         reading, writing = ps.duplex.pair()
         first = ps.pipe(telling(), writing)
         second = ps.pipe(reading, ps.collect().named("got"))
@@ -134,24 +134,12 @@ async def test_completions_pass_through(autojump_clock):
             both = ps.duplex.connect(
                 ps.duplex.Duplex(telling(), ps.collect().named("got")), ps.duplex.Duplex(reading, writing)
             )
-            async with both.open() as running, trio.open_nursery() as nursery:
-                start = trio.current_time()
-                await watch(running, nursery, seen, start)
+            async with both.open() as running:
+                seen = await completions(running, (0, 1, 4, 5), at="got")
         else:
-            async with first.open(), second.open() as running, trio.open_nursery() as nursery:
-                start = trio.current_time()
-                await watch(running, nursery, seen, start)
+            async with first.open(), second.open() as running:
+                seen = await completions(running, (0, 1, 4, 5), at="got")
         assert seen == {0: 0, 1: 1, 4: 1, 5: 4}
-
-
-async def watch(running, nursery, seen, start):
-    async def wait(time):
-        await running.progress.completed(time, at="got")
-        seen[time] = trio.current_time() - start
-
-    for time in (0, 1, 4, 5):
-        nursery.start_soon(wait, time)
-    await running.result()
 
 
 def test_a_pair_is_used_once():

@@ -7,6 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import completions
 
 
 class Boom(Exception):
@@ -49,20 +50,6 @@ def test_catch_ends_or_goes_on(limit):
         caught(lambda _: 7)
     with pytest.raises(TypeError, match="returned 'no'"):
         caught(lambda _: "no")
-
-
-async def completions(running, times):
-    """The seconds until each time is complete."""
-    start, seen = trio.current_time(), {}
-
-    async def wait(time):
-        await running.progress.completed(time)
-        seen[time] = trio.current_time() - start
-
-    async with trio.open_nursery() as nursery:
-        for time in times:
-            nursery.start_soon(wait, time)
-    return seen
 
 
 async def test_catch_keeps_times_open(autojump_clock):

@@ -15,29 +15,13 @@ async def fails(delay=0.0):
     raise Boom
 
 
-@ps.source
-async def reads_ahead(ctx, number=5):
+async def reads_ahead(ctx=None):
     """A nursery around its yield, as one writes who reads ahead."""
-    send, receive = trio.open_memory_channel(2)
-
-    async def read():
-        async with send:
-            for n in range(number):
-                await send.send(n)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(read)
-        async for value in receive:
-            yield value
-
-
-async def iterable(number=5):
-    """The same, for anybody."""
     send, receive = trio.open_memory_channel(0)
 
     async def read():
         async with send:
-            for n in range(number):
+            for n in range(5):
                 await send.send(n)
 
     async with trio.open_nursery() as nursery:
@@ -46,17 +30,8 @@ async def iterable(number=5):
             yield value
 
 
-@ps.source
 async def task_fails(ctx, delay):
     """A task beside fails while the generator is suspended at its yield, or while it works."""
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(fails, delay)
-        for n in range(5):
-            yield n
-            await trio.sleep(1)
-
-
-async def failing_iterable(delay):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(fails, delay)
         for n in range(5):
@@ -98,14 +73,16 @@ async def asks_in_a_nursery(upstream, ctx):
         yield got[-1]
 
 
-@pytest.mark.parametrize("source", [reads_ahead, lambda: ps.from_async_iterable(iterable())])
+@pytest.mark.parametrize("source", [ps.source(reads_ahead), lambda: ps.from_async_iterable(reads_ahead())])
 @pytest.mark.parametrize("number", [0, 1, 3, 9])
 def test_a_nursery_around_a_yield_is_closed_clean(source, number):
     """However early it is ended: the GeneratorExit that its nursery wraps is no failure."""
     assert ps.run(ps.pipe(source(), ps.take(number), ps.collect()), check=True) == list(range(min(number, 5)))
 
 
-@pytest.mark.parametrize("source", [task_fails, lambda delay: ps.from_async_iterable(failing_iterable(delay))])
+@pytest.mark.parametrize(
+    "source", [ps.source(task_fails), lambda delay: ps.from_async_iterable(task_fails(None, delay))]
+)
 @pytest.mark.parametrize("delay", [0.5, 1.2])
 async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, autojump_clock):
     """While it works, and while it is suspended: with what the task raised, and not with a group of it."""

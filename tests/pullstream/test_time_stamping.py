@@ -7,6 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream import common
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
@@ -30,17 +31,8 @@ async def moving(ctx, *steps):
 
 async def completions(pipeline, *times):
     """When, after the start, each time was complete."""
-    start = trio.current_time()
-    when = {}
-    async with pipeline.open() as running, trio.open_nursery() as nursery:
-
-        async def wait(time):
-            await running.progress.completed(time)
-            when[time] = trio.current_time() - start
-
-        for time in times:
-            nursery.start_soon(wait, time)
-    return when
+    async with pipeline.open() as running:
+        return await common.completions(running, times)
 
 
 @LIMITS
