@@ -12,11 +12,14 @@ import sys
 import time
 import zlib
 from base64 import b64decode
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from tests.tutorials.patches import answer_named
+from tutorials.command.line import main
 from tutorials.exercises import EXERCISES, exercise_named
 
 ROOT = Path(__file__).parents[2]
@@ -30,15 +33,31 @@ def environment(**others):
 
 
 @pytest.fixture
-def tutorials(tmp_path):
-    """Run a command in an empty folder, without a terminal."""
+def command(tmp_path):
+    """Run a command in an empty folder, without a terminal, as a program."""
 
-    def run(*arguments, **others):
-        done = subprocess.run(
-            [*COMMAND, *arguments], check=False, cwd=tmp_path, env=environment(**others), capture_output=True, text=True
-        )
+    def run(*arguments):
+        given = {"cwd": tmp_path, "env": environment(), "capture_output": True, "text": True}
+        done = subprocess.run([*COMMAND, *arguments], check=False, **given)
         assert "Traceback" not in done.stderr
         return done
+
+    return run
+
+
+@pytest.fixture
+def tutorials(tmp_path, monkeypatch):
+    """Run a command in this process, which saves the second that a program takes to start."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                code = main(arguments)
+            except SystemExit as exit:
+                code = exit.code
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
     return run
 
@@ -90,15 +109,15 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
 
-def test_from_the_first_command_to_a_right_answer(tutorials, tmp_path):
+def test_from_the_first_command_to_a_right_answer(command, tutorials, tmp_path):
     """Start, wrong, hint, right, next: every step says what happened, and its exit code does."""
     assert "learn start" in tutorials().stdout
-    started = tutorials("start")
+    started = command("start")
     assert started.returncode == 0
     assert (tmp_path / "answers" / "take_while.py").read_text() == TEMPLATE
     assert (tmp_path / "answers" / "README.md").exists()
 
-    wrong = tutorials("check", "take_while")
+    wrong = command("check", "take_while")
     assert (wrong.returncode, wrong.stdout.splitlines()[0]) == (1, "wrong: 4.1 take_while")
     assert "  answers/take_while.py:15" in wrong.stdout
     first, second = tutorials("hint").stdout, tutorials("hint").stdout
@@ -249,10 +268,10 @@ def test_an_exercise_that_is_no_more_is_passed_over(tutorials, tmp_path):
     assert "next: 0.1 words_a_day" in done.stdout
 
 
-def test_what_an_answer_writes_past_python_is_in_nobody_s_way(tutorials, tmp_path):
+def test_what_an_answer_writes_past_python_is_in_nobody_s_way(command, tmp_path):
     """A program that it starts may write so, too."""
     (tmp_path / "take_while.py").write_text(f"import os\n\nos.write(1, b'no end of a line')\n{SOLUTION}")
-    done = tutorials("check", "take_while.py")
+    done = command("check", "take_while.py")
     assert done.stdout.startswith("right: "), done.stdout + done.stderr
 
 
