@@ -73,6 +73,7 @@ CHAPTERS: Final = (
     Chapter(14, "Killed and resumed", "killed_and_resumed", 15, needs=(("files", "pyarrow"), ("display", "rich"))),
     Chapter(15, "Spark as a source", "spark_as_a_source", 15, needs=(("spark", "pyspark"),)),
     Chapter(16, "Kept up to date: programs of collections", "kept_up_to_date", 30),
+    Chapter(17, "Into a table, exactly once", "into_a_table", 15, needs=(("files", "pyarrow"),)),
 )
 
 

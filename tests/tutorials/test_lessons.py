@@ -31,6 +31,7 @@ CHAPTERS = [
     "tutorials.the_model",
     "tutorials.killed_and_resumed",
     "tutorials.kept_up_to_date",
+    "tutorials.into_a_table",
 ]
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
@@ -46,7 +47,7 @@ def test_a_piece_prints_what_it_says(piece, capsys):
     assert capsys.readouterr().out.splitlines() == promised(piece)
 
 
-LONG = {"tutorials.killed_and_resumed", "tutorials.two_inputs", "tutorials.writing_your_own"}
+LONG = {"tutorials.killed_and_resumed", "tutorials.into_a_table", "tutorials.two_inputs", "tutorials.writing_your_own"}
 """They kill a run over and over, or call the conformance kit; their pieces are run one by one as well."""
 
 told = pytest.mark.parametrize(
