@@ -71,7 +71,7 @@ class Unpicklable(PullstreamError):
 class StalledError(PullstreamError):
     """A deadlock: no part of the run can move, because each part waits for another.
 
-    It is raised as soon as the last part stops moving. The message lists who waits for what. These belong to a run:
+    It is raised as soon as the last part stops moving. The message lists the modules that wait. These belong to a run:
 
     - the tasks of its sinks and modules, including the nurseries they open,
     - the block that reads it with `iterate` or `aiterate`,
