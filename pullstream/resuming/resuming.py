@@ -9,6 +9,7 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
 from pullstream.resuming.cut import Cut, remembered
+from pullstream.resuming.dropping import drop_in
 from pullstream.timely import Summary
 
 
@@ -47,7 +48,9 @@ def drop_done(sidecar: Sidecar, cut: Cut, sinks: Collection[Location]) -> None:
         for port in location.ports:
             if isinstance(port.claim, Lane):
                 lane = cast("Lane[Any]", port.claim)
-                lane.edge.handover.drops = _drops(lane, cut, sinks)
+                drops = _drops(lane, cut, sinks)
+                if drops is not None:
+                    drop_in(lane.edge, drops)
 
 
 def _drops(lane: "Lane[Any]", cut: Cut, sinks: Collection[Location]) -> Callable[[Hashable], bool] | None:

@@ -98,7 +98,7 @@ class Edge(Generic[T]):
         self.produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
         self._steps = isinstance(module, Stepwise)
         self.at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
-        """The module's methods; a simulation wraps them."""
+        """The module's methods; a simulation, and a run that resumes another, wrap them."""
         location.meter.status = self._status
         location.fail_soon = self.fail_soon
 
@@ -113,6 +113,11 @@ class Edge(Generic[T]):
     def open(self) -> bool:
         """Whether nothing has ended the edge yet."""
         return self._requests.state is OPEN
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the module may go on: nothing has ended the edge, and the program has not asked it to finish."""
+        return self.open and not self._requests.finishing
 
     @property
     def over(self) -> bool:
@@ -226,15 +231,7 @@ class Edge(Generic[T]):
                         answer = DONE
                         if await self.breathe():
                             continue
-                if handover.drops is None or answer is None or answer is DONE:
-                    break
-                if not self._trusted and mistake(answer, limit):
-                    break
-                answer = handover.not_done(answer, handover.drops)
-                if answer is DONE and handover.failure is not None:
-                    raise handover.failure  # noqa: TRY301 - as all here
-                if answer is not DONE or not await self.breathe():
-                    break
+                break
             if requests.state is OPEN:
                 if answer is None:
                     if not stepping:

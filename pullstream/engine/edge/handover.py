@@ -9,7 +9,7 @@ from pullstream.engine.edge.end import End
 from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import Batch
 from pullstream.timely.order import Ascending, ascending, in_one_order
 
 T = TypeVar("T")
@@ -46,15 +46,15 @@ def allowed(
 class Handover(Generic[T]):
     """The last step of an answer: check its times, count its values, and give out a multi-time batch in turn."""
 
-    __slots__ = ("_inputs", "_location", "_origin", "_sidecar", "_trusted", "drops", "failure", "owing", "rest")
+    __slots__ = ("_inputs", "_location", "_origin", "_sidecar", "_trusted", "checked", "failure", "owing", "rest")
 
     def __init__(
         self, location: Location, sidecar: Sidecar, inputs: Sequence[End[Any]], *, origin: bool, trusted: bool
     ) -> None:
         self._location, self._sidecar, self._inputs = location, sidecar, inputs
         self._origin, self._trusted = origin, trusted
-        self.drops: Callable[[Hashable], bool] | None = None
-        """Whether to drop values at a time, as an earlier run has completed everything that follows from it."""
+        self.checked = False
+        """Whether the times of the next multi-time answer are checked."""
         self.rest: Rest | None = None
         """The values of a multi-time answer not given out yet; they come before the next `produce`."""
         self.owing = False
@@ -78,32 +78,15 @@ class Handover(Generic[T]):
         rest, self.rest, self.owing = self.rest, None, False
         return None if rest is None else rest.drop
 
-    def not_done(self, answer: Batch[T], drops: Callable[[Hashable], bool]) -> Batch[T] | Done:
-        """The part of an answer whose results an earlier run has not completed; DONE if there is none."""
-        if answer.uniform:
-            if not drops(answer.time):
-                return answer
-            if self._origin:
-                self._location.advance(answer.time, answer.values)
-            return DONE
-        if self._origin:
-            # Times must not go back, dropped or not; the values before one that does are still answered.
-            answer = self._before_a_wrong_time(answer)
-        gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
-        if not gone:
-            return answer
-        pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
-        if pairs:
-            return Batch.of([time for time, _ in pairs], [value for _, value in pairs])
-        return DONE
-
     def hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
         """Count a multi-time answer and hand it over: whole (`End.whole`), or as much as was asked for."""
         if end.observer is not None:
             end.observer.brought(answer, limit)
         batch = answer
-        if self.drops is None or not self._origin:
-            batch = self._before_a_wrong_time(batch)
+        if self.checked:
+            self.checked = False
+        else:
+            batch = self.before_a_wrong_time(batch)
         try:
             if end.whole:
                 end.count_batch(batch)
@@ -124,7 +107,7 @@ class Handover(Generic[T]):
             self.rest, self.owing = None, self.failure is not None
         return batch
 
-    def _before_a_wrong_time(self, answer: Batch[T]) -> Batch[T]:
+    def before_a_wrong_time(self, answer: Batch[T]) -> Batch[T]:
         """The part of an answer before the first forbidden time; the next ask raises the failure (R8)."""
         if self._trusted and not self._origin:
             return answer

@@ -10,6 +10,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.authoring import Notified, Stepwise
 from pullstream.checker import Checker
+from pullstream.resuming.dropping import drop_in
 from tests.pullstream.common import run
 
 SEEDS = range(6)
@@ -265,14 +266,14 @@ def test_a_method_with_other_arguments_is_refused():
 @ps.sink
 async def by_step(upstream, ctx):
     """Asks for steps of an edge that drops the first time, as if an earlier run had completed it."""
-    upstream.edge.handover.drops = lambda time: time == 0
+    drop_in(upstream.edge, lambda time: time == 0)
     return [await upstream.ask(1, stepping=True) for _ in range(3)]
 
 
 @ps.sink
 async def at_once(upstream, ctx):
     """Asks such an edge for answers."""
-    upstream.edge.handover.drops = lambda time: time == 0
+    drop_in(upstream.edge, lambda time: time == 0)
     return await upstream.ask(1)
 
 

@@ -9,6 +9,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.authoring import Traits
+from pullstream.resuming.dropping import drop_in
 from tests.pullstream.common import run
 from timely import Product, TimeDomainError
 from timely.order import minimal
@@ -259,7 +260,7 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
 
     @ps.sink
     async def asks(upstream, ctx):
-        upstream.edge.handover.drops = lambda time: time < 3
+        drop_in(upstream.edge, lambda time: time < 3)
         while (batch := await (upstream.ask_many(9) if form == "whole" else upstream.ask(9))) is not ps.DONE:
             got.extend(batch.values)
 
