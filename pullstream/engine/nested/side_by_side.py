@@ -75,11 +75,6 @@ class SideBySide(Asking[Any], Generic[S]):
         self._to_ask.append(stream)
 
     @override
-    async def acquire(self) -> None:
-        await super().acquire()
-        self._prompt = self.upstream.edge.answers_promptly()
-
-    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._ready:
             wanted = 0
@@ -90,19 +85,13 @@ class SideBySide(Asking[Any], Generic[S]):
                     self.ask_beside(stream.lane, limit)
                 self._to_ask.clear()
                 wanted = 0 if self.outer.known else self.wanted(limit)
-            if wanted and self._prompt:
-                # Upstream does not wait, and a task would cost more than the ask.
-                await self.ask_promptly(self.upstream, wanted)
-            elif wanted:
-                self.ask_beside(self.upstream, wanted)
+            if wanted:
+                await self.ask_input(self.upstream, wanted)
             if (answer := self.owed.answer(limit)) is not None:
                 return answer
             if not self.inner and self.outer.reached():
                 return DONE
-            if not (wanted and self._prompt):
-                await self.change()
-            elif not await self.breathe():
-                return DONE
+            await self.change()
         stream = self._ready[0]
         batch = stream.take_run(limit)
         if not stream:

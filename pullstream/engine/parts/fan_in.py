@@ -23,8 +23,6 @@ class Input(Backlog):
 
     number: int = 0
     """The number of inputs added before this one."""
-    prompt: bool = False
-    """Whether it can be asked without waiting."""
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
@@ -115,7 +113,6 @@ class FanIn(Asking[Any]):
 
     def enter(self, each: Input) -> None:
         """Add an input."""
-        each.prompt = each.lane.edge.answers_promptly()
         self.all.append(each)
         self.going += 1
         self._inputs[each.lane] = each
@@ -127,18 +124,11 @@ class FanIn(Asking[Any]):
         for each in gone:
             del self._inputs[each.lane]
 
-    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+    async def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
         """Ask the inputs (`among` these, or all) that have not ended and have no values left."""
-        if self.failure_above is None:
-            for each in self.all if among is None else among:
-                if each.ending is None and not each:
-                    self.ask_beside(each.lane, limit)
-
-    async def ask_prompt_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
-        """Ask those of them that answer promptly in this task, which is cheaper."""
         for each in self.all if among is None else among:
-            if each.prompt and each.ending is None and not each and self.failure_above is None:
-                await self.ask_promptly(each.lane, limit)
+            if each.ending is None and not each and self.failure_above is None:
+                await self.ask_input(each.lane, limit)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -31,6 +31,8 @@ class Asking(Kernel[T]):
     """Whether the stream is over here: an answer that reaches a task now starts nothing new."""
 
     _changed: Signal | None = None
+    _answered = False
+    """Whether an input was asked in this task since the last `change`: what it answered has not been looked at."""
 
     @override
     async def acquire(self) -> None:
@@ -44,7 +46,14 @@ class Asking(Kernel[T]):
         self._askers.end()
 
     async def change(self, *, outside: bool = False) -> None:
-        """Wait until `changed` is called; `outside` the run, if a handle or a clock may call it as well."""
+        """Wait until `changed` is called; `outside` the run, if a handle or a clock may call it as well.
+
+        Only lets others run if an input has answered `ask_input` at once.
+        """
+        if self._answered:
+            self._answered = False
+            await self.breathe()
+            return
         self._changed = changed = self.run.signal()
         await changed.wait(outside=outside)
 
@@ -57,9 +66,13 @@ class Asking(Kernel[T]):
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""
         self._askers.ask(lane, limit)
 
-    async def ask_promptly(self, lane: Lane[Any], limit: int) -> None:
-        """Ask in this task an input that answers promptly: `arrived` has been called when this returns."""
-        await self._askers.ask_here(lane, limit)
+    async def ask_input(self, lane: Lane[Any], limit: int) -> None:
+        """Ask an input: in this task if it answers promptly, which is cheaper; otherwise in a task, as `ask_beside`."""
+        if lane.edge.answers_promptly():
+            self._answered = True
+            await self._askers.ask_here(lane, limit)
+        else:
+            self._askers.ask(lane, limit)
 
     def asking(self, lane: Lane[Any]) -> bool:
         """Whether an ask to the input is outstanding."""

@@ -26,8 +26,7 @@ class Merge(ManyInputs):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
-            await self.ask_prompt_inputs(limit, self.empty)
-            self.ask_inputs(limit, self.empty)
+            await self.ask_inputs(limit, self.empty)
             self.empty.clear()
             if self.having:
                 return self._part(limit)

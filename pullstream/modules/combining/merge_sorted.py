@@ -64,7 +64,7 @@ class _MergeSorted(FanIn):
                 raise self.failure_above
             if not self._heads and not self._missing:
                 return DONE
-            self.ask_inputs(limit, self._empty)
+            await self.ask_inputs(limit, self._empty)
             self._empty.clear()
             await self.change()
 

@@ -125,10 +125,7 @@ class _Ingress(Asking[Any], AtHand):
         return self.feedback.row.take(limit) if asked and self.feedback.row else None
 
     async def _ask_outside(self, limit: int) -> None:
-        if self.upstream.edge.answers_promptly():
-            await self.ask_promptly(self.upstream, limit)
-            return
-        self.ask_beside(self.upstream, limit)
+        await self.ask_input(self.upstream, limit)
         for _ in range(2):
             # Let the task run once: an answer that is ready tells whether the current round is the last.
             if self.asking(self.upstream) and self.feedback.row:
