@@ -702,6 +702,3 @@ def test_a_checker_draws_both_sides_of_a_module():
         "-> TO: Ans1=value('A STRING ... OR NEARLY')",
         "-> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=done -> TO: Ans2=done",
     ]
-
-
-# ---- both edges of a transformer, watched by hand

@@ -305,9 +305,6 @@ def test_exceptions_of_every_kind_arrive_as_themselves(exception, probe, countin
     assert probe.balanced
 
 
-# ---- indications
-
-
 # ---- fairness and cancellation
 
 

@@ -54,9 +54,6 @@ def test_what_comes_before_a_time_that_is_wrong(limit, values, error):
     assert seen == [1, 2, 5]
 
 
-# ---- transformers
-
-
 # ---- sinks
 
 
