@@ -57,25 +57,17 @@ def windows(values, count, step):
 
 
 @settings(deadline=None)
-@given(pairs, st.integers(1, 5), limits)
-def test_batch_is_chunked_within_each_time(given, count, limit):
-    """The lists of a time are its values in chunks; no list is empty, and none spans times."""
-    given = sorted(given, key=first)
-    expected = [
-        (time, chunk) for time, values in by_time(given).items() for chunk in more_itertools.chunked(values, count)
-    ]
-    source = ps.pipe(ps.values(given, time=first), ps.map(lambda pair: pair[1]))
-    assert timed(source, ps.batch(count), limit=limit) == expected
-
-
-@settings(deadline=None)
 @given(pairs, st.integers(1, 5), st.integers(1, 6), limits)
-def test_window_is_windowed_within_each_time(given, count, step, limit):
-    """The windows of a time are those of more_itertools.windowed, without fillers."""
+def test_groups_of_each_time_are_those_of_more_itertools(given, count, step, limit):
+    """`chunked`, and `windowed` without fillers, within each time; no group waits for a later time."""
     given = sorted(given, key=first)
-    expected = [(time, window) for time, values in by_time(given).items() for window in windows(values, count, step)]
     source = ps.pipe(ps.values(given, time=first), ps.map(lambda pair: pair[1]))
-    assert timed(source, ps.windowed(count, step), limit=limit) == expected
+    for module, groups in (
+        (ps.batch(count), lambda values: more_itertools.chunked(values, count)),
+        (ps.windowed(count, step), lambda values: windows(values, count, step)),
+    ):
+        expected = [(time, group) for time, values in by_time(given).items() for group in groups(values)]
+        assert timed(source, module, limit=limit) == expected
 
 
 @settings(deadline=None)
