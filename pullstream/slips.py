@@ -2,12 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pullstream.frames import is_ours
 
 _ANYWHERE: Final = {
+    "a Batch has no attribute": "its parts are batch.time and batch.values",
+    "'Lane' object has no attribute": "read with `async for batch in ctx.batches(upstream)`, or ask with "
+    "`await upstream.ask(limit)`",
+    "Context.batches() missing": "write ctx.batches(upstream)",
+    "Context.events() missing": "write ctx.events(upstream)",
+    "'_Holding' object": "write `with ctx.hold(time):`, without async and await",
     "'Completed' object has no": "an event is a Batch or a Completed, which has only a time: tell them apart with "
     "`match event:`, `case ps.Batch(time, values):` and `case ps.Completed(time):`",
     "'Completed'": "a Completed is not a time: its time is event.time",
@@ -36,6 +43,8 @@ _IN_USERS_CODE: Final = {
 _IN_OUR_CODE: Final = {
     "unhashable type": "a key must be hashable: give a function that returns a string, a number or a tuple",
     "'NoneType'": "a value is None: leave it out with filter(lambda value: value is not None), or replace it with map",
+    "not supported between instances": "these values have no common order: give a key or another function, or map them "
+    "to values of one kind",
     "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text; concat_values(str) joins text",
     "cannot unpack non-iterable": "the function must return a pair of a value and the next state, or None to end",
     "positional argument": "the function is called with other arguments than it takes: see the signature in the help "
@@ -50,9 +59,12 @@ _ASYNCIO: Final = "to call asyncio code, use from_asyncio(f) as a source, or map
 def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
     """Give hints on an exception; `found` holds the value at which it was raised, if it is known."""
     text = str(exc)
+    if hasattr(exc, "__notes__"):
+        # Another module has added its hints, or the one that raised it.
+        return
     if isinstance(exc, (RuntimeError, TypeError)) and _ASYNCIO_SAYS.search(text):
         yield _ASYNCIO
-    if not isinstance(exc, (RuntimeError, TypeError, AttributeError)):
+    if not isinstance(exc, (RuntimeError, TypeError, AttributeError, KeyError)):
         return
     frame = _innermost(exc)
     ours = frame is None or _calls(frame)
@@ -61,6 +73,7 @@ def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
         or (not ours and _first(_IN_USERS_CODE, text))
         or _on_a_change(exc, frame)
         or _on_a_row(exc, found)
+        or _on_a_dict(exc, found)
         or _on_a_tuple(text, found, frame)
         or _on_a_state(text, frame)
         or (ours and isinstance(exc, TypeError) and _first(_IN_OUR_CODE, text))
@@ -83,6 +96,18 @@ def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
         return f"a row is a named tuple: write row.{columns[0]}, or row[0] for a column by position" if wrong else ""
     only = len(columns) == 1
     return f"the columns are {', '.join(columns)}" + "; if it should be several, give read_csv a delimiter=" * only
+
+
+def _on_a_dict(exc: BaseException, found: Sequence[Any]) -> str:
+    """Return a hint for a dict without such a key, or that was used as an object."""
+    holder: Any = exc.obj if isinstance(exc, AttributeError) else None
+    if isinstance(exc, AttributeError) and issubclass(holder.__class__, dict) and exc.name in holder:
+        return f"the value is a dict: write value[{exc.name!r}]"
+    if not (isinstance(exc, KeyError) and exc.args and found and isinstance(found[0], dict)):
+        return ""
+    texts = [key for key in cast("dict[Any, Any]", found[0]) if isinstance(key, str)]
+    near = get_close_matches(str(exc.args[0]), texts, n=1)
+    return f"did you mean the key {near[0]!r}?" if near else ""
 
 
 def _on_a_tuple(text: str, found: Sequence[Any], frame: FrameType | None) -> str:

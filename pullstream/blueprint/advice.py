@@ -39,6 +39,21 @@ _OTHER_KIND: Final = {
 """The module to use instead, by the module that was given a part of another kind."""
 
 
+PLAIN: Final = (type, BuiltinFunctionType, MethodDescriptorType)
+"""Callables that return values, and not modules: classes, and functions not written in Python."""
+
+_BUILTINS: Final[dict[object, str]] = {
+    list: "collect() gives the values as a list",
+    print: "drain(print) prints every value, and tap(print) those that pass",
+    len: "reduce(agg.count()) counts the values",
+    sum: "reduce(agg.sum()) adds up the values",
+    min: "reduce(agg.min()) gives the least value",
+    max: "reduce(agg.max()) gives the greatest value",
+    sorted: "sort_by_time() sorts the values of each time",
+}
+"""Functions of Python's that make one result of many values, and what does so here."""
+
+
 def advice(module: str, value: object, *, wanted: str = "") -> str:
     """Return a hint for an argument that is not a module, or not of the `wanted` kind ("source", "sink", ...)."""
     source = wanted == "source"
@@ -72,16 +87,19 @@ def advice(module: str, value: object, *, wanted: str = "") -> str:
 def _advice_on_callable(value: Callable[..., object], wanted: str) -> str:
     name = getattr(value, "__qualname__" if isinstance(value, MethodDescriptorType) else "__name__", repr(value))
     module = f"call it to get the module: {name}()"
-    plain = f"a plain function goes into map({name}), or into tap({name}) if it returns nothing"
-    if wanted == "sink":
-        plain = f"for a sink that calls a function with each value, write drain({name})"
+    nothing = f"tap({name}) or the sink drain({name})"
+    plain = {
+        "sink": f"for a sink that calls a function with each value, write drain({name})",
+        "source": f"call it, and make a source of what it returns, for example with values({name}())",
+    }.get(wanted, f"a plain function goes into map({name}), or into {nothing} if it returns nothing")
+    if wanted != "sink" and isinstance(value, PLAIN) and value in _BUILTINS:
+        return f"; {_BUILTINS[value]}"
     if is_ours(str(getattr(value, "__module__", ""))):
         return f"; {module}"
     if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):
         return f"; {_advice_on_async(value, name)}"
     # A user's function may return a module; a class of values, or a callable not written in Python, does not.
-    makes_values = isinstance(value, type) and not hasattr(value, "produce")
-    if makes_values or isinstance(value, (BuiltinFunctionType, MethodDescriptorType)) or name == "<lambda>":
+    if (isinstance(value, PLAIN) and not hasattr(value, "produce")) or name == "<lambda>":
         return f"; {plain}"
     return f"; if it returns a module, call it: {name}(); {plain}"
 

@@ -4,11 +4,11 @@ A check is written beside a parameter's type, see `factory`.
 """
 
 import inspect
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from dis import opmap
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
-from types import CodeType
+from types import CodeType, MethodDescriptorType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
@@ -46,21 +46,31 @@ def seconds(call: Call, value: Any) -> Any:
 
 def function(call: Call, value: Any, instead: str = "") -> Any:
     """Check that an argument is callable; an async function is, too. `instead` is the hint for another value."""
-    if not callable(value):
-        if isinstance(value, str):
+    given: object = value
+    if not callable(given):
+        if isinstance(given, str):
             hint = f"for a column, operator.attrgetter({value!r}); for dicts, itemgetter"
-        elif call.has_function():
+        elif call.has(callable):
             hint = "its arguments are in the wrong order"
+        elif isinstance(given, Mapping):
+            hint = "to look up values, pass its method get"
         else:
             hint = instead or "pass the function itself, and not the result of calling it"
         raise call.refuse(f"needs a callable as its {call.name}, but got {value!r} ({type(value).__name__}): {hint}")
     return value
 
 
-def _test_instead(value: object) -> str:
-    if value is None:
-        return "to keep what is true, write bool"
-    return f"to look for equal values, write lambda value: value == {value!r}"
+def _constant(result: str, value: object) -> str:
+    """Return how to write a function for a value that was given in its place."""
+    if result == TRUTH:
+        if value is None:
+            return "to keep what is true, write bool"
+        return f"to look for equal values, write lambda value: value == {value!r}"
+    return (
+        f"for the same {result.rsplit(maxsplit=1)[-1]} everywhere, write lambda _: {value!r}"
+        if result and value is not None
+        else ""
+    )
 
 
 TRUTH: Final = "true or false"
@@ -77,13 +87,16 @@ class Sync:
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the function, or refuse another value."""
-        instead = _test_instead(value) if self.result == TRUTH else ""
+        instead = _constant(self.result, value)
         if inspect.iscoroutinefunction(function(call, value, instead)):
             raise call.refuse(f"got the async function {shown_callable(value)}: {self.instead}")
         if self.result and _returns_nothing(value):
             raise call.refuse(f"got {shown_callable(value)}, which never returns a value: it must return {self.result}")
         return value
 
+
+_CHANGES: Final = frozenset({"list.append", "list.extend", "set.add", "set.update", "dict.update", "bytearray.extend"})
+"""Methods that change their object and return nothing."""
 
 _RETURN, _LOAD = opmap["RETURN_VALUE"], opmap["LOAD_CONST"]
 _RETURN_CONST = opmap.get("RETURN_CONST")
@@ -92,6 +105,8 @@ _RETURN_CONST = opmap.get("RETURN_CONST")
 
 def _returns_nothing(function: Any) -> bool:
     """Whether a function written with `def` comes to an end, and never with a value, as far as its code shows."""
+    if isinstance(function, MethodDescriptorType):
+        return function.__qualname__ in _CHANGES
     code = getattr(function, "__code__", None)
     if (
         not isinstance(code, CodeType)
@@ -140,6 +155,8 @@ class Instance:
         """Return the object, or refuse another value."""
         if not isinstance(value, self.kind):
             hint = advice(call.module, value, wanted=getattr(self.kind, "kind", ""))
+            if not hint and call.has(lambda other: isinstance(other, self.kind)):
+                hint = ": its arguments are in the wrong order"
             raise call.refuse(f"{self.needs}, but got {value!r}{hint}")
         return OneShot(value) if self.once else value
 
@@ -152,6 +169,8 @@ def sources(call: Call, value: Any) -> Any:
             hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is a source, too"
             if isinstance(source, Blueprint) and source.kind == "pipeline":
                 hint = "leave out its sink"
+            elif callable(source):
+                hint = advice(call.module, source, wanted="source").removeprefix("; ")
             if isinstance(source, (list, tuple)):
                 hint = f"pass the sources one by one, {call.module}(*sources); {hint}"
             raise call.refuse(f"needs sources, but got {source!r}: {hint}")

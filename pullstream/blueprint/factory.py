@@ -46,9 +46,9 @@ class Call:
         """Return an argument, or its default if it was left out."""
         return self._given[name] if name in self._given else self._defaults[name]
 
-    def has_function(self) -> bool:
-        """Whether another argument is a function."""
-        return any(callable(value) for name, value in self._given.items() if name != self.name)
+    def has(self, test: Callable[[Any], bool]) -> bool:
+        """Whether another argument passes a test."""
+        return any(test(value) for name, value in self._given.items() if name != self.name)
 
     def about(self, name: str) -> "Call":
         """Return the same call for a check that refers to its argument by another name."""

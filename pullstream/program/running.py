@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, refuse_sharing
+from pullstream.blueprint import Blueprint, Call, Count, refuse_sharing
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import is_only_task, own_scope, running_program
@@ -21,6 +21,7 @@ from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside, waits_for_handles
 from pullstream.errors import (
     Abandoned,
+    CompositionError,
     PullstreamError,
     ReuseError,
     StalledError,
@@ -65,6 +66,9 @@ class Running(Generic[R]):
         if beside is not None:
             looker_argument(beside)
         refuse_sharing(pipeline)
+        Count(1)(Call("open", name="limit"), limit)
+        if isinstance(trace, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
+            raise CompositionError(f"trace= must be the path of a file or an open text file, but got {trace!r}")
         self._pipeline = pipeline
         self._beside = beside
         self._checker = None if check is False else wanted.checker_for(check)

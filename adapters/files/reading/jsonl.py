@@ -67,11 +67,16 @@ class JsonFormat(LineByLine):
             value = json.loads(text)
         except json.JSONDecodeError as exc:
             raise ValueError(
-                f"is not valid JSON: {exc.msg}, at column {exc.colno}{by_name(path, 'read_jsonl')}"
+                f"is not valid JSON: {exc.msg}, at column {exc.colno}{_whole(text)}{by_name(path, 'read_jsonl')}"
             ) from None
         except RecursionError:
             raise ValueError("is JSON nested too deeply") from None
         return value if self.columns is None else chosen(self.columns, value)
+
+
+def _whole(text: str) -> str:
+    """Return a hint for a line that begins a value of several lines."""
+    return "; each line must be one whole JSON value" if text.strip() in {"[", "{"} else ""
 
 
 def _raw_lines(text: str) -> list[bytes]:

@@ -134,12 +134,12 @@ def a_fold(call: Call, fold: Any) -> Any:
     if not isinstance(fold, Fold):
         raise call.refuse(
             f"needs a Fold(initial, step, finish), or what a function of ps.agg returns, as agg.count() does, but got "
-            f"{fold!r}{_instead(fold)}"
+            f"{fold!r}{fold_instead(fold)}"
         )
     return cast("Fold[Any, Any]", fold)
 
 
-def _instead(function: Any) -> str:
+def fold_instead(function: Any) -> str:
     """Return a hint for a function that is no fold, but has the name of one; "" if it has not."""
     name: Any = getattr(function, "__name__", "")
     ours = getattr(function, "__module__", "") == "pullstream.modules.folds.agg"

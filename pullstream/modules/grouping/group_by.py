@@ -9,6 +9,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Positive, Sync, Transformer, advice
+from pullstream.blueprint.advice import PLAIN
 from pullstream.blueprint.parts import Function, Onward
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
@@ -317,7 +318,7 @@ class GroupRows(Notified, Inline):
 def _for_keys(call: Call, value: Any) -> Any:
     if isinstance(value, Transformer):
         return cast("object", value)
-    if not callable(value):
+    if not callable(value) or isinstance(value, PLAIN):
         hint = advice(call.module, value, wanted="transformer")
         raise call.refuse(f"needs a transformer, or a function that makes one from a key, but got {value!r}{hint}")
     return Sync("return a transformer, which may await anything")(call, value)
@@ -344,11 +345,12 @@ def group_by(
     ended, emits its remaining results, and is forgotten; if its key returns, it starts a new group.
 
     Times are the same inside: a module that waits for a time to complete, such as `reduce_by_key`, is notified in every
-    group. Results of one key keep their order; those of different keys may change places. A transformer made of stages and folds (`map`, `scan`, `batch`, `reduce_by_key` and the like) costs only the
-    state that it keeps for a key. Any other transformer runs as a stream with tasks of its own. Upstream is then asked
-    again when every group has taken its values, so a slow group delays the others. It is asked for one value at first,
-    and for more while groups take them quickly. Errors in `key`, and keys that cannot be hashed, are handled as in
-    `map`, except that there is no `on_error="result"`.
+    group. Results of one key keep their order; those of different keys may change places. A transformer made of stages
+    and folds (`map`, `scan`, `batch`, `reduce_by_key` and the like) costs only the state that it keeps for a key. Any
+    other transformer runs as a stream with tasks of its own. Upstream is then asked again when every group has taken
+    its values, so a slow group delays the others. It is asked for one value at first, and for more while groups take
+    them quickly. Errors in `key`, and keys that cannot be hashed, are handled as in `map`, except that there is no
+    `on_error="result"`.
 
     Raises: BaseException: the failure of any group, or of a function (R8).
     """

@@ -13,7 +13,7 @@ from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.fused import Kind, Stage, tried
-from pullstream.modules.folds.fold import Fold, fresh
+from pullstream.modules.folds.fold import Fold, fold_instead, fresh
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader
 from pullstream.timely.order import is_total
@@ -117,7 +117,8 @@ def _step_or_fold(call: Call, function: Any) -> Any:
     if not isinstance(function, Fold):
         step = Sync("a fold cannot await; use map_async first", "the new state")(call, function)
         if not given:
-            raise call.refuse("needs an initial value: reduce(function, initial). Or pass a Fold, such as agg.sum()")
+            instead = fold_instead(function) or ". Or pass a Fold, such as agg.sum()"
+            raise call.refuse(f"needs an initial value: reduce(function, initial){instead}")
         return step
     if given:
         raise call.refuse("got a Fold and an initial state. A Fold has its own initial state: leave the other one out")

@@ -107,6 +107,8 @@ def _origin(time: object) -> Any:
 def not_negative(call: Call, value: Any) -> Any:
     """Check for a number or timedelta that is not negative; anything else that may be subtracted from times passes."""
     zero: Any = timedelta() if isinstance(value, timedelta) else 0
+    if isinstance(value, str):
+        raise call.refuse(f"needs a number or a timedelta as its {call.name}, but got {value!r}")
     if isinstance(value, (timedelta, *NUMBERS)) and not zero <= value:
         raise call.refuse(f"needs a {call.name} that is not negative, but got {value!r}")
     return value
