@@ -37,9 +37,9 @@ class RowCursor(ABC):
     def next(self) -> RecordBatch | None:
         """Return the next rows; None if there are no more for now."""
 
-    @abstractmethod
     def text(self, exc: BaseException) -> str:
-        """Return the driver's message without the password."""
+        """Return the driver's message, on one line and without a password."""
+        return " ".join(str(exc).split())
 
     def cancel(self) -> None:  # noqa: B027 - for subclasses
         """Stop the work that another thread does, if the driver can."""
@@ -194,7 +194,3 @@ class ChangeCursor(RowCursor):
             self._rows = iter(pyarrow().RecordBatchReader.from_stream(changes))
             self._version += 1
         return batch.cast(plain(batch.schema))
-
-    @override
-    def text(self, exc: BaseException) -> str:
-        return " ".join(str(exc).split())

@@ -78,7 +78,8 @@ def read_rows(
         raise CompositionError(f"read_rows() at {site} got key= or lateness=, which need follow=True")
     selection = Selection(where, query, time, key, tuple(parameters), follow, lateness)
     own = {"time": time, "key": key, "parameters": parameters or None, "lateness": lateness}
-    return _source(module, SqlCursor, (selection,), (where.shown, query), own, follow=follow, every=every, as_=as_)
+    plan = ReadingPlan(module, SqlCursor, (selection,), follow, every, as_)
+    return _source(plan, (where.shown, query), own)
 
 
 def read_changes(
@@ -117,30 +118,21 @@ def read_changes(
         )
     arguments = (where, Name.of(module, table, where.kind), begin)
     own = {"begin": begin or None}
-    return _source(module, ChangeCursor, arguments, (where.shown, table), own, follow=follow, every=every, as_=as_)
+    plan = ReadingPlan(module, ChangeCursor, arguments, follow, every, as_)
+    return _source(plan, (where.shown, table), own)
 
 
-def _source(
-    module: str,
-    cursor: Callable[..., RowCursor],
-    arguments: tuple[Any, ...],
-    positional: tuple[Any, ...],
-    own: dict[str, Any],
-    *,
-    follow: bool,
-    every: float,
-    as_: As,
-) -> Source[Any]:
-    shape_argument(module, as_)
+def _source(plan: "ReadingPlan", positional: tuple[Any, ...], own: dict[str, Any]) -> Source[Any]:
+    module, every = plan.module, plan.every
+    shape_argument(module, plan.as_)
     if isinstance(every, bool) or not isinstance(every, (int, float)) or not every > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(
             f"{module}() at {Site.here()} needs a number of seconds above 0 as every, but got {every!r}"
         )
-    plan = ReadingPlan(module, cursor, arguments, follow, every, as_)
-    own |= {"follow": follow or None, "every": every if follow else None, "as_": as_ if as_ != "rows" else None}
-    return Source(
-        (Module(module, plan, positional, tuple((n, value) for n, value in own.items() if value is not None)),)
-    )
+    as_ = None if plan.as_ == "rows" else plan.as_
+    own |= {"follow": plan.follow or None, "every": every if plan.follow else None, "as_": as_}
+    shown = tuple((name, value) for name, value in own.items() if value is not None)
+    return Source((Module(module, plan, positional, shown),))
 
 
 @attrs.frozen

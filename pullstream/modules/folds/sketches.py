@@ -7,7 +7,7 @@ compact form, so parts can be folded on other machines.
 import pickle
 from collections.abc import Hashable
 from functools import cache
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from pullstream.errors import SketchesMissing, of_extra
 
@@ -51,25 +51,46 @@ def _pickles() -> Any:
     return Pickles()
 
 
-class Quantiles:
-    """The ranks of values that can be compared."""
+class _OfItems:
+    """A sketch of any Python values."""
+
+    kind: ClassVar[str]
+    size: ClassVar[int]
 
     def __init__(self, data: bytes | None = None) -> None:
-        kind = driver().kll_items_sketch
-        self.sketch = kind(RANKS) if data is None else kind.deserialize(data, _pickles())
+        kind = getattr(driver(), self.kind)
+        self.sketch = kind(self.size) if data is None else kind.deserialize(data, _pickles())
 
     def add(self, value: Any) -> Self:
         """Add a value."""
         self.sketch.update(value)
         return self
 
-    def merge(self, other: "Quantiles") -> Self:
+    def merge(self, other: Self) -> Self:
         """Add the values of another sketch."""
         self.sketch.merge(other.sketch)
         return self
 
     def __reduce__(self) -> Any:
-        return Quantiles, (self.sketch.serialize(_pickles()),)
+        return type(self), (self.sketch.serialize(_pickles()),)
+
+
+class Quantiles(_OfItems):
+    """The ranks of values that can be compared."""
+
+    kind, size = "kll_items_sketch", RANKS
+
+
+class Frequent(_OfItems):
+    """The most frequent values, with their counts."""
+
+    kind, size = "frequent_items_sketch", FREQUENT
+
+    def most(self, k: int) -> list[tuple[Any, int]]:
+        """Return the `k` most frequent values and their counts."""
+        kind = driver().frequent_items_error_type.NO_FALSE_NEGATIVES
+        found = [(item, estimate) for item, estimate, _, _ in self.sketch.get_frequent_items(kind)]
+        return sorted(found, key=lambda pair: -pair[1])[:k]
 
 
 class Unique:
@@ -84,7 +105,7 @@ class Unique:
         self.sketch.update(_constant(value))
         return self
 
-    def merge(self, other: "Unique") -> Self:
+    def merge(self, other: Self) -> Self:
         """Add the values of another sketch."""
         union = driver().hll_union(UNIQUE)
         union.update(self.sketch)
@@ -94,33 +115,6 @@ class Unique:
 
     def __reduce__(self) -> Any:
         return Unique, (self.sketch.serialize_compact(),)
-
-
-class Frequent:
-    """The most frequent values, with their counts."""
-
-    def __init__(self, data: bytes | None = None) -> None:
-        kind = driver().frequent_items_sketch
-        self.sketch = kind(FREQUENT) if data is None else kind.deserialize(data, _pickles())
-
-    def add(self, value: Hashable) -> Self:
-        """Add a value."""
-        self.sketch.update(value)
-        return self
-
-    def merge(self, other: "Frequent") -> Self:
-        """Add the values of another sketch."""
-        self.sketch.merge(other.sketch)
-        return self
-
-    def most(self, k: int) -> list[tuple[Any, int]]:
-        """Return the `k` most frequent values and their counts."""
-        kind = driver().frequent_items_error_type.NO_FALSE_NEGATIVES
-        found = [(item, estimate) for item, estimate, _, _ in self.sketch.get_frequent_items(kind)]
-        return sorted(found, key=lambda pair: -pair[1])[:k]
-
-    def __reduce__(self) -> Any:
-        return Frequent, (self.sketch.serialize(_pickles()),)
 
 
 def _constant(value: Any) -> int | str:
