@@ -162,7 +162,7 @@ def translated():
             if row.startswith("| ") and not row.startswith("| ---"):
                 theirs, ours = row.strip("| ").split(" | ")
                 calls = re.findall("`(?:(?:ops|op|rx|pipe|stream)[.])?([A-Za-z_]+)[`(]", theirs)
-                for name in {*calls, *re.findall(r"pull-(\w+)", theirs)} - {*ps.__all__} - PROTOCOL:
+                for name in sorted({*calls, *re.findall(r"pull-(\w+)", theirs)} - {*ps.__all__} - PROTOCOL):
                     yield pytest.param(name, ours, id=f"{page.stem}-{name}")
 
 
