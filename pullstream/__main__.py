@@ -1,6 +1,7 @@
 """The shell command `python -m pullstream`, or `pullstream`, for users, learners and authors of modules."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -23,14 +24,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_learn(commands)
     add_new(commands)
     given = parser.parse_args(arguments)
-    return {
+    command = {
         "check": check_modules,
         "shake": shake_pipeline,
         "view": view_trace,
         "doctor": examine,
         "learn": learn,
         "new": make_new,
-    }[given.command](given)
+    }[given.command]
+    try:
+        code = command(given)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What reads the output, such as `head`, has enough. Python must not write the rest when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ HINTS: Final[Mapping[str, str]] = MappingProxyType(
         "retry, or a blocking call in place of an awaited one",
         "crash": "raise an Exception of your own, and let others (Cancelled, GeneratorExit) pass",
         "failure": "look at the exception, and at the line",
-        "vacuous": "look at what the module does with its input",
+        "vacuous": "look at what the module does with its input; a Completed(time) comes only for a time at which it "
+        "called ctx.notify_at(time)",
     }
 )
 """The fix for each finding."""

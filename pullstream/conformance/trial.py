@@ -32,6 +32,7 @@ from pullstream.errors import (
     StalledError,
     failure_in,
 )
+from pullstream.frames import is_between
 from pullstream.program.pipeline import Pipeline
 from pullstream.protocol import DONE
 
@@ -58,6 +59,10 @@ class Trouble:
     place: str | None = None
     advice: str = ""
     exact: bool = False
+
+
+_ENDS: Final = (StopIteration, StopAsyncIteration)
+"""Exceptions with which generators and awaited functions return."""
 
 
 class Trial:
@@ -123,9 +128,9 @@ class Trial:
 
         def look(frame: FrameType, event: str, arg: Any) -> Any:
             nonlocal found
-            if not is_authors(frame.f_code.co_filename):
+            if not is_authors(frame.f_code.co_filename) or is_between(frame.f_globals.get("__name__")):
                 return None
-            if event == "exception" and issubclass(arg[0], Exception) and not issubclass(arg[0], StopAsyncIteration):
+            if event == "exception" and issubclass(arg[0], Exception) and not issubclass(arg[0], _ENDS):
                 place = shown_place(frame.f_code.co_filename, frame.f_lineno)
                 found = f". It caught {arg[0].__name__}: {arg[1]}, at {place}"
             return look

@@ -456,6 +456,13 @@ async def catches(upstream, ctx):
 
 
 @ps.transformer
+async def forgets(upstream, ctx):
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Completed):
+            yield ps.Batch(event.time, [1])
+
+
+@ps.transformer
 async def mixed(upstream, ctx):
     total = 0
     async for event in ctx.events(upstream):
@@ -487,6 +494,7 @@ async def mixed(upstream, ctx):
         (["own:total", "--flushes", "--per-time"], 0, "ok"),
         (["own:mixed", "--flushes"], 0, "depends on the values at other times too"),
         (["own:catches"], 2, "It caught IndexError: list index out of range, at own.py:"),
+        (["own:forgets", "--flushes"], 2, "so nothing was tested\n  To mend it"),
         (["own:total"], 1, "say so, with --flushes"),
         (["own:save", "--calls"], 0, "ok"),
         (["own:nothing"], 2, "no value came out of it in any cell"),

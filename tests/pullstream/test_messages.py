@@ -934,6 +934,7 @@ async def blocks(n):
         ((ps.map(fails), swallows(), ps.drain()), "swallows", "its upstream had failed with OSError(0)"),
         ((ps.map(fails), ps.catch(), ps.drain()), "catch", "had failed with OSError(0)"),
         ((ps.map(fails, on_error="skip"), ps.drain()), "map -> on_error", "left out all 8 values"),
+        ((ps.stamp(abs), ps.windowed(2), ps.drain()), "windowed", "map_time(lambda _: 0)"),
         ((ps.loop(ps.map(lambda n: ps.Again(n + 1) if n < 99 else n)), ps.drain()), "loop ingress", "round 20 times"),
     ],
 )
@@ -993,4 +994,6 @@ def test_what_is_right_is_not_remarked(caplog):
     assert ps.run(ps.pipe(ps.values([1, 2]), answers(lambda batch: batch), ps.collect())) == [1, 2]
     assert ps.run(ps.pipe(ps.values([]), waits_for_what_it_never_requested(), ps.collect())) == []
     ps.run(ps.pipe(ps.values([0.2] * 4), ps.map_async(trio.sleep, 2), ps.drain()))
+    ps.run(ps.pipe(ps.values([1, 1, 1, 2], time=abs), ps.windowed(2, 3), ps.drain()))
+    ps.run(ps.pipe(ps.values([1]), ps.windowed(2), ps.drain()))
     assert not caplog.messages

@@ -213,7 +213,7 @@ def _greater_of(best: list[Any], other: list[Any]) -> list[Any]:
 
 def _only(best: list[Any]) -> Any:
     if not best:
-        raise ValueError("no values, so there is no least or greatest one")
+        raise ValueError("no values, so there is no least or greatest one; reduce(f, initial) has a result then")
     return best[0]
 
 

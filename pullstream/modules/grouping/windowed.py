@@ -10,6 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Positive, Seconds, together
 from pullstream.blueprint.parts import Lists
 from pullstream.decorators import opens, transformer
+from pullstream.logger import LOG
 from pullstream.modules.grouping.groups import Gather, Part
 
 A = TypeVar("A", default=Any)
@@ -18,8 +19,32 @@ CAPACITY: Final = 10_000
 """The default limit on the values that windows by the clock keep."""
 
 
-class _LatestByCount(Part):
+class _ByCount(Gather):
+    """Makes lists by count, and warns at the end if no time had enough values for one."""
+
     def __init__(self, count: int, step: int) -> None:
+        super().__init__(lambda: _LatestByCount(count, step, self), sizes=(count, step))
+        self._count = count
+        self.whole = False
+        """Whether there was a list of `count` values."""
+        self.short = 0
+        """The number of times that had only a shorter one."""
+
+    @override
+    async def release(self) -> None:
+        if self.short > 1 and not self.whole:
+            LOG.warning(
+                "%s, gave only lists of fewer than %d values, because the values of a list are at one time and no time "
+                "had so many. For lists across times, put map_time(lambda _: 0) in front",
+                self.location,
+                self._count,
+            )
+        await super().release()
+
+
+class _LatestByCount(Part):
+    def __init__(self, count: int, step: int, lists: _ByCount) -> None:
+        self._lists = lists
         self._count = count
         self._step = step
         self._kept: list[Any] = []
@@ -35,6 +60,8 @@ class _LatestByCount(Part):
             out.append(row[start : start + count])
             self._shown = start + count
             start += self._step
+        if self._shown:
+            self._lists.whole = True
         done = min(start, len(row))
         del row[:done]
         self._gap = start - done
@@ -44,6 +71,7 @@ class _LatestByCount(Part):
     def finish(self, out: list[Any]) -> None:
         if self._shown < len(self._kept):
             out.append(self._kept)
+        self._lists.short += 1
 
     @override
     def __len__(self) -> int:
@@ -156,7 +184,7 @@ def windowed(
     the next tick.
     """
     if count is not None:
-        return opens(Gather(lambda: _LatestByCount(count, step or 1), sizes=(count, step or 1)))
+        return opens(_ByCount(count, step or 1))
     assert seconds is not None, "the check requires count or seconds"
     clock = _Ticks(every or seconds)
     return opens(Gather(lambda: _LatestByClock(clock, seconds), clocked=True, capacity=capacity))

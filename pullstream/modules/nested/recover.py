@@ -161,7 +161,8 @@ def _failures(call: Call, on: Any) -> Any:
     kinds: tuple[Any, ...] = cast("Any", on) if isinstance(on, tuple) else (on,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise call.refuse(f"needs exception types as its on, but got {kind!r}")
+            hint = f": write on={type(kind).__name__}" if isinstance(kind, BaseException) else ""
+            raise call.refuse(f"needs exception types as its on, but got {kind!r}{hint}")
         if issubclass(trio.Cancelled, kind):
             raise call.refuse(
                 f"got {kind.__name__}, which would also catch trio's cancellations. Use Exception, or name the types "
