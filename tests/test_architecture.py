@@ -35,8 +35,3 @@ def test_the_picture_shows_the_layers():
     assert [name for name in shown if name not in depth] == []
     assert [depth[name] for name in shown] == sorted(depth[name] for name in shown)
     assert {depth[name] for name in shown} == set(range(len(LAYERS)))
-
-
-def test_readme_links_it():
-    """Whoever works on the toolkit begins there."""
-    assert "(tutorials/architecture.md)" in (ROOT / "README.md").read_text()

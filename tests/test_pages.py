@@ -120,8 +120,11 @@ def test_readme_has_every_module():
 
 
 def test_readme_is_a_page_to_land_on():
-    """Two hundred lines at most, and what else there is a link away."""
+    """Two hundred lines at most, and what else there is a link away, or two."""
     assert len(README.splitlines()) <= 200
+    for page in ("tutorials/architecture.md", "tutorials/reference.md", "tutorials/site/pages/more.md"):
+        assert f"({page})" in README
+    assert "(../../spark_errors.md)" in (ROOT / "tutorials/site/pages/more.md").read_text()
 
 
 def test_start_quotes_the_conformance_kit():

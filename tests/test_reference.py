@@ -9,7 +9,6 @@ import pytest
 from tutorials.site.reference import PACKAGES
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
 MODULES = (ROOT / "tutorials/site/pages/modules.md").read_text()
 SECTIONS = re.split(r"^## ", (ROOT / "tutorials" / "reference.md").read_text(), flags=re.MULTILINE)
 
@@ -38,8 +37,3 @@ def test_the_reference_names_nothing_that_is_gone():
     named = set().union(*map(rows, SECTIONS))
 
     assert sorted(named - exported) == []
-
-
-def test_readme_links_it():
-    """Who looks for a name begins there."""
-    assert "(tutorials/reference.md)" in README

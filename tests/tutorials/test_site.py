@@ -56,7 +56,6 @@ def test_every_chapter_is_a_page_with_code_and_output(pages):
 
 def test_readme_leads_to_every_chapter():
     """Its page of all guides and chapters links to each of them."""
-    assert "(tutorials/site/pages/more.md)" in (ROOT / "README.md").read_text()
     page = (ROOT / "tutorials/site/pages/more.md").read_text()
     assert [chapter.name for chapter in CHAPTERS if f"(../../{chapter.name}.py)" not in page] == []
 

@@ -106,7 +106,7 @@ def kill_over_and_over(tmp_path, kills, seed, journal):
 @pytest.mark.parametrize(
     ("kills", "journal"),
     [
-        (amount(2, 20), True),
+        (amount(1, 20), True),
         pytest.param(60, False, marks=pytest.mark.slow),
         pytest.param(200, True, marks=pytest.mark.slow),
     ],

@@ -82,11 +82,6 @@ def test_every_error_is_produced():
     assert len(rows()) == len([line for line in PAGE.read_text().splitlines() if line.startswith("| ")]) - 4
 
 
-def test_the_page_is_linked():
-    """The page of all guides links it."""
-    assert "(../../spark_errors.md)" in Path("tutorials/site/pages/more.md").read_text()
-
-
 class TestBefore:
     def test_errors_before_a_session(self):
         """A used port, a wrong setting, and no PySpark, in a separate program; nothing else is printed."""
