@@ -26,7 +26,7 @@ GRACE: Final = 5.0
 """Seconds to wait for a cancelled asyncio task to end."""
 
 
-Loop: TypeAlias = Annotated[
+AsyncioLoop: TypeAlias = Annotated[
     asyncio.AbstractEventLoop | None,
     Instance(asyncio.AbstractEventLoop, "takes an asyncio loop as its loop"),
 ]
@@ -34,7 +34,7 @@ Loop: TypeAlias = Annotated[
 
 @checked
 def asyncio_call(
-    function: Annotated[Callable[P, Awaitable[R]], checks.function], *, loop: Loop = None
+    function: Annotated[Callable[P, Awaitable[R]], checks.function], *, loop: AsyncioLoop = None
 ) -> Callable[P, Coroutine[Any, Any, R]]:
     """Make an asyncio function awaitable in trio, for `map_async` and similar modules.
 
@@ -72,7 +72,7 @@ class _Failure:
     exc: BaseException
 
 
-class Job:
+class AsyncioTask:
     """A task of asyncio's, as seen from trio."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, main: Callable[[], Coroutine[Any, Any, Any]]) -> None:
@@ -133,7 +133,7 @@ class Bridge:
                 raise TypeError(f"asyncio_call awaits what its function returns, but got {awaitable!r}. Use map")
             return await awaitable
 
-        job = Job(self.loop, main)
+        job = AsyncioTask(self.loop, main)
         try:
             await job.ended.wait()
         except trio.Cancelled:

@@ -21,7 +21,7 @@ UNSENT = "unsent"
 """The token of a termination that is not sent, because the module or its kernel has already sent one."""
 
 
-class Ended(Protocol):
+class Dismissal(Protocol):
     """How far an edge was terminated from below."""
 
     terminated: bool
@@ -33,7 +33,7 @@ class Ended(Protocol):
 class Requester(LaneObserver, ABC):
     """Decides which terminations are requests: the code of a module and its kernel may both send one (R9)."""
 
-    def __init__(self, below: Ended) -> None:
+    def __init__(self, below: Dismissal) -> None:
         self._below = below
         self._closed: Any = None
         """The token of the termination that `close` sent and that is not confirmed yet."""

@@ -27,11 +27,11 @@ LIMITS: Final = (1, 2, 1000)
 DELAY: Final = 1.0
 """Seconds that a delayed source takes per answer; an async callable takes a tenth. The time is virtual."""
 
-Ending = Literal["done", "failure"]
+SourceEnding = Literal["done", "failure"]
 Many = Literal["", "in-order", "out-of-order", "interleaved", "one-by-one"]
 Way = Literal["end", "abort", "error", "cancel", "raise"]
 
-ENDINGS: Final[tuple[Ending, ...]] = ("done", "failure")
+ENDINGS: Final[tuple[SourceEnding, ...]] = ("done", "failure")
 MANY: Final[tuple[Many, ...]] = ("in-order", "out-of-order", "interleaved")
 TERMINATIONS: Final[tuple[Way, ...]] = ("abort", "error")
 FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
@@ -55,7 +55,7 @@ class Cell:
     """
 
     values: int = 3
-    ending: Ending = "done"
+    ending: SourceEnding = "done"
     delayed: bool = False
     timed: bool = False
     limit: int = 1
@@ -140,7 +140,7 @@ def _yes(text: str) -> bool:
 
 _READ: Final[dict[str, Callable[[str], object]]] = {
     "values": int,
-    "ending": _one_of(*get_args(Ending)),
+    "ending": _one_of(*get_args(SourceEnding)),
     "delayed": _yes,
     "timed": _yes,
     "limit": int,

@@ -36,7 +36,7 @@ ORDERS: Final = 3
 
 
 @attrs.frozen
-class Plan:
+class GridPart:
     """The part of the grid to run for each subject."""
 
     cells: int | None
@@ -101,7 +101,7 @@ def conformance(
     subjects = [module if isinstance(module, str) else _subject(module, site, expectations) for module in modules]
     if running_program() is not None:
         raise PullstreamError("conformance() starts a trio program, and one is running here: use a plain function")
-    plan = Plan(cells, seeds, seed, Cell.parse(replay) if isinstance(replay, str) else replay)
+    plan = GridPart(cells, seeds, seed, Cell.parse(replay) if isinstance(replay, str) else replay)
     counts: Counter[str] = Counter()
     findings: list[Finding] = []
     called: dict[str, Any] = {}
@@ -127,7 +127,7 @@ class _Tried:
 class _Judging:
     """The trial of one subject: its cells, here or in a separate process, and the findings."""
 
-    def __init__(self, subject: Subject | str, plan: Plan, expectations: dict[str, Any]) -> None:
+    def __init__(self, subject: Subject | str, plan: GridPart, expectations: dict[str, Any]) -> None:
         self._subject = subject
         self._plan = plan
         self._expectations = expectations

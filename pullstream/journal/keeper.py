@@ -15,13 +15,13 @@ from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.errors import JournalError
-from pullstream.journal.program import Program
-from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
+from pullstream.journal.program import ProgramVersion
+from pullstream.journal.store import Journal, JournalContents, JournalStore, Record, SavedNotes, SinkState, unpickled
 from pullstream.logger import LOG
-from pullstream.resuming.cut import Cut, Frontiers, merged, remembered
+from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
 from pullstream.resuming.interfaces import Outside
-from pullstream.resuming.keeping import Kept, Saving
-from pullstream.resuming.memory import Changes, Memory, pickled
+from pullstream.resuming.keeping import StateSaver, StreamKeeping
+from pullstream.resuming.memory import Memory, MemoryChanges, pickled
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import BEGINNING, Antichain
 
@@ -34,21 +34,21 @@ R = TypeVar("R")
 _UNKNOWN: Final = [Antichain([BEGINNING])]
 
 
-class Keeper(Saving):
+class Keeper(StateSaver):
     """The journal of one run."""
 
     def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Blueprint, run: Run) -> None:
         self._journal = Journal.of(journal)
         self.path = Path(self._journal.path)
         # Computed before anything is read from the sources: a generator, for example, is compared by its state.
-        self._program = Program.of(pipeline, self._journal.version)
+        self._program = ProgramVersion.of(pipeline, self._journal.version)
         self._run = run
-        self._stream = Kept.of(run.scope.sidecar)
-        self._store: Store
+        self._stream = StreamKeeping.of(run.scope.sidecar)
+        self._store: JournalStore
         self._cut: Cut
-        self._frontiers: dict[Location, Frontiers] = {}
+        self._frontiers: dict[Location, SinkFrontiers] = {}
         """Each sink's frontiers when last read, including those of earlier runs."""
-        self._written: dict[Location, Frontiers] = {}
+        self._written: dict[Location, SinkFrontiers] = {}
         """The frontiers in the journal."""
         self._results: dict[Location, bytes] = {}
         self._results_written: dict[Location, bytes] = {}
@@ -56,7 +56,7 @@ class Keeper(Saving):
         self._for_now: dict[Location, list[Location]] = {}
         """Sinks, with the sources above them that end only for now: a later run may have more."""
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
-        self._saved = Contents()
+        self._saved = JournalContents()
         """The contents saved by earlier runs; modules take their parts out of it."""
         self._memories: dict[Location, Memory] = {}
         self._about: dict[str, bytes] = {}
@@ -81,7 +81,7 @@ class Keeper(Saving):
             JournalError: the journal is in use or damaged, or belongs to another pipeline or other sources.
         """
         with trio.CancelScope(shield=True):
-            self._store = await in_thread(Store, self.path, self._journal.key)
+            self._store = await in_thread(JournalStore, self.path, self._journal.key)
         try:
             with trio.CancelScope(shield=True):
                 self._saved = await in_thread(self._store.contents)
@@ -118,7 +118,7 @@ class Keeper(Saving):
             elif identity is not None:
                 self._about[name] = pickled(identity, f"it tells what {source.location} reads")
 
-    def _go_on(self, entries: dict[int, Entry]) -> None:
+    def _go_on(self, entries: dict[int, SinkState]) -> None:
         sidecar = self._run.scope.sidecar
         for location in sidecar.sinks:
             entry = entries.get(location.node)
@@ -255,7 +255,7 @@ class Keeper(Saving):
             self._recorded.set()
             self._recorded = trio.Event()
 
-    def _look(self) -> dict[Location, Frontiers]:
+    def _look(self) -> dict[Location, SinkFrontiers]:
         for location in self._run.scope.sidecar.sinks:
             ended = location in self._results
             now: Antichain[Any] = Antichain() if ended else location.frontier
@@ -264,9 +264,9 @@ class Keeper(Saving):
             self._frontiers[location] = merged(self._frontiers[location], now)
         return dict(self._frontiers)
 
-    def _record(self, frontiers: dict[Location, Frontiers]) -> Record:
+    def _record(self, frontiers: dict[Location, SinkFrontiers]) -> Record:
         sinks = {
-            location.node: Entry(
+            location.node: SinkState(
                 pickled(frontiers[location], f"it is a time at {location}"), self._results.get(location)
             )
             for location in frontiers
@@ -276,9 +276,9 @@ class Keeper(Saving):
         if not sinks:
             return Record({}, {}, {})
         cut = Cut(self._stream.consequences, frontiers)
-        memory: dict[int, Changes] = {}
-        ledger: dict[int, Changes] = {}
-        notes: dict[int, Notes] = {}
+        memory: dict[int, MemoryChanges] = {}
+        ledger: dict[int, MemoryChanges] = {}
+        notes: dict[int, SavedNotes] = {}
         for location, kept in self._memories.items():
             done = remembered(partial(cut.input_done, location))
             changes = kept.take(done)

@@ -44,10 +44,10 @@ HEADER: Final = _HEAD.size + _CHECK.size + _DIGEST
 _RESTORE: Final = "Restore a copy of it, or start over with another journal"
 _OWN_PATH: Final = "Give the journal a path of its own"
 
-_open: "weakref.WeakSet[Log]" = weakref.WeakSet()
+_open: "weakref.WeakSet[JournalLog]" = weakref.WeakSet()
 
 
-class Log:
+class JournalLog:
     """The open, locked file of a journal. Any thread may use it, but only one at a time."""
 
     def __init__(self, path: Path, secret: bytes | None = None) -> None:

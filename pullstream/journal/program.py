@@ -14,7 +14,7 @@ _OTHERWISE = "Run the one it belongs to, or start over with another journal"
 
 
 @attrs.frozen
-class Program:
+class ProgramVersion:
     """A pipeline in one version of a program."""
 
     lines: Mapping[str, Line]
@@ -23,11 +23,11 @@ class Program:
     """The version that the user gives, if any. Functions are then not compared."""
 
     @classmethod
-    def of(cls, pipeline: Blueprint, version: str | None) -> "Program":
+    def of(cls, pipeline: Blueprint, version: str | None) -> "ProgramVersion":
         """Make the program of a pipeline that is about to run."""
         return cls(fingerprint(pipeline), PYTHON, version)
 
-    def check(self, before: "Program | None", path: Path) -> None:
+    def check(self, before: "ProgramVersion | None", path: Path) -> None:
         """Refuse to continue with a journal that another program has written; `before` is None for a new journal.
 
         Raises:
@@ -58,7 +58,7 @@ class Program:
                 f"If the functions are the same, give the program a version: {_with_version(path)}"
             )
 
-    def _difference(self, before: "Program", *, names: bool) -> str:
+    def _difference(self, before: "ProgramVersion", *, names: bool) -> str:
         return difference(dict(before.lines), dict(self.lines), names=names)
 
     def _check_known(self, path: Path) -> None:
@@ -71,7 +71,7 @@ class Program:
                     f"version whenever the program changes"
                 )
 
-    def kept(self) -> "Program":
+    def kept(self) -> "ProgramVersion":
         """The program as a journal stores it, without the places in source files."""
         return attrs.evolve(self, lines={place: attrs.evolve(line, site=None) for place, line in self.lines.items()})
 

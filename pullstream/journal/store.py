@@ -13,8 +13,8 @@ from typing import Any, Final
 import attrs
 
 from pullstream.errors import CompositionError, JournalError
-from pullstream.journal.log import Log
-from pullstream.resuming.memory import Changes
+from pullstream.journal.log import JournalLog
+from pullstream.resuming.memory import MemoryChanges
 
 SLACK: Final = 4
 
@@ -73,7 +73,7 @@ class Journal:
 
 
 @attrs.define
-class Entry:
+class SinkState:
     """The state of one sink."""
 
     frontiers: bytes
@@ -81,18 +81,18 @@ class Entry:
     """The sink's pickled result, if it has finished."""
 
 
-Notes = Sequence[bytes]
+SavedNotes = Sequence[bytes]
 
 
 @attrs.frozen
 class Record:
     """The changes that are written together, all or nothing."""
 
-    sinks: Mapping[int, Entry]
-    memory: Mapping[int, Changes]
-    ledger: Mapping[int, Changes]
+    sinks: Mapping[int, SinkState]
+    memory: Mapping[int, MemoryChanges]
+    ledger: Mapping[int, MemoryChanges]
     about: Mapping[str, bytes] = {}
-    notes: Mapping[int, Notes] = {}
+    notes: Mapping[int, SavedNotes] = {}
 
     def __bool__(self) -> bool:
         return bool(self.sinks or self.memory or self.ledger or self.notes or self.about)
@@ -106,15 +106,15 @@ class Record:
     def unpacked(cls, data: bytes) -> "Record":
         """Return the record of bytes from `packed`."""
         about, sinks, memory, ledger, notes = pickle.loads(data)  # noqa: S301 - its digest has been checked
-        return cls({node: Entry(*entry) for node, entry in sinks.items()}, memory, ledger, about, notes)
+        return cls({node: SinkState(*entry) for node, entry in sinks.items()}, memory, ledger, about, notes)
 
 
 @attrs.frozen
-class Contents:
+class JournalContents:
     """The state after some records."""
 
     about: dict[str, bytes] = attrs.field(factory=dict[str, bytes])
-    sinks: dict[int, Entry] = attrs.field(factory=dict[int, Entry])
+    sinks: dict[int, SinkState] = attrs.field(factory=dict[int, SinkState])
     memory: dict[int, dict[bytes, bytes]] = attrs.field(factory=dict[int, dict[bytes, bytes]])
     ledger: dict[int, dict[bytes, bytes]] = attrs.field(factory=dict[int, dict[bytes, bytes]])
     notes: dict[int, list[bytes]] = attrs.field(factory=dict[int, list[bytes]])
@@ -138,26 +138,26 @@ class Contents:
         """Return everything except the notes as one record."""
         return Record(self.sinks, self._changes(self.memory), self._changes(self.ledger), self.about)
 
-    def _changes(self, table: dict[int, dict[bytes, bytes]]) -> dict[int, Changes]:
+    def _changes(self, table: dict[int, dict[bytes, bytes]]) -> dict[int, MemoryChanges]:
         return {node: dict(changes) for node, changes in table.items() if changes}
 
 
-class Store:
+class JournalStore:
     """An open, locked journal. Any thread may use it, but only one at a time."""
 
     def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
-        self._log = Log(path, secret)
+        self._log = JournalLog(path, secret)
         self._holds = 0
         """The approximate number of bytes of the current contents."""
 
-    def contents(self) -> Contents:
+    def contents(self) -> JournalContents:
         """Read the journal's contents. Call this first.
 
         Raises:
             JournalError: the journal is damaged.
         """
-        contents = Contents()
+        contents = JournalContents()
         try:
             for data in self._log.records():
                 contents.add(Record.unpacked(data))
@@ -188,7 +188,7 @@ class Store:
 
     def _shortened(self) -> Iterator[bytes]:
         """Yield records equal to the whole file: the current contents, then all notes, in parts to save memory."""
-        contents = Contents()
+        contents = JournalContents()
         for data in self._log.records():
             contents.add(Record.unpacked(data), notes=False)
         yield contents.record().packed()
@@ -208,7 +208,7 @@ class Store:
         self._log.close()
 
 
-def _size(notes: Mapping[int, Notes]) -> int:
+def _size(notes: Mapping[int, SavedNotes]) -> int:
     return sum(len(note) for some in notes.values() for note in some)
 
 

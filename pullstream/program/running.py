@@ -34,7 +34,7 @@ from pullstream.program import wanted
 from pullstream.program.endings import contains, instead_of, together
 from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
-from pullstream.resuming.keeping import Kept
+from pullstream.resuming.keeping import StreamKeeping
 from pullstream.trace.every import trace_of_a_run
 
 R = TypeVar("R")
@@ -78,7 +78,7 @@ class Running(Generic[R]):
             limit=limit,
             release_timeout=release_timeout,
             on_failure=self._end_with,
-            keeping=Kept,
+            keeping=StreamKeeping,
             observer=self._tracer or self._checker,
         )
         self._progress = Progress(self._run.scope.sidecar)

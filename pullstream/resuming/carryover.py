@@ -5,31 +5,31 @@ from typing import Final
 
 import attrs
 
-from pullstream.resuming.cut import Frontiers
-from pullstream.resuming.memory import Changes
+from pullstream.resuming.cut import SinkFrontiers
+from pullstream.resuming.memory import MemoryChanges
 from pullstream.timely import BEGINNING, Antichain
 
-Contents = Mapping[int, Mapping[bytes, bytes]]
+Memories = Mapping[int, Mapping[bytes, bytes]]
 """The memory of each module, keys and values pickled."""
 
-_NOTHING: Final[Contents] = {}
+_NOTHING: Final[Memories] = {}
 
 
 @attrs.frozen
 class Carryover:
     """All that is kept of a stream besides the values that are to come again; it can be pickled."""
 
-    frontiers: Frontiers = (Antichain([BEGINNING]),)
+    frontiers: SinkFrontiers = (Antichain([BEGINNING]),)
     """The times that may still come."""
-    memory: Contents = _NOTHING
-    ledger: Contents = _NOTHING
+    memory: Memories = _NOTHING
+    ledger: Memories = _NOTHING
 
 
 FRESH: Final = Carryover()
 """A stream at its beginning: nothing is done."""
 
 
-def changed(contents: Contents, node: int, changes: Changes) -> Contents:
+def changed(contents: Memories, node: int, changes: MemoryChanges) -> Memories:
     """The contents after changes of one module's."""
     if not changes:
         return contents

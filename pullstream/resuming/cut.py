@@ -7,11 +7,11 @@ from pullstream.engine.sidecar.location import NOTHING, Location
 from pullstream.resuming.consequences import Consequence, Consequences, may_come
 from pullstream.timely import Antichain, TimelyError
 
-Frontiers = Sequence[Antichain[Any]]
+SinkFrontiers = Sequence[Antichain[Any]]
 """Frontiers known for one sink; a time that one of them excludes will not come."""
 
 
-def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
+def merged(before: SinkFrontiers, now: Antichain[Any]) -> SinkFrontiers:
     """The frontiers that two runs together know for a sink."""
     try:
         rest = [frontier for frontier in before if not frontier <= now]
@@ -25,7 +25,7 @@ def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
 class Cut:
     """The frontiers of all sinks, and what is done at other locations because of them."""
 
-    def __init__(self, consequences: Consequences, sinks: Mapping[Location, Frontiers]) -> None:
+    def __init__(self, consequences: Consequences, sinks: Mapping[Location, SinkFrontiers]) -> None:
         self._consequences = consequences
         self._sinks = sinks
 

@@ -11,7 +11,7 @@ from pullstream.protocol import DONE, Batch, Done
 Drops = Callable[[Hashable], bool]
 """Whether to drop values at a time."""
 
-Answer = Batch[Any] | Done | None
+Dropped = Batch[Any] | Done | None
 
 
 def drop_in(edge: Edge[Any], drops: Drops) -> None:
@@ -26,7 +26,7 @@ def drop_in(edge: Edge[Any], drops: Drops) -> None:
         edge.at_hand = undropped
 
 
-async def _undropped(edge: Edge[Any], drops: Drops, ask: Callable[[int], Awaitable[Answer]], limit: int) -> Answer:
+async def _undropped(edge: Edge[Any], drops: Drops, ask: Callable[[int], Awaitable[Dropped]], limit: int) -> Dropped:
     while True:
         answer = await ask(limit)
         if answer is None or answer is DONE:
@@ -38,7 +38,7 @@ async def _undropped(edge: Edge[Any], drops: Drops, ask: Callable[[int], Awaitab
             return DONE
 
 
-def _unless_dropped(edge: Edge[Any], drops: Drops, answer: Answer, limit: int) -> Batch[Any] | None:
+def _unless_dropped(edge: Edge[Any], drops: Drops, answer: Dropped, limit: int) -> Batch[Any] | None:
     """Return the part of an answer whose results an earlier run has not completed; None if there is none."""
     if answer is None or answer is DONE:
         return None

@@ -32,8 +32,8 @@ from pullstream.errors import CompositionError, JournalError, StalledError, with
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.resuming.ahead import Ahead, TimeScale, Wish, passed
 from pullstream.resuming.carryover import FRESH, Carryover, changed
-from pullstream.resuming.cut import Cut, Frontiers, merged, remembered
-from pullstream.resuming.keeping import Kept, Saving
+from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
+from pullstream.resuming.keeping import StateSaver, StreamKeeping
 from pullstream.resuming.memory import Memory
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import Summary
@@ -70,7 +70,7 @@ class InstalmentPlan:
             CompositionError: they have sources or sinks of their own, or give times of their own.
             JournalError: one of them could not go on where an earlier one was.
         """
-        run = Run(limit=1, release_timeout=0.0, on_failure=_nobody, keeping=Kept)
+        run = Run(limit=1, release_timeout=0.0, on_failure=_nobody, keeping=StreamKeeping)
         run.clock = BusyClock()
         parts = InstalmentRun(self, run, Work())
         parts.check()
@@ -111,7 +111,7 @@ class _ComeSoFar(Kernel[Any]):
         return DONE
 
 
-class InstalmentRun(Saving):
+class InstalmentRun(StateSaver):
     """The modules of one instalment, and what they keep."""
 
     ahead: Ahead
@@ -126,7 +126,7 @@ class InstalmentRun(Saving):
         self._memories: dict[Location, Memory] = {}
         self._scope = Scope(run)
         self.sidecar = self._scope.sidecar
-        self._stream = Kept.of(self.sidecar)
+        self._stream = StreamKeeping.of(self.sidecar)
         self._stream.save_in(self)
         self._assembly = Assembly(self._scope)
         batch = Batch.of(work.times, work.values) if work.times else None
@@ -223,7 +223,7 @@ class InstalmentRun(Saving):
         assert self._instalment is not None, "it has come to rest, or failed"
         return self._instalment
 
-    def _cut(self, frontiers: Frontiers) -> Cut:
+    def _cut(self, frontiers: SinkFrontiers) -> Cut:
         return Cut(self._stream.consequences, {self.end: frontiers})
 
     def _made(self) -> Instalment:

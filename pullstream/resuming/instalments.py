@@ -12,14 +12,14 @@ from pullstream.errors import PullstreamError
 from pullstream.resuming.ahead import Ahead
 from pullstream.resuming.carryover import FRESH, Carryover
 from pullstream.resuming.instalment import Instalment, InstalmentPlan, InstalmentRun, Work
-from pullstream.resuming.keeping import Kept
+from pullstream.resuming.keeping import StreamKeeping
 
 
 class Instalments:
     """A run in which instalments are made, one at a time."""
 
     def __init__(self, plan: InstalmentPlan, ahead: Ahead, limit: int) -> None:
-        self.run = Run(limit=limit, release_timeout=5.0, on_failure=self._failed, keeping=Kept)
+        self.run = Run(limit=limit, release_timeout=5.0, on_failure=self._failed, keeping=StreamKeeping)
         self._plan = plan
         self._ahead = ahead
         self._parts: InstalmentRun | None = None

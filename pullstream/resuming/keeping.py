@@ -16,7 +16,7 @@ from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.memory import Memory
 
 
-class Saving(ABC):
+class StateSaver(ABC):
     """A place where what a stream keeps is saved: a journal, or what is kept between two instalments."""
 
     @abstractmethod
@@ -48,31 +48,31 @@ class Saving(ABC):
         """Note that a sink has ended, and that all its effects are done."""
 
 
-class Kept(Keeping):
+class StreamKeeping(Keeping):
     """What one stream keeps: nothing beyond the run, unless it has a place to save it."""
 
     def __init__(self, sidecar: Sidecar, outer: Keeping | None, *, fed: bool) -> None:
         self._sidecar = sidecar
-        self._saving: Saving | None = None
+        self._saving: StateSaver | None = None
         """Where it is saved; None without a journal, and in a stream inside a module."""
         self.saves = False
         self.resumable: list[Resumable] = []
         """Modules that must restore, before this run begins, what they kept in an earlier one."""
         # A stream that is fed goes on from time to time. One that is not begins anew with the value that it is opened
         # for.
-        assert outer is None or isinstance(outer, Kept)
+        assert outer is None or isinstance(outer, StreamKeeping)
         self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
         """Whether, with a journal, it may have no module that keeps something across times."""
         self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
 
     @staticmethod
-    def of(sidecar: Sidecar) -> "Kept":
+    def of(sidecar: Sidecar) -> "StreamKeeping":
         """Return what a stream keeps, for those who save it."""
         keeping = sidecar.keeping
-        assert isinstance(keeping, Kept)
+        assert isinstance(keeping, StreamKeeping)
         return keeping
 
-    def save_in(self, saving: Saving) -> None:
+    def save_in(self, saving: StateSaver) -> None:
         """Save from now on what the stream keeps."""
         self._saving, self.saves = saving, True
 

@@ -12,7 +12,7 @@ from pullstream.blueprint import shortened
 from pullstream.errors import JournalError
 from pullstream.timely import less_equal
 
-Changes = dict[bytes, bytes | None]
+MemoryChanges = dict[bytes, bytes | None]
 """Keys and their new values, both pickled; None for a key that is gone."""
 
 _NONE: Final = object()
@@ -47,13 +47,13 @@ class _Noting(MutableMapping[Any, Any]):
             if type(key) not in _PLAIN:
                 self._names[key] = name
 
-    def _pickled(self, keys: Iterable[Any]) -> Changes:
+    def _pickled(self, keys: Iterable[Any]) -> MemoryChanges:
         """The changes of keys. A key is saved under the bytes that it, or an equal key, was first saved under.
 
         So 1.0 is saved under 1 if that was saved, and else under 1.0. Equal tuples, too, can be pickled in two ways,
         depending on whether parts of them are the same object.
         """
-        changes: Changes = {}
+        changes: MemoryChanges = {}
         now, names = self._now, self._names
         for key in keys:
             name = names.get(key) if names else None
@@ -121,7 +121,7 @@ class Memory(_Noting):
         """Whether there is a journal; without one nothing is recorded, and times may be in any order."""
         self._time: Any = _NONE
         self._touched: dict[Hashable, set[Any]] = {}
-        self._sealed: list[tuple[Any, Changes]] = []
+        self._sealed: list[tuple[Any, MemoryChanges]] = []
         self.ledger = Ledger(location)
         """Decisions that hold from now on, at every time, and are saved before anything that follows from them."""
         self.notes = Notes(location)
@@ -173,9 +173,9 @@ class Memory(_Noting):
         self.ledger.restore(ledger, unpickle)
         self.notes.restore(notes)
 
-    def take(self, done: Callable[[Hashable], bool]) -> Changes:
+    def take(self, done: Callable[[Hashable], bool]) -> MemoryChanges:
         """The changes at times that are done, except those taken before."""
-        changes: Changes = {}
+        changes: MemoryChanges = {}
         while self._sealed and done(self._sealed[0][0]):
             changes |= self._sealed.pop(0)[1]
         if not self._sealed:
@@ -206,7 +206,7 @@ class Ledger(_Noting):
         """Begin with the saved state."""
         self._begin(saved, unpickle)
 
-    def take(self) -> Changes:
+    def take(self) -> MemoryChanges:
         """The changes since the last call."""
         changed, self._changed = self._changed, set()
         return self._pickled(changed)

@@ -11,7 +11,7 @@ from typing import Final
 from pullstream.shake.choices import Choices
 from pullstream.shake.disk import JOURNAL, Disk, contents
 from pullstream.shake.judging import Judgement, Wrong
-from pullstream.shake.simulation import Made, Simulated, Simulation
+from pullstream.shake.simulation import MadePipeline, Simulated, Simulation
 
 MOST: Final = 4
 """The most lives of a program with a journal; the last one is not disturbed."""
@@ -23,9 +23,9 @@ SEVERAL: Final = 0.8
 class Lives:
     """Runs a program as choices decide; with a folder, each of its runs resumes the one before with a journal."""
 
-    def __init__(self, make: Callable[..., Made], folder: Path | None = None) -> None:
+    def __init__(self, make: Callable[..., MadePipeline], folder: Path | None = None) -> None:
         self._folder = folder
-        self._make: Callable[[], Made] = make if folder is None else partial(make, folder)
+        self._make: Callable[[], MadePipeline] = make if folder is None else partial(make, folder)
         self._like: Simulated
         self.judging: Judgement | None = None
 

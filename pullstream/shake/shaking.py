@@ -10,7 +10,7 @@ from pullstream.shake.choices import Choice, Choices
 from pullstream.shake.judging import Check, Compare, Judgement, Wrong
 from pullstream.shake.lives import Lives, folder_for
 from pullstream.shake.report import Difference, Shaken
-from pullstream.shake.simulation import Made, Simulated
+from pullstream.shake.simulation import MadePipeline, Simulated
 from pullstream.trace.file import Trace
 
 SHOWN: Final = 3
@@ -30,7 +30,7 @@ COMPARED: Final = {
 
 
 def shake(
-    make: Callable[..., Made],
+    make: Callable[..., MadePipeline],
     seeds: int = 1000,
     *,
     seed: int | None = None,

@@ -26,7 +26,7 @@ from pullstream.shake.edges import EdgeWatcher, ShakeFailure, inserted_pause
 from pullstream.timely import less_equal
 from pullstream.trace.file import Trace
 
-Made: TypeAlias = Any
+MadePipeline: TypeAlias = Any
 """A pipeline, or a tuple of it and async functions of the Running, which use its handles while it runs."""
 
 LIMITS: Final = (4096, 1, 2, 3, 7, 64)
@@ -123,7 +123,7 @@ class Simulation(trio.abc.Instrument):
 
     def __init__(
         self,
-        make: Callable[[], Made],
+        make: Callable[[], MadePipeline],
         choices: Choices,
         *,
         like: Simulated | None = None,

@@ -20,7 +20,7 @@ from pullstream.engine.observer import EdgeObserver, LaneObserver
 from pullstream.engine.sidecar.location import Claim, Port
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch
-from pullstream.trace.notes import Notes
+from pullstream.trace.notes import TraceNotes
 
 
 class InFlight:
@@ -52,7 +52,7 @@ class InFlight:
 class Traffic:
     """All values in flight in a run, and the notes of them."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: TraceNotes) -> None:
         self.notes = notes
         self._parts: dict[Claim | Rest, InFlight] = {}
 

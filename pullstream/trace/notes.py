@@ -20,7 +20,7 @@ from pullstream.history.events import Act, Batched, Times
 from pullstream.protocol import Batch
 from pullstream.trace.graph import graph_of, sends_of
 from pullstream.trace.times import Json, encode, shown
-from pullstream.trace.verdict import Judge, Table, Verdict
+from pullstream.trace.verdict import Judge, StepResults, Verdict
 
 TraceTo: TypeAlias = str | PathLike[str] | TextIO
 """The place of a trace: the path of a file, or an open text file."""
@@ -33,10 +33,10 @@ AT_A_TIME: Final = 1_000
 
 _encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-Noted: TypeAlias = tuple[float, str, tuple[Any, ...]]
+NotedEvent: TypeAlias = tuple[float, str, tuple[Any, ...]]
 
 
-class Named(Protocol):
+class EdgeNames(Protocol):
     """An edge of a trace: its number, and the names of the modules at its ends."""
 
     number: int
@@ -44,7 +44,7 @@ class Named(Protocol):
     below: str
 
 
-class Notes:
+class TraceNotes:
     """The events of a run so far, and where they are written."""
 
     def __init__(self, to: TraceTo, *, checker: Checker | None = None) -> None:
@@ -60,11 +60,11 @@ class Notes:
         self._file: TextIO | None = None
         self._clock: Callable[[], float] = float
         self._began = 0.0
-        self._noted: list[Noted] = []
+        self._noted: list[NotedEvent] = []
         self._changes: dict[tuple[int, Any], int] = {}
         self._number = 0
         self._judge: Judge | None = None
-        self._table = Table()
+        self._table = StepResults()
         self._told: list[Violation] = []
         self._refused: list[object] = []
         """The failures of refused answers, each reported once."""
@@ -110,7 +110,7 @@ class Notes:
 
     # ---- events
 
-    def passed(self, kind: str, edge: Named, lane: int, number: int, about: object = None) -> None:
+    def passed(self, kind: str, edge: EdgeNames, lane: int, number: int, about: object = None) -> None:
         """Note a request that was sent on an edge, or its answer."""
         self._tell_violations()
         if kind == "ask":
@@ -145,7 +145,7 @@ class Notes:
             changes, self._changes = self._changes, {}
             self.note("stamps", [(place, time, delta) for (place, time), delta in changes.items()])
 
-    def violated(self, violation: Violation, edge: Named, lane: int, number: int) -> None:
+    def violated(self, violation: Violation, edge: EdgeNames, lane: int, number: int) -> None:
         """Note an answer that breaks a rule, and the rule."""
         last = violation.events[-1] if violation.events else None
         if violation not in self._told and last is not None and last.number == number:

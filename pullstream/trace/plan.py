@@ -12,7 +12,7 @@ from pullstream.engine.run import Run
 from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.sidecar.location import Location
 from pullstream.protocol import DONE, Batch, Done
-from pullstream.resuming.keeping import Kept
+from pullstream.resuming.keeping import StreamKeeping
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
 from pullstream.trace.file import Trace
 from pullstream.trace.graph import graph_of
@@ -42,7 +42,7 @@ def planned(blueprint: Blueprint) -> Trace:
 
 
 def _header(blueprint: Blueprint) -> dict[str, Json]:
-    run = Run(limit=1, release_timeout=0, on_failure=_nobody, keeping=Kept)
+    run = Run(limit=1, release_timeout=0, on_failure=_nobody, keeping=StreamKeeping)
     run.clock = BusyClock()
     planning = Planning(run.scope)
     above = planning.install(StandIn(), [UPSTREAM], None, []) if _is_fed(blueprint) else None

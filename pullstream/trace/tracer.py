@@ -14,7 +14,7 @@ from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Watch
 from pullstream.trace.lanes import SeenEdge, Traffic
-from pullstream.trace.notes import Notes, TraceTo
+from pullstream.trace.notes import TraceNotes, TraceTo
 from pullstream.trace.times import Json, shown
 
 
@@ -22,7 +22,7 @@ class Tracer(Observer, trio.abc.Instrument):
     """Observes one run and writes its trace."""
 
     def __init__(self, to: TraceTo, *, limit: int, checker: Checker | None = None) -> None:
-        self.notes = Notes(to, checker=checker)
+        self.notes = TraceNotes(to, checker=checker)
         self._traffic = Traffic(self.notes)
         self._limit = limit
         self._checker = checker

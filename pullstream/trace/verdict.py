@@ -78,7 +78,7 @@ class Verdict:
         return "refused by the model: " + "; ".join(map(str, self.objections[:3]))
 
 
-class Table(dict[tuple[int, Hashable], Sequence[Any]]):
+class StepResults(dict[tuple[int, Hashable], Sequence[Any]]):
     """The results of steps that change times: computed by the run's own functions, or read from its trace."""
 
     def sends(self, step: int, function: Sends | None = None) -> Sends:
@@ -99,7 +99,7 @@ class Table(dict[tuple[int, Hashable], Sequence[Any]]):
         return [[step, encode(time), [encode(later) for later in result]] for (step, time), result in self.items()]
 
     @classmethod
-    def read(cls, rows: Sequence[Json]) -> "Table":
+    def read(cls, rows: Sequence[Json]) -> "StepResults":
         """Read the table from such a line."""
         return cls({(step, decode(time)): [decode(later) for later in result] for step, time, result in rows})
 
@@ -107,7 +107,7 @@ class Table(dict[tuple[int, Hashable], Sequence[Any]]):
 class Judge:
     """Receives the events of a run one by one, and computes where frontiers have moved to."""
 
-    def __init__(self, header: Mapping[str, Json], functions: Mapping[int, Sends], table: Table) -> None:
+    def __init__(self, header: Mapping[str, Json], functions: Mapping[int, Sends], table: StepResults) -> None:
         self._names: dict[int, str] = {place["id"]: place["name"] for place in header["places"]}
         self._outputs = {place["id"] for place in header["places"] if place["input"] is None}
         steps = header["plan"]["steps"]
@@ -218,7 +218,7 @@ def judge(trace: Trace) -> Verdict:
 
     An incomplete trace, whose writer was killed, is judged as far as it goes.
     """
-    table = Table.read(trace.sends)
+    table = StepResults.read(trace.sends)
     heard, edges = Judge(trace.header, {}, table), Edges()
     found: list[Objection] = []
     for number, _, kind, *about in trace.events:

@@ -23,7 +23,7 @@ from .read_ahead import ReadAhead
 from .resuming import EarlierRun, Position, Turn
 from .streams import RawFile, Stop, explained
 from .times import PathTime, Timing
-from .watch import Watch
+from .watch import FolderWatch
 
 SCHEMA: Final = ("schema",)
 """The journal key for the columns that the files agreed on."""
@@ -213,7 +213,7 @@ class FilesReader:
 
     def _followed(self, listing: Listing, first: list[File]) -> Iterator[Turn | None]:
         earlier, time = self._earlier, self._plan.time
-        watch = Watch(listing, earlier.identities)
+        watch = FolderWatch(listing, earlier.identities)
         there = {file.path: file for file in first}
         number = earlier.count
         looked = False

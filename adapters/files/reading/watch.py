@@ -8,7 +8,7 @@ from .listing import File, Listing, again
 Identity = tuple[int | None, str | None]
 
 
-class Watch:
+class FolderWatch:
     """Looks for new files repeatedly.
 
     A file counts as complete when two looks in a row find it unchanged. After that it must not change. It may be

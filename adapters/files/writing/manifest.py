@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from .disk import Disk
 from .errors import FileBusyError, FileTargetError
 
-Entry: TypeAlias = dict[str, Any]
+FileEntry: TypeAlias = dict[str, Any]
 
 BEGIN: Final = b'{"time": '
 """The beginning of every line."""
@@ -46,7 +46,7 @@ class Manifest:
         self._file: int | None = None
         """The open file while this sink owns it; it is locked."""
 
-    def open(self, entries: Iterable[Entry]) -> None:
+    def open(self, entries: Iterable[FileEntry]) -> None:
         """Continue the manifest of earlier runs, or start a new one.
 
         Raises:
@@ -128,7 +128,7 @@ class Manifest:
             file, self._file = self._file, None
             self._disk.close(file)
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[FileEntry]) -> None:
         """Add lines for files that have appeared."""
         assert self._file is not None
         lines = _lines(entries)
@@ -153,11 +153,11 @@ def _is_manifest(begin: bytes) -> bool:
         return False
 
 
-def _lines(entries: Iterable[Entry]) -> bytes:
+def _lines(entries: Iterable[FileEntry]) -> bytes:
     return b"".join(map(_line, entries))
 
 
-def _line(entry: Entry) -> bytes:
+def _line(entry: FileEntry) -> bytes:
     line: str = json.dumps(entry, ensure_ascii=False) + "\n"
     try:
         return line.encode()

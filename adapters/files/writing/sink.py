@@ -19,11 +19,11 @@ from .errors import FileTargetError
 from .formats import WriteFormat
 from .growing import GrowingFiles, Length
 from .keys import Key, by_key
-from .manifest import Entry, Manifest, plain
+from .manifest import FileEntry, Manifest, plain
 from .pending import PendingFile
 from .refusals import explained
 from .staging import StagingFolder
-from .store import Local, Remote, Store
+from .store import FileStore, Local, Remote
 from .target import Names, Target
 from .write_behind import WriteBehind
 
@@ -36,7 +36,7 @@ LOOSE = 1 << 16
 TOGETHER = 1 << 16
 """The bytes of small files that appear together; more would need more space beside the files they replace."""
 
-Made: TypeAlias = tuple[Hashable, int, list[Entry]]
+FinishedTime: TypeAlias = tuple[Hashable, int, list[FileEntry]]
 """A time, the count of files after it, and its files."""
 
 
@@ -47,7 +47,7 @@ class Completion:
     time: Hashable
     made: int
     """The count of times after it."""
-    entries: list[Entry]
+    entries: list[FileEntry]
     lengths: Mapping[str, Length]
     """The lengths of growing files after it."""
     held: int
@@ -80,7 +80,7 @@ class FilesWriter:
         self._names = Names(plan.target)
         self._staging = StagingFolder(disk, plan.target, durable=plan.durable)
         local = Local(disk, plan.target, durable=plan.durable)
-        self._store: Store = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
+        self._store: FileStore = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
         self._growing = GrowingFiles(disk, plan.format, self._staging, local, durable=plan.durable)
         self._what = f"{plan.target.module} cannot write to {plan.target.template!r}"
         self._listing = f"{plan.target.module} cannot write its manifest, {plan.manifest!r}"
@@ -96,7 +96,7 @@ class FilesWriter:
         self._shown: set[str] = set()
         self.result: list[Any] = []
 
-    def open(self, lengths: Mapping[str, Length], made: Iterable[Made] = ()) -> None:
+    def open(self, lengths: Mapping[str, Length], made: Iterable[FinishedTime] = ()) -> None:
         """Become the only writer of the target, and continue from the state of an earlier run, if there is one."""
         plan, target = self._plan, self._plan.target
         samples, fs = target.samples, None
@@ -115,7 +115,7 @@ class FilesWriter:
         # No other time or key may get a file of an earlier run.
         for path, length in lengths.items():
             self._names.keep(path, key=length.key)
-        entries: list[Entry] = []
+        entries: list[FileEntry] = []
         for time, _, some in sorted(made, key=itemgetter(1)):
             self._made += 1
             entries += some
@@ -140,7 +140,7 @@ class FilesWriter:
                 f" (and {len(missing) - 1} more)" if len(missing) > 1 else "",
             )
 
-    def _show(self, entries: Iterable[Entry]) -> None:
+    def _show(self, entries: Iterable[FileEntry]) -> None:
         for entry in entries:
             if not self.grows or entry["path"] not in self._shown:
                 if self.grows:
@@ -281,7 +281,7 @@ class FilesWriter:
         self._held -= completion.held
         self._loose -= completion.loose
 
-    def _entry(self, time: Hashable, part: PendingFile) -> Entry:
+    def _entry(self, time: Hashable, part: PendingFile) -> FileEntry:
         entry = {"rows": part.raw.rows, "bytes": part.size}
         return {"time": plain(time), "key": plain(part.key), "path": part.target, **entry}
 

@@ -18,7 +18,7 @@ _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "ad
 """Object stores: an object appears only when its upload is complete, and a rename would copy it."""
 
 
-class Store(ABC):
+class FileStore(ABC):
     """A place where finished files appear as a whole."""
 
     def open(self, folder: str) -> None:  # noqa: B027 - not every store needs it
@@ -39,7 +39,7 @@ class Store(ABC):
         """Remove temporary files."""
 
 
-class Local(Store):
+class Local(FileStore):
     """Renames files into place; files that have appeared survive a power cut."""
 
     def __init__(self, place: Disk, target: Target, *, durable: bool) -> None:
@@ -113,7 +113,7 @@ class Local(Store):
         return Path(target)
 
 
-class Remote(Store):
+class Remote(FileStore):
     """Uploads local files: directly where an upload is atomic, else under another name, and then moves them."""
 
     def __init__(self, target: Target, options: Mapping[str, Any] | None) -> None:

@@ -15,7 +15,7 @@ class RowError(PullstreamError, ValueError):
 
 
 @attrs.frozen
-class Answer:
+class KeyAnswer:
     """The values of one answer, with their times, and the key whose stream gave them."""
 
     batch: Batch[Any]

@@ -21,7 +21,7 @@ from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, Tr
 
 from ...arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from ...arrow import values as python_values
-from .answers import Answer
+from .answers import KeyAnswer
 
 
 @attrs.define
@@ -247,4 +247,4 @@ class Answers(Kernel[Any]):
             return DONE
         self.upstream.ack()
         # One value, at the earliest of its times: none of them is complete before it is delivered.
-        return Batch(batch.least[0], [Answer(batch, self._key)])
+        return Batch(batch.least[0], [KeyAnswer(batch, self._key)])

@@ -9,7 +9,7 @@ from typing_extensions import override
 from pullstream import DONE, Batch, Transformer
 from pullstream.authoring import Done, InlineRow, Kernel, Location, Module, Place, Traits, members_of
 
-from .answers import Answer
+from .answers import KeyAnswer
 from .input import Cursor, Stretch
 
 
@@ -43,7 +43,7 @@ class KeyRows(Kernel[Any]):
         self._transformer = Transformer[Any, Any](modules)
         self._row: InlineRow | None = None
         self._time: Hashable = None
-        self._answers: deque[Answer] = deque()
+        self._answers: deque[KeyAnswer] = deque()
         self._times: list[Hashable] = []
         self._values: list[Any] = []
         """The results for the next answer."""
@@ -106,7 +106,7 @@ class KeyRows(Kernel[Any]):
     def _answer(self) -> None:
         """Make one answer of all results of a key so far, at any times."""
         if self._values:
-            self._answers.append(Answer(Batch.of(self._times, self._values), self._cursor.key or ()))
+            self._answers.append(KeyAnswer(Batch.of(self._times, self._values), self._cursor.key or ()))
             self._times, self._values = [], []
 
     @override

@@ -21,7 +21,7 @@ from pullstream.authoring import InstalmentPlan, blame, users_frames
 
 from ...arrow import NullTimeError, Packing, Shape, pyarrow
 from ...arrow import values as python_values
-from .answers import Answer, RowError
+from .answers import KeyAnswer, RowError
 from .instalment_thread import InstalmentThread
 from .key_state import Cells, KeyState, KeyStates
 from .partition import PartitionPlan, place
@@ -158,7 +158,7 @@ class KeyedStreams:
 
         pa, plan = pyarrow(), self._plan
         key = tuple(python_values(pa.array([mark], kind))[0] for mark, kind in zip(marks, self._key_kinds, strict=True))
-        portions = (portion for batch in answers for portion in Answer(batch, key).filled(plan.given))
+        portions = (portion for batch in answers for portion in KeyAnswer(batch, key).filled(plan.given))
         try:
             return [Row(**row) for table in self._packing.batches(portions) for row in table.to_pylist()]
         except RowError as exc:

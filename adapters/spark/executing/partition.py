@@ -21,7 +21,7 @@ from pullstream import Context, Reader, Sink, Source, flatten, pipe
 from pullstream.authoring import Module, Site, blame, users_frames
 
 from ...arrow import As, Packing, RecordBatch
-from .answers import Answer, RowError
+from .answers import KeyAnswer, RowError
 from .input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
 from .key_rows import KeyRows, runs_in_a_row
 
@@ -61,18 +61,18 @@ def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
     return PartitionRun(plan, batches).results()
 
 
-class Handover:
+class ResultQueue:
     """Hands results from trio's thread to Spark's."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._portions: deque[Answer] = deque()
+        self._portions: deque[KeyAnswer] = deque()
         self._rows = 0
         self._ended = False
         self._room: trio.Event | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
-    async def put(self, portion: Answer) -> None:
+    async def put(self, portion: KeyAnswer) -> None:
         """Hand over results; wait if a full Arrow batch is waiting for Spark."""
         with self._changed:
             before = self._rows
@@ -95,7 +95,7 @@ class Handover:
             self._ended = True
             self._changed.notify()
 
-    def take(self) -> Sequence[Answer]:
+    def take(self) -> Sequence[KeyAnswer]:
         """Wait for results; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._portions or self._ended)
@@ -119,7 +119,7 @@ class PartitionRun:
         )
         self._input = PartitionInput(batches, split)
         self._cursor = Cursor(self._input)
-        self._handover = Handover()
+        self._handover = ResultQueue()
         self._packing = Packing(plan.schema, RowError, plan.given)
         self._failure: BaseException | None = None
         self._started = threading.Event()
@@ -179,13 +179,13 @@ class PartitionRun:
         # The reading module has the name of the user's function.
         if plan.keys and runs_in_a_row(plan.modules):
             rows = Module(plan.module, KeyRows, (self._cursor, plan.modules), site=plan.site)
-            source: Source[Answer] = Source((rows,))
+            source: Source[KeyAnswer] = Source((rows,))
         elif plan.keys:
             keys = Module(plan.module, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
             source = Source((keys, *flatten().modules))
         else:
             source = Source((Module(plan.module, Rows, (self._cursor,), site=plan.site), *plan.modules, module))
-        sink: Sink[Answer, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
+        sink: Sink[KeyAnswer, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
         self._scope = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._started.set()
@@ -194,7 +194,7 @@ class PartitionRun:
                 await running.result()
 
     def _hand_over(self) -> Any:
-        async def body(upstream: Reader[Answer], ctx: Context) -> None:
+        async def body(upstream: Reader[KeyAnswer], ctx: Context) -> None:
             async for batch in ctx.batches(upstream):
                 for portion in batch.values:
                     await self._handover.put(portion)

@@ -12,7 +12,7 @@ from .arrow_rdd import ArrowRdd, heap
 from .digests import digest
 from .jobs import Jobs
 from .reruns import Reruns, changed
-from .window import Spans, Window, ample
+from .window import ReadAhead, Spans, ample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +28,7 @@ ROUNDS: Final = 5
 
 
 @attrs.frozen(eq=False)
-class Part:
+class JobResult:
     """The result of a job."""
 
     span: range
@@ -56,7 +56,7 @@ class Partitions:
         self._jobs = jobs
         self._reruns: Reruns | None = None
         self._digests = False
-        self._window: Window[Part] | None = None
+        self._window: ReadAhead[JobResult] | None = None
         self._handed_on: list[tuple[range, tuple[int, int] | None]] = []
         self._next = 0
         """The first partition that was not delivered."""
@@ -76,7 +76,7 @@ class Partitions:
             self._batches.extend(part.batches)
         return self._batches.popleft()
 
-    def part(self) -> Part | None:
+    def part(self) -> JobResult | None:
         """Wait for the next job's batches; raises as `next` does."""
         if self._window is None:
             self._jobs.submit(self._open)
@@ -117,18 +117,18 @@ class Partitions:
             self._reruns = Reruns(session)
             self._digests = not self._local
 
-    def _opened(self) -> Window[Part]:
+    def _opened(self) -> ReadAhead[JobResult]:
         alone = self._local and not self._next and not self._ample
         spans = Spans(self._rdd.partitions, self._budget, self._least, self._next, alone=alone)
-        return Window(self._read, spans, self._width, _size)
+        return ReadAhead(self._read, spans, self._width, _size)
 
-    def _read(self, span: range) -> Part:
+    def _read(self, span: range) -> JobResult:
         if self._reruns is None:
-            return Part(span, self._jobs.submit(lambda: self._rdd.read(span)))
+            return JobResult(span, self._jobs.submit(lambda: self._rdd.read(span)))
         tag = f"{self._jobs.tag}-{uuid4().hex}"
         batches = self._jobs.submit(lambda: self._rdd.read(span), tag)
         self._jobs.call(partial(self._reruns.look, tag))
-        return Part(span, batches, digest(batches) if self._digests else None)
+        return JobResult(span, batches, digest(batches) if self._digests else None)
 
     def _compare(self) -> None:
         """Read the delivered partitions again; raise unless they are the same and no shuffle ran meanwhile."""
@@ -139,7 +139,7 @@ class Partitions:
             if not self._digests:
                 raise changed("the rows already delivered cannot be compared")
             spans = Spans(len(self._handed_on), self._budget, grows=False)
-            again = Window(lambda place: self._read(self._handed_on[place.start][0]), spans, self._width, _size)
+            again = ReadAhead(lambda place: self._read(self._handed_on[place.start][0]), spans, self._width, _size)
             try:
                 for span, before in self._handed_on:
                     part = again.take()
@@ -154,7 +154,7 @@ class Partitions:
         raise changed("has done so again each time it was compared")
 
 
-def _size(part: Part) -> int:
+def _size(part: JobResult) -> int:
     return part.size
 
 

@@ -72,7 +72,7 @@ class TaskFeed:
         """Make a run's sink: it sends one Arrow batch per request."""
 
         async def body(upstream: Reader[Any], ctx: Context) -> None:
-            gather = Gather(upstream, ctx, self._nursery)
+            gather = BatchJoiner(upstream, ctx, self._nursery)
             batches: deque[RecordBatch] = deque()
             with ExitStack() as held:
                 while True:
@@ -107,7 +107,7 @@ class TaskFeed:
         await self._asked.wait()
         self._asked = trio.Event()
 
-    async def _watched(self, gather: "Gather", held: ExitStack) -> Sequence[Sequence[Any]]:
+    async def _watched(self, gather: "BatchJoiner", held: ExitStack) -> Sequence[Sequence[Any]]:
         """Return the next values; while there are none, check that Spark still needs them.
 
         A Python worker that waits for them does not notice that its task has ended, for example at a limit.
@@ -121,7 +121,7 @@ class TaskFeed:
                 await self._abandoned()
 
 
-class Gather:
+class BatchJoiner:
     """Joins batches that arrive shortly after each other."""
 
     def __init__(self, upstream: Reader[Any], ctx: Context, nursery: trio.Nursery) -> None:
@@ -141,7 +141,7 @@ class Gather:
         `held` receives holds on their times, so that these are not complete before the task has the values.
         """
         parts: list[Sequence[Any]] = []
-        last: object = Gather
+        last: object = BatchJoiner
         deadline = math.inf
         count = 0
         while count < ROWS:

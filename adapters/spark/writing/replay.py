@@ -16,7 +16,7 @@ from pullstream.authoring import Site
 from ...arrow import Packing
 from ..threads import in_thread
 from . import frames
-from .feeding import GONE_SECONDS, Body, Gather, fed
+from .feeding import GONE_SECONDS, BatchJoiner, Body, fed
 
 
 class ReplayTooLong(PullstreamError):
@@ -59,7 +59,7 @@ class ReplayFile:
 
     def _sink(self, packing: Packing, nursery: trio.Nursery) -> Body:
         async def body(upstream: Reader[Any], ctx: Context) -> None:
-            gather = Gather(upstream, ctx, nursery)
+            gather = BatchJoiner(upstream, ctx, nursery)
             while True:
                 while self._wanted < len(self._ends):
                     await self._changed.wait()

@@ -19,7 +19,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
 from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
-from pullstream.modules.combining.join_state import Kept, Near
+from pullstream.modules.combining.join_state import MatchState, Near
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration
 from pullstream.protocol import DONE, Batch, Done
@@ -84,7 +84,7 @@ class _Join(FanIn):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        new = Kept if self._within is None else Near
+        new = MatchState if self._within is None else Near
         self._sides = [
             Side(each, port, key, new(marks=owes), self.edge, pace=Pace(self.run), owes=owes)
             for each, port, key, owes in zip(

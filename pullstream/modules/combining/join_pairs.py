@@ -11,7 +11,7 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.failures import caught
 from pullstream.frames import shown
-from pullstream.modules.combining.join_state import Groups, Kept, Near
+from pullstream.modules.combining.join_state import MatchState, Near, ValuesByKey
 from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
 from pullstream.protocol import DONE, Batch
@@ -39,7 +39,7 @@ class Side:
         each: Input,
         port: Port,
         key: Callable[[Any], Hashable],
-        kept: Kept | Near,
+        kept: MatchState | Near,
         edge: Edge[Any],
         *,
         pace: Pace,
@@ -157,7 +157,7 @@ class Pairing:
         batch, arriving = side.each.head, side.other.arriving()
         values = batch.values
         changes = batch.changes
-        kept, others = cast("tuple[Kept, Kept]", (side.kept, side.other.kept))
+        kept, others = cast("tuple[MatchState, MatchState]", (side.kept, side.other.kept))
         for start, end in pairwise((0, *changes, len(values))):
             begin = start
             made.time = time = batch.time if batch.uniform else batch.times[start]
@@ -192,7 +192,7 @@ class Pairing:
                     begin += 1
 
     def _matches(
-        self, side: Side, keys: Sequence[Hashable], values: Sequence[Any], there: Groups, *, keep: bool
+        self, side: Side, keys: Sequence[Hashable], values: Sequence[Any], there: ValuesByKey, *, keep: bool
     ) -> Iterator[tuple[Any, Any]]:
         """Pair values with the kept values at their time. Each pair is made when it is taken."""
         each = zip(values, keys, strict=True)

@@ -13,11 +13,11 @@ from pullstream.timely.order import is_total
 
 _FIRST: Final = itemgetter(0)
 
-Groups = Mapping[Hashable, Sequence[Any]]
+ValuesByKey = Mapping[Hashable, Sequence[Any]]
 """The values of one time, by key."""
 
 
-class Kept:
+class MatchState:
     """Values that match those at the same time; with `marks`, it tracks which of them have no match."""
 
     def __init__(self, *, marks: bool = False) -> None:
@@ -47,7 +47,7 @@ class Kept:
         self.size += len(values)
         return first
 
-    def at(self, time: Hashable) -> Groups | None:
+    def at(self, time: Hashable) -> ValuesByKey | None:
         """Return the values kept for a time; None if there are none."""
         return self._times.get(time)
 

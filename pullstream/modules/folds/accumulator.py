@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 from pullstream.failures import caught
 from pullstream.modules.folds.fold import LISTING, Fold, itself, one_more
 
-Table: TypeAlias = dict[Hashable, Any]
+KeyStates: TypeAlias = dict[Hashable, Any]
 """The state of each key; without keys there is one, of None."""
 
 Told: TypeAlias = list[tuple[int, Any]]
@@ -76,14 +76,14 @@ class Accumulator:
         self.counts = self.plain and key is not None and self._step is one_more
         """Whether it counts values by their keys: then these are all that has to be known of them."""
 
-    def new(self, before: Mapping[Hashable, Any] | None = None) -> Table:
+    def new(self, before: Mapping[Hashable, Any] | None = None) -> KeyStates:
         """A table without values; a key that is in the table `before` goes on from its state there."""
         if not self.plain or before is not None:
             return _States(self._initial, {} if before is None else before)
         # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
         return Counter() if self.counts else defaultdict(self._initial)
 
-    def add(self, tables: Sequence[Table], values: Sequence[Any], told: Told) -> None:
+    def add(self, tables: Sequence[KeyStates], values: Sequence[Any], told: Told) -> None:
         """Take values into all of the tables, value by value; the key of each is computed once.
 
         What it raises follows what was told before.
@@ -123,7 +123,7 @@ class Accumulator:
         assert self._key is not None, "there are some"
         return keys_of(self._key, values)
 
-    def _take(self, table: Table, values: Sequence[Any]) -> None:
+    def _take(self, table: KeyStates, values: Sequence[Any]) -> None:
         key, step = self._key, self._step
         if key is None:
             table[None] = self._all(table[None], values)
@@ -135,7 +135,7 @@ class Accumulator:
                 name = key(value)
                 table[name] = step(table[name], value)
 
-    def _take_into_all(self, tables: Sequence[Table], values: Sequence[Any]) -> None:
+    def _take_into_all(self, tables: Sequence[KeyStates], values: Sequence[Any]) -> None:
         key, step = self._key, self._step
         if self.counts and key is not None:
             names: list[Hashable] = []
@@ -150,7 +150,7 @@ class Accumulator:
             for table in tables:
                 table[name] = step(table[name], value)
 
-    def add_each(self, tables: Iterable[Table], values: Iterable[Any], told: Told) -> None:
+    def add_each(self, tables: Iterable[KeyStates], values: Iterable[Any], told: Told) -> None:
         """Take each value into a table of its own, unless `eager`; on the way no value is read before its turn.
 
         What it raises follows what was told before.
@@ -185,7 +185,7 @@ class Accumulator:
             return state + len(values)
         return reduce(self._step, values, state)
 
-    def results(self, table: Table) -> list[Any]:
+    def results(self, table: KeyStates) -> list[Any]:
         """The results of a table: `(key, result)` for each key, in the order in which they were first seen.
 
         Without a key, the result; none where every value was left out.

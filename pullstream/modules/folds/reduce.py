@@ -12,7 +12,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable, seldom
 from pullstream.engine.parts.notified import Notified
-from pullstream.modules.folds.accumulator import Accumulator, Table, Told
+from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
 from pullstream.modules.folds.agg import count
 from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.values.on_error import OnError
@@ -82,7 +82,7 @@ class PerTime(Notified, Inline, Generic[S]):
         self.give(time, self.results(time, self.states.pop(time)))
 
 
-class Folding(PerTime[Table]):
+class Folding(PerTime[KeyStates]):
     """Emits the accumulated results of each time."""
 
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
@@ -95,11 +95,11 @@ class Folding(PerTime[Table]):
         return not self._accumulator.eager and super().by_value(batch)
 
     @override
-    def new(self) -> Table:
+    def new(self) -> KeyStates:
         return self._accumulator.new()
 
     @override
-    def add(self, time: Hashable, state: Table, values: Sequence[Any]) -> None:
+    def add(self, time: Hashable, state: KeyStates, values: Sequence[Any]) -> None:
         answers: Told = []
         try:
             self._accumulator.add((state,), values, answers)
@@ -107,7 +107,7 @@ class Folding(PerTime[Table]):
             self.give(time, [result for _, result in answers])
 
     @override
-    def add_each(self, times: Sequence[Hashable], states: Iterable[Table], values: Iterable[Any]) -> None:
+    def add_each(self, times: Sequence[Hashable], states: Iterable[KeyStates], values: Iterable[Any]) -> None:
         marks: Told = []
         try:
             self._accumulator.add_each(states, values, marks)
@@ -115,7 +115,7 @@ class Folding(PerTime[Table]):
             self.give_many([times[place] for place, _ in marks], [mark for _, mark in marks])
 
     @override
-    def results(self, time: Hashable, state: Table) -> Sequence[Any]:
+    def results(self, time: Hashable, state: KeyStates) -> Sequence[Any]:
         return self._accumulator.results(state)
 
 

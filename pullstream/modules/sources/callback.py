@@ -18,14 +18,14 @@ from pullstream.protocol import DONE, Done
 
 T = TypeVar("T")
 
-Policy = Literal["fail", "drop_oldest", "drop_newest"]
+OverflowPolicy = Literal["fail", "drop_oldest", "drop_newest"]
 _POLICIES = ("fail", "drop_oldest", "drop_newest")
 
 
 class Emit(Generic[T]):
     """The function that a callback-style producer calls with each value. All of its methods are thread-safe."""
 
-    def __init__(self, capacity: int, overflow: Policy, wake: Callable[[], None]) -> None:
+    def __init__(self, capacity: int, overflow: OverflowPolicy, wake: Callable[[], None]) -> None:
         self._capacity = capacity
         self._overflow = overflow
         self._wake = wake
@@ -94,7 +94,7 @@ class _Called(ThreadedSource):
         self,
         register: Callable[[Emit[Any]], object],
         capacity: int,
-        overflow: Policy,
+        overflow: OverflowPolicy,
         time: Callable[[Any], Hashable] | None = None,
     ) -> None:
         super().__init__(time)
@@ -145,7 +145,7 @@ def from_callback(
     ],
     *,
     capacity: Positive = 1024,
-    overflow: Annotated[Policy, OneOf(*_POLICIES)] = "fail",
+    overflow: Annotated[OverflowPolicy, OneOf(*_POLICIES)] = "fail",
     time: TimeOf[T] = None,
 ) -> Source[T]:
     """Give the values that a callback-style producer emits.

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.asyncio_bridge import Job, Loop, bridge_to, came_of_cancelling
+from pullstream.asyncio_bridge import AsyncioLoop, AsyncioTask, bridge_to, came_of_cancelling
 from pullstream.blueprint import Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
@@ -46,7 +46,7 @@ class _Bridged(ThreadedSource):
         await super().acquire()
         self._call = bridge.loop.call_soon_threadsafe
         self._demand = asyncio.Event()
-        self._job = Job(bridge.loop, self._drive)
+        self._job = AsyncioTask(bridge.loop, self._drive)
 
     @override
     def asked(self, limit: int) -> Backlog:
@@ -160,7 +160,7 @@ def from_asyncio(
     source: Annotated[Callable[[], AsyncIterable[T] | Awaitable[T]] | AsyncIterable[T] | Awaitable[T], _given],
     *,
     time: TimeOf[T] = None,
-    loop: Loop = None,
+    loop: AsyncioLoop = None,
 ) -> Source[T]:
     """Give the values of an asyncio async iterable, or the one value of an asyncio awaitable.
 

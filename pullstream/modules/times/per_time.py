@@ -15,7 +15,7 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
-from pullstream.modules.folds.accumulator import Accumulator, Table, Told
+from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
 from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.folds.reduce import PerTime
 from pullstream.modules.values.on_error import OnError, catches, guarded
@@ -176,7 +176,7 @@ class _Accumulating(_ValuesByTime, Resumable):
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
         self._accumulator = Accumulator(fold, **options)
-        self._table: Table = {}
+        self._table: KeyStates = {}
         self._last: Hashable = BEGINNING
 
     @override

@@ -53,10 +53,10 @@ def unique(
     return opens(Stage(Kind.FILTER_NOT, test, catches(on_error), memory))
 
 
-Seen = tuple[Callable[[Any], bool], StageMemory]
+SeenKeys = tuple[Callable[[Any], bool], StageMemory]
 
 
-def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> Seen:
+def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> SeenKeys:
     """Make a test that remembers the keys it has seen. Each run needs its own."""
     if capacity is not None:
         return _seen_lately(key, capacity)
@@ -84,7 +84,7 @@ def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> 
     return before, StageMemory(save, load)
 
 
-def _seen_lately(key: Callable[[Any], Hashable] | None, capacity: int) -> Seen:
+def _seen_lately(key: Callable[[Any], Hashable] | None, capacity: int) -> SeenKeys:
     seen: OrderedDict[Hashable, None] = OrderedDict()
 
     def lately(value: Any) -> bool:

@@ -19,7 +19,7 @@ from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
-from pullstream.modules.folds.accumulator import Accumulator, Table, Told
+from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, refusal
@@ -142,7 +142,7 @@ class _Sessions(Windowed, Resumable):
             self.reach(first)
         self.listen()
 
-    def _tables(self, values: list[Any]) -> Iterator[Table]:
+    def _tables(self, values: list[Any]) -> Iterator[KeyStates]:
         """Give the table of the session of each waiting value whose turn has come; append the value first."""
         sessions, moments, early = self._sessions, self.moments, self._early
         key_of, new = self._key, self.accumulator.new

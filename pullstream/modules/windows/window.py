@@ -12,7 +12,7 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
 from pullstream.logger import LOG
-from pullstream.modules.folds.accumulator import Accumulator, Table, Told
+from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
 from pullstream.timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)
@@ -33,7 +33,7 @@ class OpenWindow:
 
     start: Any
     end: Any
-    table: Table
+    table: KeyStates
 
 
 class Windowed(Notified):

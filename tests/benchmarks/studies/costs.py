@@ -22,7 +22,7 @@ import pullstream as ps
 from adapters.display import display as shown
 from pullstream.engine.edge import kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.journal.store import Entry, Record, Store
+from pullstream.journal.store import JournalStore, Record, SinkState
 from tests.benchmarks.peers import piped
 
 REPEATS = 7
@@ -148,10 +148,10 @@ def journal():
         }.items():
             run = lambda made=pipeline, **options: ps.run(made, **options)  # noqa: E731
             compare(name, run, lambda run=run: run(journal=folder / f"{next(fresh)}.journal"))
-        store = Store(folder / "store.journal")
+        store = JournalStore(folder / "store.journal")
         store.contents()
         for keys in (0, 100, 10_000):
-            record = Record({0: Entry(b"x" * 100)}, {1: {b"key %d" % n: b"x" * 50 for n in range(keys)}}, {})
+            record = Record({0: SinkState(b"x" * 100)}, {1: {b"key %d" % n: b"x" * 50 for n in range(keys)}}, {})
             spent = statistics.median(timed(lambda record=record: store.write(record)) for _ in range(30))
             print(f"a record of one sink and {keys} keys of memory: {spent * 1000:.2f} ms")
         store.close()
@@ -178,7 +178,7 @@ async def paced(path):
 
     pipeline = piped(ps.values(range(2000), time=itself), ps.map_async(step, 1), ps.drain())
     start = time.perf_counter()
-    with patch.object(Store, "write", autospec=True, side_effect=Store.write) as write:
+    with patch.object(JournalStore, "write", autospec=True, side_effect=JournalStore.write) as write:
         await ps.arun(pipeline, journal=path)
     passed = time.perf_counter() - start
     print(f"2000 times in {passed:.2f} s are {write.call_count} records: {write.call_count / passed:.0f} a second")

@@ -10,7 +10,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.journal import keeper
-from pullstream.journal.store import Contents, Record
+from pullstream.journal.store import JournalContents, Record
 
 
 class Killed(BaseException):
@@ -21,7 +21,7 @@ class World:
     """What outlives a run: the journal's contents and what the sinks stored; and when the next run is killed."""
 
     def __init__(self):
-        self.journal = Contents()
+        self.journal = JournalContents()
         self.stored = {}
         self.writes = 0
         self.left = None
@@ -111,7 +111,7 @@ def path(tmp_path):
 @pytest.fixture
 def new_world(monkeypatch):
     """Makes worlds, the last of which holds the journal of whatever is run."""
-    monkeypatch.setattr(keeper, "Store", Held)
+    monkeypatch.setattr(keeper, "JournalStore", Held)
     monkeypatch.setattr(keeper, "in_thread", after_a_moment)
 
     def make():

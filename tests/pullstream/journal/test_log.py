@@ -16,8 +16,8 @@ import pytest
 import pullstream as ps
 from pullstream import agg
 from pullstream.journal import log, store
-from pullstream.journal.log import HEADER, Log
-from pullstream.journal.store import Contents, Entry, Record, Store
+from pullstream.journal.log import HEADER, JournalLog
+from pullstream.journal.store import JournalContents, JournalStore, Record, SinkState
 from tests.sampling import amount
 
 FRAME = 20
@@ -138,13 +138,15 @@ def test_what_is_damaged_is_refused_or_does_no_harm(shape):
 
 # ---- records
 
-ONE = Record({0: Entry(b"a time")}, {1: {b"n": b"1"}}, {1: {b"file": b"0"}}, {"pipeline": b"this one"}, {2: [b"noted"]})
-TWO = Record({0: Entry(b"a later time")}, {1: {b"n": None, b"m": b"2"}}, {}, notes={2: [b"more", b"again"]})
+ONE = Record(
+    {0: SinkState(b"a time")}, {1: {b"n": b"1"}}, {1: {b"file": b"0"}}, {"pipeline": b"this one"}, {2: [b"noted"]}
+)
+TWO = Record({0: SinkState(b"a later time")}, {1: {b"n": None, b"m": b"2"}}, {}, notes={2: [b"more", b"again"]})
 
 
 def written(path, *records, secret=None):
     """A journal with some records, and where each of them ends."""
-    journal = Store(path, secret)
+    journal = JournalStore(path, secret)
     journal.contents()
     ends = []
     for record in records:
@@ -156,7 +158,7 @@ def written(path, *records, secret=None):
 
 def held(path, secret=None):
     """What a journal says it holds."""
-    journal = Store(path, secret)
+    journal = JournalStore(path, secret)
     try:
         return journal.contents()
     finally:
@@ -164,7 +166,7 @@ def held(path, secret=None):
 
 
 def holding(*records):
-    contents = Contents()
+    contents = JournalContents()
     for record in records:
         contents.add(record)
     return contents
@@ -199,7 +201,7 @@ def test_zeros_may_begin_anywhere_in_a_record(path, sector):
         sector - HEADER - FRAME - len(payload) - 2 * DIGEST - FRAME + 1, sector - HEADER - FRAME - DIGEST
     ):
         path.unlink(missing_ok=True)
-        file = Log(path)
+        file = JournalLog(path)
         file.append(b"\xff" * above)
         file.append(payload)
         file.close()
@@ -210,12 +212,12 @@ def test_zeros_may_begin_anywhere_in_a_record(path, sector):
         path.write_bytes(cut)
         # Of 256 digests one ends in a zero itself: where there was no more than that behind it, nothing is lost.
         whole = cut == data
-        file = Log(path)
+        file = JournalLog(path)
         assert [*file.records()] == [b"\xff" * above, payload][: 1 + whole]
         file.close()
         assert path.stat().st_size == (len(data) if whole else begin)
     path.write_bytes(data[: begin + 16] + bytes(len(data) - begin - 16))
-    file = Log(path)
+    file = JournalLog(path)
     with pytest.raises(ps.errors.JournalError, match="checksum of record 1's frame is wrong"):
         [*file.records()]
     file.close()
@@ -317,7 +319,7 @@ class Bomb:
 
 def planted(path, secret=None):
     """A journal whose records do something when they are read."""
-    journal = Log(path, secret)
+    journal = JournalLog(path, secret)
     list(journal.records())
     journal.append(pickle.dumps(Bomb()))
     journal.close()
@@ -400,19 +402,19 @@ def test_a_journal_keeps_itself_short(path, monkeypatch):
     """What is changed again and again takes little more room than what holds, and notes are all kept."""
     monkeypatch.setattr(store, "SMALL", 4096)
     monkeypatch.setattr(log, "_sync", lambda file: None)
-    journal = Store(path)
+    journal = JournalStore(path)
     journal.contents()
     largest = 0
     for n in range(1000):
         key = b"key %d" % (n % 10)
         notes = {2: [b"note %d" % n]} if n % 10 == 0 else {}
-        journal.write(Record({0: Entry(b"%d" % n)}, {1: {key: b"%d" % n, b"gone %d" % n: None}}, {}, notes=notes))
+        journal.write(Record({0: SinkState(b"%d" % n)}, {1: {key: b"%d" % n, b"gone %d" % n: None}}, {}, notes=notes))
         largest = max(largest, path.stat().st_size)
     journal.close()
     contents = held(path)
     assert contents.notes == {2: [b"note %d" % n for n in range(0, 1000, 10)]}
     assert contents.memory == {1: {b"key %d" % (n % 10): b"%d" % n for n in range(990, 1000)}}
-    assert contents.sinks == {0: Entry(b"999")}
+    assert contents.sinks == {0: SinkState(b"999")}
     assert largest < 20_000
     assert path.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in path.parent.iterdir()] == [path.name]
@@ -424,7 +426,7 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(path, monkeypatch):
     monkeypatch.setattr(store, "SLACK", 0)
     theirs = path.with_name(f".{path.name}.0123.part")
     theirs.write_text("somebody else's")
-    journal = Store(path)
+    journal = JournalStore(path)
     journal.contents()
     left = []
     monkeypatch.setattr(type(path), "unlink", lambda path, **_: left.append(path))
@@ -446,7 +448,7 @@ def test_what_cannot_be_made_shorter_is_whole(path, monkeypatch):
     """A full disk ends the run, and the next one goes on from all that was written."""
     monkeypatch.setattr(store, "SMALL", 0)
     monkeypatch.setattr(store, "SLACK", 0)
-    journal = Store(path)
+    journal = JournalStore(path)
     journal.contents()
 
     def full(*_):
@@ -462,7 +464,7 @@ def test_what_cannot_be_made_shorter_is_whole(path, monkeypatch):
 
 def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
     """After a failure nothing more is written: a record would be missing in between."""
-    journal = Store(path)
+    journal = JournalStore(path)
     journal.contents()
     journal.write(ONE)
     write = os.write
@@ -488,8 +490,8 @@ def test_a_forked_child_does_not_keep_the_journal(path):
     program = f"""
 import os, sys, time
 from pathlib import Path
-from pullstream.journal.store import Store
-journal = Store(Path({str(path)!r}))
+from pullstream.journal.store import JournalStore
+journal = JournalStore(Path({str(path)!r}))
 journal.contents()
 reading, writing = os.pipe()
 if os.fork():
@@ -502,7 +504,7 @@ time.sleep(60)
     parent = subprocess.Popen([sys.executable, "-c", program], env=environment, start_new_session=True)
     parent.wait()
     try:
-        assert held(path) == Contents()
+        assert held(path) == JournalContents()
     finally:
         os.killpg(parent.pid, 9)
 

@@ -394,22 +394,22 @@ def test_times_that_cannot_be_pickled_are_said(path):
 
 async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_clock):
     """A journal that cannot be written is the run's failure: nothing goes on unrecorded."""
-    from pullstream.journal.store import Store
+    from pullstream.journal.store import JournalStore
 
     def full(self, record):
         raise ps.errors.JournalError("the disk is full")
 
     with pytest.raises(ps.errors.JournalError, match="disk is full"):
         async with ps.pipe(ps.interval(1.0), ps.stamp_epochs(2), ps.drain()).open(journal=path) as running:
-            monkeypatch.setattr(Store, "write", full)
+            monkeypatch.setattr(JournalStore, "write", full)
             await running.result()
 
 
 def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypatch):
     """A run whose sinks are at their end when it is found has not succeeded, for nobody knows of it."""
-    from pullstream.journal.store import Store
+    from pullstream.journal.store import JournalStore
 
-    write, failed = Store.write, []
+    write, failed = JournalStore.write, []
 
     def full(self, record):
         if record.sinks and not failed:
@@ -417,7 +417,7 @@ def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypa
             raise ps.errors.JournalError("the disk is full")
         write(self, record)
 
-    monkeypatch.setattr(Store, "write", full)
+    monkeypatch.setattr(JournalStore, "write", full)
     pipeline = ps.pipe(numbers(), ps.scan(max), ps.collect())
     with pytest.raises(ps.errors.JournalError, match="disk is full"):
         ps.run(pipeline, journal=path)
@@ -427,9 +427,9 @@ def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypa
 
 def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
     """After a record that could not be written nothing is recorded, even if the run ends for another reason."""
-    from pullstream.journal.store import Store
+    from pullstream.journal.store import JournalStore
 
-    write, failed, tried, ends = Store.write, [], threading.Event(), threading.Event()
+    write, failed, tried, ends = JournalStore.write, [], threading.Event(), threading.Event()
 
     def full(self, record):
         if record.memory and not failed:
@@ -448,7 +448,7 @@ def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
     def pipeline(stop):
         return ps.pipe(numbers(), ps.map_async(waiting_at(stop), 1), ps.collect())
 
-    monkeypatch.setattr(Store, "write", full)
+    monkeypatch.setattr(JournalStore, "write", full)
     with pytest.raises((Stop, BaseExceptionGroup)):
         ps.run(pipeline(8), journal=path, limit=1, beside=beside)
     assert ps.run(pipeline(None), journal=path) == list(range(10))

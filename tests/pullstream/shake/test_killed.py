@@ -7,7 +7,7 @@ import trio
 
 import pullstream as ps
 from pullstream import files
-from pullstream.journal.log import Log
+from pullstream.journal.log import JournalLog
 from pullstream.shake import shake
 from pullstream.shake.choices import Choices
 from pullstream.shake.disk import Disk, Killed
@@ -89,10 +89,10 @@ def test_a_journal_that_was_just_begun_can_be_opened_again(tmp_path, write, surv
     disk = Disk(tmp_path, Choices(script=script), write)
     try:
         with disk.used():
-            Log(path).close()
+            JournalLog(path).close()
     except Killed:
         assert disk.dead
-    log = Log(path)
+    log = JournalLog(path)
     assert list(log.records()) == []
     log.tidy()
     log.close()

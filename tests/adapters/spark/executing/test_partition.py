@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import pullstream as ps
 from adapters.spark.executing import partition as partition_module
-from adapters.spark.executing.answers import Answer
+from adapters.spark.executing.answers import KeyAnswer
 from adapters.spark.executing.input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
-from adapters.spark.executing.partition import ROWS, Handover
+from adapters.spark.executing.partition import ROWS, ResultQueue
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
 from pullstream.engine import assembly
@@ -292,13 +292,13 @@ class TestKeysAndTimes:
     @pytest.mark.parametrize("keys", [[], ["k"]])
     def test_rows_of_many_times_are_processed_together(self, ran, keys, monkeypatch):
         """Each result has the time of its row, and few batches deliver them."""
-        answers, put = [], Handover.put
+        answers, put = [], ResultQueue.put
 
         async def counting(self, portion):
             answers.append(portion)
             await put(self, portion)
 
-        monkeypatch.setattr(Handover, "put", counting)
+        monkeypatch.setattr(ResultQueue, "put", counting)
         batches = [
             batch if keys else batch.drop_columns("m0") for batch in batches_of([("a", n, n) for n in range(400)], 200)
         ]
@@ -401,5 +401,5 @@ as_answers = ps.transformer(Answers)
 def test_an_answer_counts_its_rows():
     """An Arrow batch counts as its number of rows."""
     batch = pa.record_batch({"n": [1, 2, 3]})
-    assert Answer(ps.Batch(0, [batch, batch])).rows == 6
-    assert Answer(ps.Batch(0, [1, 2])).rows == 2
+    assert KeyAnswer(ps.Batch(0, [batch, batch])).rows == 6
+    assert KeyAnswer(ps.Batch(0, [1, 2])).rows == 2
