@@ -46,11 +46,12 @@ def in_order(size):
 
 def timely(rows):
     """Without those that are late."""
-    latest = 0
+    latest, kept = 0, []
     for row in rows:
         latest = max(latest, row[0])
         if row[0] >= latest - MINUTE:
-            yield row
+            kept.append(row)
+    return kept
 
 
 def as_list(counts):
