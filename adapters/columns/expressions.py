@@ -75,11 +75,11 @@ def _looks_further(expr: Any) -> str:
     meta = expr.meta
     if meta.is_literal() or meta.is_column_selection():
         return ""
-    if meta.is_scalar():
-        return f"sums up rows, in {expr!s}"
-    if not meta.is_length_preserving():
-        return f"changes the number of rows, in {expr!s}"
     try:
+        if meta.is_scalar():
+            return f"sums up rows, in {expr!s}"
+        if not meta.is_length_preserving():
+            return f"changes the number of rows, in {expr!s}"
         alone = meta.is_row_separable()
     except pl.exceptions.ColumnNotFoundError:
         # A Python function of a value.
@@ -147,12 +147,17 @@ class _PerRow(PassOn):
         rows = self._columns.rows(batch.values)
         try:
             made = self._computed(rows)
-        except polars().exceptions.PolarsError as exc:
+        except ColumnError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - of polars, or of a Python function in an expression
             good = bisect_left(range(1, len(rows) + 1), x=True, key=lambda size: self._fails(rows[:size]))
             place = min(good, len(rows) - 1)
-            error = ColumnError(
-                f"{self._columns.where}: {first_line(exc)}; for row {self._rows + place + 1}, {rows[place]!r}"
-            )
+            what = f"for row {self._rows + place + 1}, {rows[place]!r}"
+            error: Exception = exc
+            if isinstance(exc, polars().exceptions.PolarsError):
+                error = ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}")
+            else:
+                exc.add_note(what)
             made = self._computed(cast("ArrowRows", rows[:place])) if place else None
             self.fail(error, made or (), batch, place)
         self._rows += len(rows)
@@ -161,7 +166,7 @@ class _PerRow(PassOn):
     def _fails(self, rows: Any) -> bool:
         try:
             self._computed(rows)
-        except polars().exceptions.PolarsError:
+        except Exception:  # noqa: BLE001 - as above
             return True
         return False
 
@@ -200,10 +205,12 @@ class _Filtering(_PerRow):
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
         pl = polars()
         count = pl.int_range(pl.len()).alias("__row__")
-        chosen = frame.select(count, pl.all_horizontal(*(each.expr for each in self._given)).alias("chosen"))
-        mask = chosen.get_column("chosen").fill_null(value=False)
-        if mask.dtype != pl.Boolean:
-            raise ColumnError(f"{self._columns.where}: a predicate gives {mask.dtype}, not true or false")
+        parts = frame.select(count, *(each.expr.alias(str(at)) for at, each in enumerate(self._given))).drop("__row__")
+        for each, kind in zip(self._given, parts.dtypes, strict=True):
+            if kind not in (pl.Boolean, pl.Null):
+                raise ColumnError(f"{self._columns.where}: the predicate {each!r} gives {kind}, not true or false")
+        whole = parts if parts.width == 1 else parts.select(pl.all_horizontal(pl.all()))
+        mask = whole.to_series().cast(pl.Boolean).fill_null(value=False)
         if mask.all():
             self._chosen = [True] * len(rows)
             return rows

@@ -1,0 +1,228 @@
+"""Rows stay in Arrow from files to files, with any column module between; errors name what is wrong."""
+
+import datetime as dt
+import re
+from decimal import Decimal
+
+import pytest
+
+import pullstream as ps
+from adapters import files
+from adapters.arrow import arrow_rows
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+pq = pytest.importorskip("pyarrow.parquet")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+
+TABLE = pa.table(
+    {
+        "day": pa.array([1, 1, 2, 2, 2], pa.int32()),
+        "key": pa.array(["a", "b", "a", None, "b"]).dictionary_encode(),
+        "n": [1, None, 3, 4, 5],
+        "price": pa.array([Decimal("1.50"), None, Decimal("2.25"), Decimal(0), Decimal("9.99")], pa.decimal128(9, 2)),
+        "at": pa.array(
+            [dt.datetime(2026, 1, day, tzinfo=dt.UTC) for day in range(1, 6)], pa.timestamp("us", "Europe/Paris")
+        ),
+        "parts": pa.array([[{"a": 1}], [], None, [{"a": None}], [{"a": 2}]]),
+    }
+)
+
+
+@pytest.fixture
+def given(tmp_path):
+    """A Parquet file with several row groups."""
+    pq.write_table(TABLE, tmp_path / "given.parquet", row_group_size=2)
+    return tmp_path / "given.parquet"
+
+
+def no_rows(monkeypatch):
+    def refused(*_):
+        raise AssertionError("rows were created")
+
+    monkeypatch.setattr(arrow_rows, "_rows", refused)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4096])
+def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, monkeypatch):
+    """Each day's file has the columns as they were, types included; Parquet, Arrow and CSV."""
+    no_rows(monkeypatch)
+    read = files.read_parquet(given, time="day")
+    plain = TABLE.set_column(1, "key", TABLE.column("key").cast(pa.string()))
+
+    ps.run(ps.pipe(read, ps.skip(1), files.write_parquet(f"{tmp_path}/out/{{time}}.parquet")), limit=limit)
+    ps.run(ps.pipe(read, files.write_arrow(f"{tmp_path}/out/{{time}}.arrow")), limit=limit)
+    flat = ps.pipe(read, columns.select("day", "n", "at"), columns.filter(pl.col("n") > 1))
+    ps.run(ps.pipe(flat, files.write_csv(f"{tmp_path}/out/{{time}}.csv")), limit=limit)
+
+    assert pq.read_table(tmp_path / "out/1.parquet").equals(plain.slice(1, 1))
+    assert pq.read_table(tmp_path / "out/2.parquet").equals(plain.slice(2))
+    assert pa.ipc.open_file(tmp_path / "out/2.arrow").read_all().equals(plain.slice(2))
+    assert (tmp_path / "out/2.csv").read_text().splitlines()[:2] == [
+        '"day","n","at"',
+        "2,3,2026-01-03 01:00:00.000000+0100",
+    ]
+
+
+def test_json_lines_are_those_of_rows(given, tmp_path):
+    """JSON has no columns, so it is made from rows, as it always was."""
+    read = ps.pipe(files.read_parquet(given, time="day"), columns.select("n", "at"))
+    for name, made in (("columns", read), ("rows", ps.pipe(read, ps.map(lambda row: row)))):
+        ps.run(ps.pipe(made, files.write_jsonl(f"{tmp_path}/{name}/{{time}}.jsonl")))
+
+    assert (tmp_path / "columns/2.jsonl").read_bytes() == (tmp_path / "rows/2.jsonl").read_bytes()
+    assert (
+        tmp_path / "columns/1.jsonl"
+    ).read_text() == '{"n": 1, "at": 1767225600000000}\n{"n": null, "at": 1767312000000000}\n'
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_a_file_for_each_key(given, tmp_path, limit, monkeypatch):
+    """A column's name as the key splits columns, and creates no rows."""
+    no_rows(monkeypatch)
+    known = ps.pipe(files.read_parquet(given, time="day"), columns.filter(pl.col("key").is_not_null()))
+
+    ps.run(ps.pipe(known, files.write_parquet(f"{tmp_path}/{{time}}/{{key}}.parquet", key="key")), limit=limit)
+
+    assert pq.ParquetFile(tmp_path / "2/b.parquet").read().column("n").to_pylist() == [5]
+
+
+@pytest.mark.parametrize("schema", [{"at": "int64"}, {"at": pa.timestamp("us", "UTC")}])
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_schema_gives_the_same_file_from_columns_and_rows(given, tmp_path, schema, rows):
+    """A timestamp in a column and its microseconds in a row are the same value."""
+    made = ps.pipe(files.read_parquet(given), columns.select("at"), *([ps.map(lambda row: row)] if rows else []))
+
+    (path,) = ps.run(ps.pipe(made, files.write_parquet(f"{tmp_path}/{{time}}.parquet", schema=schema)))
+
+    expected = TABLE.column("at").cast(pa.timestamp("us", "UTC"))
+    assert pq.read_table(path).column("at").cast(pa.timestamp("us", "UTC")).equals(expected)
+
+
+def test_one_table_is_collected(given, monkeypatch):
+    """A polars DataFrame of all rows, which a notebook displays."""
+    no_rows(monkeypatch)
+
+    table = ps.run(ps.pipe(files.read_parquet(given), columns.collect_table()), limit=2)
+
+    assert table.equals(pl.from_arrow(pq.read_table(given)))
+    assert "<table" in table._repr_html_()
+    assert ps.run(ps.pipe(files.read_parquet(given), ps.take(0), columns.collect_table())).shape == (0, 0)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_an_expression_that_fails_names_the_row(given, limit):
+    """The rows before it are delivered; the message has module, line and row."""
+    found = []
+    failing = columns.with_columns(small=(60 * pl.col("n")).cast(pl.Int8))
+
+    with pytest.raises(
+        columns.ColumnError, match=r"with_columns, composed at .*test_in_and_out.*for row 3, Row\("
+    ) as info:
+        ps.run(ps.pipe(files.read_parquet(given), failing, ps.drain(found.append)), limit=limit)
+
+    assert [row.small for row in found] == [60, None]
+    assert re.search("conversion|cast", str(info.value))
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (
+            lambda: columns.select("nn"),
+            r"select, composed .*: there is no column 'nn'; the columns are 'day', 'key', 'n'",
+        ),
+        (lambda: columns.filter(pl.col("nn") > 1), r"filter, composed .*: there is no column 'nn'"),
+        (lambda: columns.filter("n"), r"the predicate .* gives Int64, not true or false"),
+        (lambda: columns.reduce_by_key("nn", n=columns.count()), r"reduce_by_key, .*: there is no column 'nn'"),
+        (lambda: columns.reduce_by_key("key", s=columns.sum("nn")), r"there is no column 'nn'"),
+        (
+            lambda: columns.reduce_by_key("n", s=columns.sum("key")),
+            r"s=sum\(.*\): sum\(\) needs numbers, but its column is",
+        ),
+        (
+            lambda: columns.reduce_by_time(s=columns.any("n")),
+            r"needs a column of true and false, but its column is Int64",
+        ),
+        (
+            lambda: columns.reduce_by_time(s=columns.sum(pl.col("n") + 2**62)),
+            r"a sum does not fit into 64 bits, of s=sum",
+        ),
+        (lambda: columns.reduce_by_key("day", s=columns.sum(pl.col("n") + 2**62)), r"a sum does not fit into 64 bits"),
+        (lambda: columns.sort_by_time("nn"), r"sort_by_time, composed .*nn"),
+        (lambda: columns.per_time(lambda rows: 3), r"the query returned 3 \(int\); return a LazyFrame or a DataFrame"),
+        (lambda: columns.per_time(lambda rows: rows.select("nn")), r"per_time, composed .*nn.*at the time 0"),
+    ],
+)
+def test_errors_name_module_and_column(given, make, why):
+    """A missing column, a type that does not fit, a sum that is too large, a query that fails."""
+    with pytest.raises(columns.ColumnError, match=why):
+        ps.run(ps.pipe(files.read_parquet(given), make(), ps.drain()))
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: columns.select(pl.col("n").sum()), "sums up rows"),
+        (lambda: columns.with_columns(m=pl.col("n") - pl.col("n").mean()), "sums up rows"),
+        (lambda: columns.filter(pl.col("n").shift() > 1), "looks at other rows"),
+        (lambda: columns.select(pl.col("n").rank().over("key")), "looks at other rows"),
+        (lambda: columns.select(pl.col("n").drop_nulls()), "changes the number of rows"),
+        (lambda: columns.select(pl.col("n", "day") + 1), "write one expression for each"),
+        (lambda: columns.select(3), "write pl.lit"),
+        (lambda: columns.reduce_by_key(n=columns.count()), "use reduce_by_time"),
+        (lambda: columns.reduce_by_key("key"), "needs at least one aggregate"),
+        (lambda: columns.reduce_by_key("key", n=pl.len()), "use an aggregate of columns"),
+        (lambda: columns.reduce_by_key("key", "key", n=columns.count()), "got a key twice"),
+        (lambda: columns.tumbling(5, at="day", lateness=0, end=columns.count()), "there is a column 'end' already"),
+        (lambda: columns.quantile(2, "n"), "needs q from 0 to 1"),
+    ],
+)
+def test_what_depends_on_batches_is_refused_when_composing(make, why):
+    """An expression that looks at other rows, and arguments that are none."""
+    with pytest.raises(ps.CompositionError, match=why):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("rows", "why", "alone"),
+    [
+        ([{"a": 1}, {"b": 1}], "do not have the same columns", "no column 'a', a new column 'b'"),
+        ([{"a": 1}, (1,)], "do not have the same columns", "needs rows with named columns"),
+        ([1, 2], "needs rows with named columns, but got 1", "needs rows with named columns, but got 1"),
+        ([{"a": 1}, {"a": "x"}], "column 'a'", "a column has values without a common type"),
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_plain_rows_must_share_one_schema(rows, why, alone, limit):
+    """The message shows both rows; how they are batched makes no difference to whether they are refused."""
+    with pytest.raises(ps.PullstreamError, match=why if limit > 1 else alone):
+        ps.run(ps.pipe(ps.values(rows), columns.reduce_by_time(n=columns.count("a")), ps.drain()), limit=limit)
+
+
+def test_a_python_function_in_an_expression():
+    """It computes each row alone, so it is allowed; what it raises names the row."""
+    rows = ps.values([{"n": n} for n in (1, 2, 0, 4)])
+
+    def inverse_of(n):
+        if n == 0:
+            raise ValueError("no inverse")
+        return 4 // n
+
+    inverse = columns.select(m=pl.col("n").map_elements(inverse_of, return_dtype=pl.Int64))
+    found = []
+
+    with pytest.raises(ValueError, match="no inverse") as info:
+        ps.run(ps.pipe(rows, inverse, ps.drain(found.append)))
+
+    assert "for row 3, {'n': 0}" in info.value.__notes__
+    assert found == [{"m": 4}, {"m": 2}]
+
+
+def test_literals_and_selections():
+    """A literal stands in every row, and a selection names several columns."""
+    rows = ps.values([{"a": 1, "b": 2}, {"a": 3, "b": 4}])
+
+    assert ps.run(ps.pipe(rows, columns.select(one=pl.lit(1)), ps.collect())) == [{"one": 1}, {"one": 1}]
+    assert ps.run(ps.pipe(rows, columns.select(pl.exclude("a")), ps.collect())) == [{"b": 2}, {"b": 4}]
