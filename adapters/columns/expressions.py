@@ -3,6 +3,8 @@
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
+from io import BytesIO
 from itertools import compress
 from typing import Annotated, Any, cast
 
@@ -17,13 +19,29 @@ from .frames import ColumnReader, Frame, frame_of, rows_of
 from .package import ColumnError, polars
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Expression:
-    """A polars expression as a module's argument: shown by its text, compared by its content."""
+    """A polars expression as a module's argument: plain data, which can be compared, pickled and put into a journal."""
 
-    expr: Any
+    data: Any
+    """The expression, serialized by polars; itself if it has a Python function, for which polars needs cloudpickle."""
+    text: str
+    """The expression as polars shows it."""
     given: str | None = None
     """The name of the result, if it was given."""
+
+    @classmethod
+    def of(cls, expr: Any, given: str | None = None) -> "Expression":
+        """Keep a polars expression."""
+        try:
+            return cls(expr.meta.serialize(), str(expr), given)
+        except (ImportError, polars().exceptions.PolarsError):
+            return cls(expr, str(expr), given)
+
+    @property
+    def expr(self) -> Any:
+        """The polars expression."""
+        return _deserialized(self.data) if isinstance(self.data, bytes) else self.data
 
     @property
     def named(self) -> Any:
@@ -31,13 +49,12 @@ class Expression:
         return self.expr if self.given is None else self.expr.alias(self.given)
 
     def __repr__(self) -> str:
-        return str(self.expr)
+        return self.text
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expression) and self.given == other.given and self.expr.meta.eq(other.expr)
 
-    def __hash__(self) -> int:
-        return hash(repr(self))
+@lru_cache(maxsize=1024)
+def _deserialized(data: bytes) -> Any:
+    return polars().Expr.deserialize(BytesIO(data))
 
 
 def expression(call: Call, given: Any, name: str | None = None) -> Expression:
@@ -46,7 +63,7 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
         return given
     pl = polars()
     if isinstance(given, str):
-        return Expression(pl.col(given), name)
+        return Expression.of(pl.col(given), name)
     if not isinstance(given, pl.Expr):
         raise call.refuse(
             f"needs columns' names or polars expressions, but got {given!r}; write pl.lit(...) for a value"
@@ -56,7 +73,7 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
             f"got the expression {given!s}, which {why}. Batches are cut anywhere, so an expression may look at one "
             f"row only; use columns.per_time(query) for all rows of a time"
         )
-    return Expression(given, name)
+    return Expression.of(given, name)
 
 
 def expressions(call: Call, given: Sequence[Any]) -> tuple[Expression, ...]:

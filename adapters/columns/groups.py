@@ -11,7 +11,7 @@ from .frames import Frame, decoded, same
 from .package import ColumnError, polars
 
 Extra = Sequence[tuple[str, str, str]]
-"""Further partial columns: of a column the "min" or "max", and its name."""
+"""Further partial columns: of a column the "min", "max", "first" or "last", and its name."""
 
 
 class Groups:
@@ -92,21 +92,29 @@ class Groups:
 
     def regrouped(self, whole: Frame) -> Frame:
         """Merge the partial results with equal keys."""
+        return self._collected(self.regrouping(whole.lazy()))
+
+    def regrouping(self, whole: Any) -> Any:
+        """A lazy query that merges the partial results with equal keys."""
         parts = [
             part
             for prefix, aggregate in self._aggregates.values()
             for part in aggregate.kind.merge(prefix, self._merging)
         ]
-        return self._collected(self._grouped(whole.lazy(), [*parts, *self._extras()]))
+        return self._grouped(whole, [*parts, *self._extras()])
 
-    def finished(self, state: Frame, before: Sequence[Any] = ()) -> Frame:
-        """The results of partial results: the keys, and a column for each aggregate."""
+    def finished(self, state: Any, before: Sequence[Any] = ()) -> Frame:
+        """The results of partial results, in a frame or of a lazy query: the keys, and a column for each aggregate."""
         return self._collected(self._finished(state.lazy(), before))
 
     def _extras(self, *, merged: bool = True) -> list[Any]:
         pl = polars()
-        columns = [(pl.col(made if merged else column), function, made) for column, function, made in self._extra]
-        return [(column.min() if function == "min" else column.max()).alias(made) for column, function, made in columns]
+        found: list[Any] = []
+        for name, function, made in self._extra:
+            column = pl.col(made if merged else name)
+            by = {"first": self._merging.first_by, "last": self._merging.last_by}.get(function, ()) if merged else ()
+            found.append(getattr(column.sort_by(*by) if by else column, function)().alias(made))
+        return found
 
     def _partial(self, table: Table) -> Any:
         self._prepare(table)

@@ -16,8 +16,8 @@ from .event_times import Numbers, TimeKind
 from .frames import Frame, frame_of_all, same
 from .package import ColumnError, polars
 from .reducing import key_names
-from .windowing import ROW, TIME, EventTimeWindows, WindowPlan, numbers_of
-from .windows import FIRST, LAST, Late, Named
+from .windowing import FIRST, LAST, ROW, TIME, EventTimeWindows, WindowPlan, numbers_of
+from .windows import Late, Named
 
 START, STOP = "__start__", "__stop__"
 """Partial columns: the times of a session's first and last row."""
@@ -28,7 +28,7 @@ class _Sessions(EventTimeWindows):
 
     assigned = "__session__"
     merging = Merging((START, FIRST), (STOP, LAST))
-    extra = ((ROW, "min", FIRST), (ROW, "max", LAST), (TIME, "min", START), (TIME, "max", STOP))
+    extra = ((ROW, "first", FIRST), (ROW, "last", LAST), (TIME, "min", START), (TIME, "max", STOP))
 
     _gap = 1
 
@@ -84,7 +84,7 @@ class _Sessions(EventTimeWindows):
         return None if self._first_stop is None else self._first_stop + self._gap
 
     @override
-    def close(self, until: int | None) -> tuple[Frame, Numbers, Numbers] | None:
+    def close(self, until: int | None) -> tuple[Any, str] | None:
         if self._open is None:
             return None
         pl = polars()
@@ -93,7 +93,11 @@ class _Sessions(EventTimeWindows):
         rest = self._open.filter(~over)
         self._open = rest if len(rest) else None
         self._first_stop = int(numbers_of(rest, STOP).min()) if len(rest) else None
-        return (closed, numbers_of(closed, START), numbers_of(closed, STOP) + self._gap) if len(closed) else None
+        return (closed.with_columns(pl.col(STOP) + self._gap), STOP) if len(closed) else None
+
+    @override
+    def start_of(self, ends: Numbers, frame: Frame) -> Numbers:
+        return numbers_of(frame, START)
 
 
 @transformer

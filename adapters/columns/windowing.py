@@ -27,6 +27,9 @@ from .reducing import TOGETHER
 TIME, ROW = "__time__", "__row__"
 """Columns added to the rows: their time, and their number in order of arrival."""
 
+FIRST, LAST = "__first__", "__last__"
+"""Partial columns: the numbers of a group's first and last row."""
+
 
 @attrs.frozen
 class WindowPlan:
@@ -54,7 +57,7 @@ class EventTimeWindows(Kernel[Any]):
 
     def __init__(self, plan: WindowPlan) -> None:
         self.plan = plan
-        self.traits = Traits(trusted=True, summaries=((),), counts=plan.late != "error")
+        self.traits = Traits(trusted=True, summaries=((),), later=True, counts=plan.late != "error")
         self._held: Any = BEGINNING
         self._outer: tuple[Hashable] | None = None
         self._kind: TimeKind | None = None
@@ -96,8 +99,12 @@ class EventTimeWindows(Kernel[Any]):
         """The least end of a window that has partial results."""
 
     @abstractmethod
-    def close(self, until: int | None) -> tuple[Frame, Numbers, Numbers] | None:
-        """Take the windows that end at or before a time, or all: a row for each group, and its start and end."""
+    def close(self, until: int | None) -> tuple[Any, str] | None:
+        """Take the windows that end at or before a time, or all: a query of their groups, and their ends' column."""
+
+    @abstractmethod
+    def start_of(self, ends: Numbers, frame: Frame) -> Numbers:
+        """The starts of closed windows."""
 
     # ---- the kernel
 
@@ -223,8 +230,10 @@ class EventTimeWindows(Kernel[Any]):
         """Close what ends at or before `hold`; earlier times no longer arrive."""
         assert self._kind is not None, "a row has arrived"
         np = numpy()
-        least = self.earliest
-        if self._count >= TOGETHER or (least is not None and int(self.ends(np.array([least]))[0]) <= hold):
+        least, due = self.earliest, self.due()
+        closing = least is not None and int(self.ends(np.array([least]))[0]) <= hold
+        # A waiting row may also extend what is due.
+        if closing or self._count >= TOGETHER or (due is not None and due <= hold):
             self._flush()
         due = self.due()
         if due is not None and due <= hold:
@@ -260,8 +269,12 @@ class EventTimeWindows(Kernel[Any]):
         if found is None or self._kind is None:
             return
         pa = pyarrow()
-        frame, starts, ends = found
-        rows = rows_of(self.groups.finished(frame), self._form)
+        query, end = found
+        own = [end, *(made for _, _, made in self.extra if made not in {end, FIRST, LAST})]
+        frame = self.groups.finished(query, own)
+        ends = numbers_of(frame, end)
+        starts = self.start_of(ends, frame)
+        rows = rows_of(frame.drop(own), self._form)
         columns = [self._kind.column_of(starts), self._kind.column_of(ends), *rows.batch.columns]
         batch = pa.RecordBatch.from_arrays(columns, names=["start", "end", *rows.schema.names])
         self._results.put(Batch.of(Ascending(self._kind.times(ends)), rows.with_batch(batch)))

@@ -1,6 +1,5 @@
 """`tumbling` and `sliding`: windows of one size over a time column."""
 
-from bisect import insort
 from collections.abc import Sequence
 from math import gcd
 from typing import Annotated, Any, Literal
@@ -16,15 +15,11 @@ from .aggregates import Aggregate, Merging, aggregates
 from .event_times import Numbers, TimeKind
 from .frames import Frame, same
 from .late import LateOption
-from .package import ColumnError
-from .reducing import key_names
-from .windowing import ROW, EventTimeWindows, WindowPlan
+from .package import ColumnError, polars
+from .reducing import TOGETHER, key_names
+from .windowing import FIRST, LAST, ROW, EventTimeWindows, WindowPlan, numbers_of
 
-FIRST, LAST = "__first__", "__last__"
-"""Partial columns: the numbers of a group's first and last row."""
-
-MANY = 8
-"""The most partial results that a pane keeps before they are merged."""
+END = "__end__"
 
 
 class _OnGrid(EventTimeWindows):
@@ -38,9 +33,10 @@ class _OnGrid(EventTimeWindows):
 
     def __init__(self, plan: WindowPlan) -> None:
         super().__init__(plan)
-        self._panes: dict[int, list[Frame]] = {}
-        self._order: list[int] = []
-        """The starts of the panes, in order."""
+        self._parts: list[Frame] = []
+        self._rows = self._merged = 0
+        self._first: int | None = None
+        """The first pane."""
         self._closed: int | None = None
         """The end of the last window that was emitted."""
 
@@ -64,48 +60,72 @@ class _OnGrid(EventTimeWindows):
 
     @override
     def fold(self, frame: Frame) -> None:
-        for (pane, *_), part in frame.partition_by(self.assigned, as_dict=True, maintain_order=True).items():
-            self._keep(pane, part.drop(self.assigned))
-
-    def _keep(self, pane: int, part: Frame) -> None:
-        if self._every > self._size and pane % self._every >= self._size:
-            # Between two windows.
+        if self._every > self._size:
+            # The others are between two windows.
+            frame = frame.filter(polars().col(self.assigned) % self._every < self._size)
+        if not len(frame):
             return
-        if pane not in self._panes:
-            self._panes[pane] = []
-            insort(self._order, pane)
-        parts = self._panes[pane]
-        parts.append(part)
-        if len(parts) > MANY:
-            self._panes[pane] = [self.groups.merged(parts)]
+        self._parts.append(frame)
+        self._rows += len(frame)
+        first = int(numbers_of(frame, self.assigned).min())
+        self._first = first if self._first is None else min(self._first, first)
+        if self._rows > 2 * self._merged + TOGETHER:
+            self._parts = [self.folding.merged(self._parts)]
+            self._rows = self._merged = len(self._parts[0])
 
     @override
     def due(self) -> int | None:
-        return self._next(self._order[0]) if self._order else None
-
-    def _next(self, pane: int) -> int:
-        """The end of the first window with a pane that is not emitted yet."""
-        end = int(self.ends(numpy().array([pane]))[0])
+        if self._first is None:
+            return None
+        end = int(self.ends(numpy().array([self._first]))[0])
         return end if self._closed is None else max(end, self._closed + self._every)
 
     @override
-    def close(self, until: int | None) -> tuple[Frame, Numbers, Numbers] | None:
-        np = numpy()
-        frames: list[Frame] = []
-        ends: list[int] = []
-        while self._order and (until is None or self._next(self._order[0]) <= until):
-            end = self._next(self._order[0])
-            inside = [pane for pane in range(end - self._size, end, self._pane) if pane in self._panes]
-            whole = self.groups.merged([part for pane in inside for part in self._panes[pane]])
-            frames.append(whole.sort(FIRST) if len(inside) > 1 else whole)
-            ends += [end] * len(whole)
-            self._closed = end
-            while self._order and self._order[0] // self._every * self._every + self._size <= end:
-                del self._panes[self._order.pop(0)]
-        if not frames:
+    def close(self, until: int | None) -> tuple[Any, str] | None:
+        if not self._parts:
             return None
-        last = np.array(ends, np.int64)
-        return same(frames), last - self._size, last
+        pl = polars()
+        whole = same(self._parts)
+        panes = whole.get_column(self.assigned).unique()
+        windows = self._windows(panes.to_numpy(), until)
+        if not len(windows):
+            return None
+        named = pl.LazyFrame({self.assigned: windows[:, 0], END: windows[:, 1]})
+        inside = whole.lazy().join(named, on=self.assigned, maintain_order="left")
+        inside = inside.drop(self.assigned).rename({END: self.assigned})
+        self._keep(whole, until)
+        self._closed = int(windows[:, 1].max())
+        return self.folding.regrouping(inside).sort(self.assigned, FIRST), self.assigned
+
+    def _windows(self, panes: Numbers, until: int | None) -> Numbers:
+        """The panes and ends of the windows that are to be emitted."""
+        np = numpy()
+        found: list[Numbers] = []
+        first = self.ends(panes)
+        for number in range(-(-self._size // self._every)):
+            ends = first + number * self._every
+            chosen = ends - self._size <= panes
+            if self._closed is not None:
+                chosen &= ends > self._closed
+            if until is not None:
+                chosen &= ends <= until
+            found.append(np.stack([panes[chosen], ends[chosen]], axis=1))
+        return np.concatenate(found)
+
+    def _keep(self, whole: Frame, until: int | None) -> None:
+        """Keep the panes that are in a later window, too."""
+        if until is None:
+            self._parts = []
+        else:
+            pane = polars().col(self.assigned)
+            rest = whole.filter(pane // self._every * self._every + self._size > until)
+            self._parts = [rest] if len(rest) else []
+        self._rows = self._merged = sum(map(len, self._parts))
+        self._first = int(numbers_of(self._parts[0], self.assigned).min()) if self._parts else None
+
+    @override
+    def start_of(self, ends: Numbers, frame: Frame) -> Numbers:
+        return ends - self._size
 
 
 class _Named:

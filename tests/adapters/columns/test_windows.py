@@ -1,6 +1,7 @@
 """Windows over a time column give what `ps.stamp` and the windows of rows give, late rows and completions included."""
 
 import datetime as dt
+import random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -106,6 +107,23 @@ def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
 
     assert found == expected
     assert aside["columns"] == aside["rows"]
+
+
+@pytest.mark.parametrize("shape", [("tumbling", 7), ("sliding", 9, 6), ("sessions", 2)])
+@pytest.mark.parametrize("limit", [7, 100, 4096])
+def test_many_rows_in_batches_of_any_size(shape, limit):
+    """Windows close in the middle of batches, and rows that wait extend sessions that are due."""
+    dice = random.Random(shape[1])
+    rows = [
+        {"t": at // 3 - dice.randint(0, 12), "key": dice.choice("abc"), "n": dice.randint(0, 9), "price": at}
+        for at in range(3000)
+    ]
+    options = {"lateness": 9, "late": "drop"}
+
+    expected = outcome(table(rows, [], "int"), by_rows("int", shape, True, options), 4096, check=False)
+
+    assert len(expected[0]) > 300
+    assert outcome(table(rows, [], "int"), by_columns("int", shape, True, options), limit, check=False) == expected
 
 
 @ps.source
