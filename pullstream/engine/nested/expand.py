@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
+from operator import length_hint
 from typing import Any, Final, cast
 
 import attrs
@@ -14,14 +15,18 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
-from pullstream.engine.parts.countable import spent
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.traits import Traits
 from pullstream.frames import shown
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely.order import Ascending
 
-_END: Final = object()
+_KINDS: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\u20ac", b"")}
+
+
+def spent(iterator: Iterator[Any]) -> bool:
+    """Whether an iterator is known to be exhausted without reading on: possible for lists, tuples and the like."""
+    return type(iterator) in _KINDS and not length_hint(iterator)
 
 ITSELF: Final = object()
 """The mark for a value that is not a stream and is answered as it is."""

@@ -1,30 +1,14 @@
-"""Value-by-value processing of a batch: how many values a function has taken, and how often the time changes."""
+"""Value-by-value processing of a batch: how many of its values a function has taken."""
 
 from collections.abc import Iterator
 from operator import length_hint
-from typing import Any, Final
+from typing import Any
 
 from typing_extensions import TypeVar
 
-from pullstream.protocol import Batch, Reader
+from pullstream.protocol import Batch
 
 A = TypeVar("A")
-
-_KINDS: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\u20ac", b"")}
-
-
-MANY: Final = 8
-"""The length from which handling a run of values at one time as a whole costs less than value by value."""
-
-
-def seldom(batch: Batch[Any]) -> bool:
-    """Whether the time changes so seldom that handling values run by run is faster than one by one."""
-    return MANY * len(batch.changes) < len(batch.times)
-
-
-def spent(iterator: Iterator[Any]) -> bool:
-    """Whether an iterator is known to be exhausted without reading on: possible for lists, tuples and the like."""
-    return type(iterator) in _KINDS and not length_hint(iterator)
 
 
 def countable(batch: Batch[A]) -> Iterator[A]:
@@ -40,11 +24,7 @@ def before_last(batch: Batch[Any], values: Iterator[Any]) -> int:
     >>> values = countable(batch)
     >>> next(values), next(values), before_last(batch, values)
     ('a', 'b', 1)
+
+    Of a batch at one time, they need not be known: all of it stays in flight.
     """
-    return len(batch.values) - length_hint(values) - 1
-
-
-def fails_in(upstream: Reader[Any], batch: Batch[Any], values: Iterator[Any]) -> None:
-    """Acknowledge the values of a batch before the last one taken, for which a function has failed."""
-    if not batch.uniform:
-        upstream.ack_but(batch.part(before_last(batch, values)))
+    return 0 if batch.uniform else len(batch.values) - length_hint(values) - 1

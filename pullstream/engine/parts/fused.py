@@ -201,7 +201,7 @@ class Segment(PassOn, Inline, Resumable):
                 self._timed[-1].send((values, out, batch.times, times))
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self._failure = exc
-            self.fail(exc, out, batch, 0 if batch.uniform else before_last(batch, values))
+            self.fail(exc, out, batch, before_last(batch, values))
         finally:
             if self._saves:
                 self._save()

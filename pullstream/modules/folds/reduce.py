@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Annotated, Any, Generic, overload
+from typing import Annotated, Any, Final, Generic, overload
 
 from typing_extensions import TypeVar, override
 
@@ -10,7 +10,7 @@ from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function, WithCounts
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
-from pullstream.engine.parts.countable import before_last, countable, seldom
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.notified import Notified
 from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
 from pullstream.modules.folds.agg import count
@@ -24,6 +24,19 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 V = TypeVar("V", default=Any)
 S = TypeVar("S")
+
+
+MANY: Final = 8
+"""The length from which handling a run of values at one time as a whole costs less than value by value."""
+
+
+def value_by_value(batch: Batch[Any]) -> bool:
+    """Whether to handle a multi-time batch value by value, rather than run by run.
+
+    Not if the time changes seldom: run by run is faster then. Nor if its times have no one order: they may fail
+    anywhere, and the values before the failure must still be counted.
+    """
+    return not batch.uniform and MANY * len(batch.changes) >= len(batch.times) and in_one_order(batch.times)
 
 
 class PerTime(Notified, Inline, Generic[S]):
@@ -50,14 +63,12 @@ class PerTime(Notified, Inline, Generic[S]):
         raise NotImplementedError(f"{type(self).__name__} receives multi-time batches, so it must define add_each()")
 
     def by_value(self, batch: Batch[Any]) -> bool:
-        """Whether to take a multi-time batch value by value, with `add_each`."""
-        # Times without one order may fail anywhere, and the values before the failure must still be counted. If times
-        # change seldom, one `add` per time is faster.
-        return not seldom(batch) and in_one_order(batch.times)
+        """Whether to take a batch value by value, with `add_each`."""
+        return value_by_value(batch)
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        if batch.uniform or not self.by_value(batch):
+        if not self.by_value(batch):
             for run in self.apart(batch):
                 self.add(run.time, self._state(run.time), run.values)
             return

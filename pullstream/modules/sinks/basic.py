@@ -11,7 +11,7 @@ from pullstream.blueprint import Call, Module, Sink, Sync, checked
 from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Function, Function2
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.countable import countable, fails_in
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fused import Kind, Stage, tried
 from pullstream.modules.folds.fold import Fold, fold_instead, fresh
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
@@ -101,7 +101,7 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
                     for value in values:
                         call(value)
                 except BaseException:
-                    fails_in(upstream, batch, values)
+                    upstream.ack_but(batch.part(before_last(batch, values)))
                     raise
                 call = function
             await ctx.breathe()
@@ -175,7 +175,7 @@ async def reduce(
             else:
                 result = _reduced(function, values, result, ctx)
         except BaseException:
-            fails_in(upstream, batch, values)
+            upstream.ack_but(batch.part(before_last(batch, values)))
             raise
         if memory.saves:
             memory["result"] = result

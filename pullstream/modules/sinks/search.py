@@ -10,7 +10,7 @@ from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, OneOr
 from pullstream.decorators import alike, sink
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.countable import countable, fails_in
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.modules.values.on_error import Skips
 from pullstream.protocol import DONE, Reader
 
@@ -55,7 +55,7 @@ async def find(
                     return value
             except Exception:
                 if on_error == "fail":
-                    fails_in(upstream, batch, values)
+                    upstream.ack_but(batch.part(before_last(batch, values)))
                     raise
                 ctx.skipped()
         await ctx.breathe()

@@ -10,19 +10,18 @@ from pullstream.blueprint import Key, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
-from pullstream.engine.parts.countable import before_last, countable, seldom
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
 from pullstream.modules.folds.fold import Fold, a_fold, itself
-from pullstream.modules.folds.reduce import PerTime
+from pullstream.modules.folds.reduce import PerTime, value_by_value
 from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import BEGINNING, less_equal
-from pullstream.timely.order import in_one_order
 
 A = TypeVar("A")
 V = TypeVar("V", default=Any)
@@ -41,7 +40,7 @@ class _UniqueByTime(Notified, Inline):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        if not batch.uniform and in_one_order(batch.times) and not seldom(batch):
+        if value_by_value(batch):
             self._receive_each(batch)
             return
         for run in self.apart(batch):
