@@ -12,28 +12,20 @@ def mistake(answer: object, limit: int) -> str:
     if not isinstance(answer, Batch):
         return f"{answer!r}: a module answers Batch(time, values) or DONE"
     batch = cast("Batch[Any]", answer)
-    if not answer.uniform:
-        if problem := no_sequence(batch):
-            return f"{batch!r}, {problem}"
-        if problem := unequal(batch):
-            return problem
-        if any(time is None for time in batch.times):
-            return "a multi-time batch with the time None, which is no time"
-    elif batch.time is None:
-        return "a batch whose time is None, which is no time"
-    elif problem := no_sequence(batch):
-        return f"{batch!r}, {problem}"
+    if problem := wrong(batch):
+        return problem
     if not 1 <= len(batch.values) <= limit:
         wanted = "one" if limit == 1 else f"1 to {limit}"
         return f"{len(batch.values)} values to an ask for {wanted}"
     return ""
 
 
-def unequal(batch: Batch[Any]) -> str:
-    """The mistake in a multi-time batch that does not have exactly one time per value; empty if there is none.
-
-    The values must be a sequence.
-    """
+def wrong(batch: Batch[Any]) -> str:
+    """The mistake in a batch, however many values it may have; empty if there is none."""
+    if batch.uniform and batch.time is None:
+        return "a batch whose time is None, which is no time"
+    if problem := _no_sequence(batch):
+        return f"{batch!r}, {problem}"
     if batch.uniform:
         return ""
     times = cast("object", batch.times)
@@ -41,10 +33,12 @@ def unequal(batch: Batch[Any]) -> str:
         return f"{batch!r}, whose times are no sequence: make it one, Batch.of(list(...), values)"
     if len(times) != len(batch.values):
         return f"a multi-time batch of {len(times)} times and {len(batch.values)} values: each has one"
+    if any(time is None for time in batch.times):
+        return "a multi-time batch with the time None, which is no time"
     return ""
 
 
-def no_sequence(batch: Batch[Any]) -> str:
+def _no_sequence(batch: Batch[Any]) -> str:
     """The mistake in a batch whose values are no sequence, or are a text, which would be read letter by letter.
 
     Empty if there is none.

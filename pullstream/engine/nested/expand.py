@@ -28,6 +28,7 @@ def spent(iterator: Iterator[Any]) -> bool:
     """Whether an iterator is known to be exhausted without reading on: possible for lists, tuples and the like."""
     return type(iterator) in _KINDS and not length_hint(iterator)
 
+
 ITSELF: Final = object()
 """The mark for a value that is not a stream and is answered as it is."""
 

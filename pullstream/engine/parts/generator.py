@@ -8,7 +8,7 @@ from typing import Any, cast
 import trio
 from typing_extensions import override
 
-from pullstream.engine.edge.answers import no_sequence, unequal
+from pullstream.engine.edge.answers import wrong
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.handover import allowed
@@ -375,12 +375,4 @@ def _mistake(answer: object) -> str:
     if not isinstance(answer, Batch):
         return f"{answer!r}: a transformer yields Batch(time, values), {_instead(answer)}"
     batch = cast("Batch[Any]", answer)
-    if problem := no_sequence(batch):
-        return f"{batch!r}, {problem}"
-    if problem := unequal(batch):
-        return problem
-    if not len(batch.values):
-        return "a batch without values: yield nothing, and go on, instead"
-    if not batch.uniform:
-        return "a multi-time batch with the time None, which is no time" if any(t is None for t in batch.times) else ""
-    return "a batch whose time is None, which is no time" if batch.time is None else ""
+    return wrong(batch) or ("" if len(batch.values) else "a batch without values: yield nothing, and go on, instead")
