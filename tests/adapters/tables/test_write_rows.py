@@ -2,8 +2,12 @@
 
 import datetime as dt
 import logging
+import os
 import pickle
+import subprocess
+import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -282,6 +286,39 @@ def test_a_table_that_was_restored(base, tmp_path):
     base.clear("sales")
     with pytest.raises(tables.TableError, match="the database has no record of them.*Start over with a new journal"):
         ps.run(pipeline, journal=journal)
+
+
+@pytest.mark.parametrize("base", ["delta"], indirect=True)
+def test_the_record_outlives_the_log(base):
+    """Old commits are cleaned up, and their metadata with them."""
+    write(sales(6), base)
+    base.table("sales").alter.set_table_properties({"delta.logRetentionDuration": "interval 0 days"})
+    base.table("sales").create_checkpoint()
+    base.table("sales").cleanup_metadata()
+    assert not any("pullstream.time" in commit for commit in base.table("sales").history())
+    assert write(sales(9), base) == [2]
+    assert sold(base) == list(range(9))
+
+
+def test_another_process_is_refused(base):
+    """As long as it has the table; afterwards the next one may write."""
+    program = (
+        "import sys, trio, pullstream as ps; from pullstream import tables\n"
+        "async def first(running):\n"
+        "    await running.progress.completed(0)\n"
+        "    print('writes', flush=True)\n"
+        "rows = ps.pipe(ps.integers(), ps.map(lambda n: {'day': n // 3, 'item': 'x', 'sold': n}), ps.rate_limit(100),"
+        " ps.stamp(lambda row: row['day']))\n"
+        "table = (sys.argv[2], 'sales') if sys.argv[2] else 'sales'\n"
+        "ps.run(ps.pipe(rows, tables.write_rows(sys.argv[1], table)), beside=first)"
+    )
+    command = [sys.executable, "-c", program, base.target, getattr(base, "schema", "")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path.cwd())}) as other:
+        assert other.stdout.readline() == b"writes\n"
+        with pytest.raises(tables.TableBusyError, match="is writing"):
+            write(sales(3), base)
+        other.kill()
+    assert write(sales(3), base) == []
 
 
 def test_a_stream_that_fails(base):
