@@ -105,9 +105,9 @@ def files_source(
     _YES_OR_NO(Call(name, name="follow"), follow)
     _YES_OR_NO(Call(name, name="available"), available)
     if compression not in {"infer", None, *CODECS.values()}:
-        known = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
+        codecs = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
         raise CompositionError(
-            f"{name}() at {Site.here()} got compression={compression!r}: it must be 'infer', None, or one of {known}"
+            f"{name}() at {Site.here()} got compression={compression!r}: it must be 'infer', None, or one of {codecs}"
         )
     filesystem = options.get("filesystem")
     plan = ReadPlan(

@@ -76,7 +76,7 @@ class _Join(FanIn):
         self._ready = Backlog(self)
         self._work: Iterator[Chunk] | None = None
         self._rest = Backlog()
-        self._answered = 0
+        self._answered_up_to = 0
         """The position in the current batch before which everything is answered once the pairs made so far are."""
         self._stale = True
         self._turn = 0
@@ -150,7 +150,7 @@ class _Join(FanIn):
     def _more(self, rest: Backlog) -> bool:
         """Take the next pairs of the current batch; True if there are any."""
         if not rest and self._work is not None:
-            self._answered = self._pairing.place
+            self._answered_up_to = self._pairing.place
             chunk = next(self._work, None)
             if chunk is not None:
                 rest.put(chunk)
@@ -160,7 +160,7 @@ class _Join(FanIn):
         """Acknowledge the values of the current batch whose pairs are all answered."""
         each = self._sides[self._turn].each
         if each.times is not None:
-            each.used = min(self._answered if self._rest else self._pairing.place, len(each.head.values) - 1)
+            each.used = min(self._answered_up_to if self._rest else self._pairing.place, len(each.head.values) - 1)
             each.settle()
 
     def _finish(self) -> None:
