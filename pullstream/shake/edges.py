@@ -15,6 +15,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location, Port
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.protocol import Batch, Done
 from pullstream.shake.choices import Choices
 
@@ -92,12 +93,16 @@ class EdgeWatcher(Checker):
         self.raises: tuple[str, int] | None = None
         """The edge whose module fails, and the number of the ask at which it does."""
         self.raised: ShakeFailure | None = None
+        self.sidecar: Sidecar | None = None
+        """The sidecar of the pipeline itself."""
 
     @override
     def edge(self, edge: Edge[Any], port: Port) -> CheckedEdge:
         checked = super().edge(edge, port)
         self._shake(edge, self._name(edge.location))
         sidecar = edge.scope.sidecar
+        if not sidecar.inner:
+            self.sidecar = sidecar
         if port.location in sidecar.sinks and not sidecar.inner:
             return SinkEdge(checked.record, self._name(port.location), self._arrived)
         return checked

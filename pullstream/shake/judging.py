@@ -42,7 +42,7 @@ class Judgement:
         self._checks = checks
         self.compare, self.why = (compare, "as asked for") if compare != "auto" else _comparable(like)
         names = set(_names(like))
-        self._handles = bool(names & HANDLERS)
+        self.handles = bool(names & HANDLERS)
 
     def wrong(self, run: Simulated) -> Wrong | None:
         """Return the first fault of a run, the clearest kind first."""
@@ -63,7 +63,7 @@ class Judgement:
             return None
         if run.ending == "hanging":
             return Wrong("hang", f"the run did not end{'' if failure is None else f': {failure!r}'}")
-        if run.ending == "abandoned" and run.way not in ("abort", "cancel"):
+        if run.ending == "abandoned" != like.ending and run.way not in ("abort", "cancel"):
             return Wrong("ending", "the run was abandoned, though nothing aborted it")
         if run.ending != "failed" or failure is None:
             return None
@@ -86,15 +86,17 @@ class Judgement:
     def _values(self, run: Simulated) -> Wrong | None:
         if self.compare == "nothing" or run.way == "finish":
             return None
-        if self._handles and run.injected is not None:
+        if self.handles and (run.injected is not None or run.cut_short):
             return None
         whole = run.ending == self.like.ending and (run.injected is None or run.ending == "complete")
-        complete, whole = whole and run.ending == "complete", whole and not run.resumed
+        complete = whole and run.ending == "complete"
+        # A branch that fails cuts the others short, at any value.
+        whole = whole and not run.resumed and (complete or len(self.like.delivered) == 1)
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
             want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
             if (what := self._unlike(want, got, whole=whole, anywhere=run.resumed)) is not None:
                 return Wrong("values", f"{sink} {what}")
-        if complete and not self._same_result(run.result):
+        if complete and not self._same_result(self.like.result, run.result):
             result, expected = _shortened(shown(run.result)), _shortened(shown(self.like.result))
             return Wrong("result", f"the result was {result}, and is {expected} otherwise")
         return None
@@ -117,25 +119,27 @@ class Judgement:
             return f"did not receive {_pair(next(iter(fewer)))}"
         return None
 
-    def _same_result(self, result: Any) -> bool:
-        want = self.like.result
+    def _same_result(self, want: object, result: object) -> bool:
+        if isinstance(want, tuple) and isinstance(result, tuple):
+            wants, results = cast("tuple[object, ...]", want), cast("tuple[object, ...]", result)
+            return len(wants) == len(results) and all(map(self._same_result, wants, results))
         if self.compare == "times":
             if not (isinstance(want, list) and isinstance(result, list)):
                 return True
             return Counter(map(shown, cast("list[Any]", want))) == Counter(map(shown, cast("list[Any]", result)))
-        return _equal(want, result) or shown(want) == shown(result)
+        return _equal(want, result) or shown(cast("Any", want)) == shown(cast("Any", result))
 
     def _stored(self, run: Simulated) -> Wrong | None:
         """Say how the files differ when a run with a journal is complete."""
-        if run.ending != "complete" or run.way or self.compare == "nothing":
+        if run.ending != "complete" or run.way or self.compare == "nothing" or (self.handles and run.cut_short):
             return None
         want, got = self.like.files, run.files
         for name in sorted({*want, *got}):
-            if name not in want:
+            if name not in want and not run.cut_short:
                 return Wrong("files", f"there is a file {name}, which the undisturbed run does not leave")
             if name not in got:
                 return Wrong("files", f"there is no file {name}")
-            if got[name] != want[name]:
+            if got[name] != want.get(name, got[name]):
                 return Wrong(
                     "files", f"{name} has {_shortened(repr(got[name]))}, and not {_shortened(repr(want[name]))}"
                 )

@@ -27,6 +27,7 @@ class Lives:
         self._folder = folder
         self._make: Callable[[], MadePipeline] = make if folder is None else partial(make, folder)
         self._like: Simulated
+        self._cut_short = False
         self.judging: Judgement | None = None
 
     def undisturbed(self) -> Simulated:
@@ -39,6 +40,7 @@ class Lives:
     def run(self, choices: Choices, seed: int) -> tuple[Simulated, Wrong | None]:
         """Return the last run, or the first one that is wrong, and what is wrong with it."""
         self._clear()
+        self._cut_short = False
         lives = 1 if self._folder is None else MOST
         for life in range(lives - 1):
             if choices.begin(life):
@@ -52,10 +54,11 @@ class Lives:
         dies_at = 0 if last else choices.choose("kill", self._like.changes + 1, lambda _: "", share=SEVERAL)
         choice = next(reversed(choices.deviations)) if dies_at else None
         run = self._life(choices, seed, self._like, dies_at, last=last)
-        run.resumed = resumed
+        run.resumed, run.cut_short = resumed, self._cut_short
         if choice is not None and run.died:
             choices.told[choice] = f"the process was killed at its write number {dies_at}, {run.died}"
         assert self.judging is not None, "nothing to compare with"
+        self._cut_short |= run.way == "finish" or (run.injected is not None and self.judging.handles)
         return run, self.judging.wrong(run)
 
     def _life(

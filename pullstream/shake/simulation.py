@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any, Final, TypeAlias, cast
@@ -15,6 +16,7 @@ import trio
 from trio.testing import MockClock
 from typing_extensions import override
 
+from pullstream.engine.sidecar.location import Ending
 from pullstream.errors import Abandoned, CompositionError, failure_in
 from pullstream.logger import LOG
 from pullstream.program.pipeline import Pipeline
@@ -49,7 +51,7 @@ PATIENCE: Final = 1e6
 GRACE: Final = 1e5
 """The virtual seconds that a release may take: longer than all pauses and jumps of the clock."""
 
-ROUNDS: Final = 5_000
+ROUNDS: Final = 20_000
 """The rounds of the scheduler that a run may take, or twenty times as many as the undisturbed run."""
 
 
@@ -75,7 +77,8 @@ class Simulated:
     result: Any = None
     way: str = ""
     """The disturbance, if there was one: abort, finish, cancel, or fail."""
-    rounds: int = 0
+    moments: list[float] = attrs.field(factory=list[float])
+    """The virtual time at each round of the scheduler."""
     watcher: EdgeWatcher | None = None
     late: str = ""
     """A value that came to a sink after its time was complete."""
@@ -86,6 +89,8 @@ class Simulated:
     """The time of the last deviation, by the virtual clock."""
     resumed: bool = False
     """Whether it resumed an earlier run with its journal."""
+    cut_short: bool = False
+    """Whether an earlier run has shown other results: it was finished, or a module has handled a failure."""
     changes: int = 0
     """The number of writes to the disk, if it has a journal."""
     died: str = ""
@@ -138,9 +143,7 @@ class Simulation(trio.abc.Instrument):
         self._ends = like is not None and not (disk and last)
         self._clock = MockClock(autojump_threshold=0)
         self._completed: list[Hashable] = []
-        self._most = ROUNDS if like is None else max(ROUNDS, 20 * like.rounds)
-        self._strike_at = 0
-        self._strike = trio.Event()
+        self._most = ROUNDS if like is None else max(ROUNDS, 20 * len(like.moments))
         self._outside = trio.CancelScope()
         self.out = Simulated(choices)
 
@@ -164,7 +167,7 @@ class Simulation(trio.abc.Instrument):
             LOG.disabled = quiet
             if crash:
                 # Its tasks cannot be ended, and complain when they are collected.
-                self._outside, self._strike, out.watcher = trio.CancelScope(), trio.Event(), None
+                self._outside, out.watcher = trio.CancelScope(), None
                 sys.unraisablehook = lambda _: None
                 unraised.clear()
                 for _ in range(3):  # an async generator is revived by its finalizer
@@ -188,7 +191,7 @@ class Simulation(trio.abc.Instrument):
     def order(self, tasks: list[trio.lowlevel.Task]) -> None:
         """Choose the order of steps: one task is preferred, or made to wait for all others."""
         count = len(tasks)
-        if self.out.rounds > 2 * self._most:
+        if len(self.out.moments) > 2 * self._most:
             raise RuntimeError("it goes on and on, although it was cancelled")
         if count < 2:
             return
@@ -245,10 +248,8 @@ class Simulation(trio.abc.Instrument):
     @override
     def before_io_wait(self, timeout: float) -> None:
         out = self.out
-        out.rounds += 1
-        if out.rounds == self._strike_at:
-            self._strike.set()
-        if out.rounds > self._most:
+        out.moments.append(self._clock.current_time())
+        if len(out.moments) > self._most:
             out.ending = "hanging"
             self._outside.cancel()
         if timeout == 0.0 and self._choices.may("clock"):
@@ -299,7 +300,11 @@ class Simulation(trio.abc.Instrument):
         out.trace = trace.getvalue()
         out.left += [f"a task, {name}" for name in sorted(_task_name(task) for task in _tasks() - before)]
         if out.ending == "complete":
-            out.left += [f"a pointstamp: {stamp}" for stamp in running.progress.pointstamps()]
+            # A module that was aborted by a cancelled ask keeps its times until the module below has ended.
+            locations = watcher.sidecar.locations if watcher.sidecar else ()
+            aborted = {location.name for location in locations if location.ending is Ending.ABANDONED}
+            stamps = running.progress.pointstamps()
+            out.left += [f"a pointstamp: {stamp}" for stamp in stamps if stamp.holder not in aborted]
 
     def _made(self) -> list[Any]:
         made = self._make()
@@ -350,7 +355,7 @@ class Simulation(trio.abc.Instrument):
         if like is None or not self._ends:
             return
         asks = {name: number + 1 for name, number in like.asks.items() if name in watcher.traits}
-        rounds = like.rounds + 8
+        rounds = len(like.moments) + 8
         choices = self._choices
         chosen = choices.choose("ending", (len(WAYS) + 1) * rounds, lambda _: "", share=0.5)
         if not chosen:
@@ -358,8 +363,7 @@ class Simulation(trio.abc.Instrument):
         choice = next(reversed(choices.deviations))
         way, at = divmod(chosen, rounds)
         if way < len(WAYS):
-            self._strike_at = max(1, at)
-            nursery.start_soon(self._strikes, WAYS[way], choice, running)
+            nursery.start_soon(self._strikes, WAYS[way], choice, at, running)
             return
         # The rest are failures, spread over all asks of all modules.
         at = (chosen - len(WAYS) * rounds) * sum(asks.values()) // rounds
@@ -371,8 +375,14 @@ class Simulation(trio.abc.Instrument):
                 return
             at -= number
 
-    async def _strikes(self, way: str, choice: Choice, running: Running[Any]) -> None:
-        await self._strike.wait()
+    async def _strikes(self, way: str, choice: Choice, at: int, running: Running[Any]) -> None:
+        """Strike at the moment of a round of the undisturbed run: so it meets what wakes up then, or a step later."""
+        assert self._like is not None
+        moments = self._like.moments
+        moment = moments[min(at, len(moments) - 1)]
+        await trio.sleep_until(moment)
+        for _ in range(at - bisect_left(moments, moment)):
+            await trio.lowlevel.checkpoint()
         out = self.out
         assert out.watcher is not None
         self._deviated()

@@ -4,6 +4,7 @@ A scene that takes a folder is simulated with a journal.
 """
 
 import inspect
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 
 import trio
@@ -69,17 +70,21 @@ async def two_lanes(upstream, ctx):
 
 @ps.sink
 async def three_lanes(upstream, ctx):
-    """Ask in three tasks, of which one gives up."""
-    values = []
+    """Ask in three tasks, of which two are cancelled."""
 
-    async def ask(lane, patience):
-        with trio.move_on_after(patience):
-            while (batch := await lane.ask(1)) is not ps.DONE:
-                values.extend(batch.values)
+    async def ask(lane, scope):
+        with scope:
+            while await lane.ask(1) is not ps.DONE:
+                pass
 
+    scopes = [trio.CancelScope() for _ in range(3)]
     async with trio.open_nursery() as nursery:
-        for patience in (trio.inf, 1.5, 1.5):
-            nursery.start_soon(ask, upstream.lane(), patience)
+        for scope in scopes:
+            nursery.start_soon(ask, upstream.lane(), scope)
+        await trio.sleep(1)
+        for scope in scopes[1:]:
+            await trio.lowlevel.checkpoint()
+            scope.cancel()
 
 
 @ps.source
@@ -88,6 +93,17 @@ async def fails_after(ctx, values, failure):
         await trio.sleep(0.5)
         yield ps.Batch(value, [value])
     raise failure
+
+
+@ps.source
+async def slow_to_close(ctx):
+    try:
+        for n in range(6):
+            await trio.sleep(n % 2)
+            yield ps.Batch(n, [n])
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(1)
 
 
 # ---- scenes
@@ -124,7 +140,7 @@ def lanes():
 
 
 def lanes_that_leave():
-    return ps.pipe(numbers(), ps.map_async(slowly, 1), three_lanes())
+    return ps.pipe(slow_to_close(), ps.map_async(quickly, 1), three_lanes())
 
 
 def zipped():
@@ -165,18 +181,20 @@ def recovered():
 
 def caught():
     async def one_fails(value):
-        await trio.sleep(value % 3)
-        return 1 // (value - 5)
+        await trio.sleep(1)
+        await trio.lowlevel.checkpoint()
+        return 1 // (value - 1)
 
-    return ps.pipe(numbers(8, 4), ps.map_async(one_fails, 2), ps.catch(lambda _: [9]), held_back(), ps.collect())
+    return ps.pipe(ps.values([0, 1]), ps.map_async(one_fails, 2), ps.catch(lambda _: [9]), held_back(), ps.collect())
 
 
 def caught_one_by_one():
-    async def one_fails(value):
+    async def fails(value):
         await trio.sleep(1)
-        return 1 // (value - 5)
+        await trio.lowlevel.checkpoint()
+        return 1 // value
 
-    return ps.pipe(numbers(8, 4), ps.map_async(one_fails, 1), ps.catch(lambda _: [9]), ps.prefetch(2), ps.collect())
+    return ps.pipe(ps.values([0]), ps.map_async(fails, 1), ps.catch(lambda _: [9]), ps.prefetch(2), ps.collect())
 
 
 def caught_in_a_generator():
@@ -185,9 +203,10 @@ def caught_in_a_generator():
         async for batch in ctx.batches(upstream):
             for value in batch.values:
                 await trio.sleep(1)
-                yield ps.Batch(batch.time, [1 // (value - 5)])
+                await trio.lowlevel.checkpoint()
+                yield ps.Batch(batch.time, [1 // value])
 
-    return ps.pipe(numbers(8, 4), one_fails(), ps.catch(lambda _: [9]), ps.map_async(quickly, 2), ps.collect())
+    return ps.pipe(ps.values([0]), one_fails(), ps.catch(lambda _: [9]), ps.prefetch(2), ps.collect())
 
 
 def inside():
@@ -333,13 +352,31 @@ def switched_off_early():
     return ps.pipe(numbers(), ps.map_async(slowly, 1), stop, leaves())
 
 
+def switched_off_and_aborted():
+    stop = ps.abortable()
+
+    async def switch(running):
+        await trio.sleep(0.2)
+        stop.abort(OSError("switched off"))
+        await running.abort()
+
+    @ps.sink
+    async def sleeps(upstream, ctx):
+        await trio.sleep(5)
+        while await upstream.ask() is not ps.DONE:
+            pass
+
+    return ps.pipe(numbers(), ps.map_async(slowly, 1), stop, sleeps()), switch
+
+
 def added():
     many = ps.dynamic_merge()
 
     async def add(running):
-        for n in range(3):
-            many.add(ps.pipe(ps.values([n, n + 1], time=lambda m: m), ps.map_async(slowly, 2)))
-            await trio.sleep(2)
+        with suppress(ps.errors.Ended):
+            for n in range(3):
+                many.add(ps.pipe(ps.values([n, n + 1], time=lambda m: m), ps.map_async(slowly, 2)))
+                await trio.sleep(2)
         many.cap()
 
     return ps.pipe(many, held_back(), ps.map_async(quickly, 2), ps.drain()), add
@@ -399,6 +436,84 @@ def stuck():
     return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.in_flight(held_back(), 2), ps.prefetch(2), ps.collect())
 
 
+def stuck_by_exit():
+    """The last task that could move something ends."""
+
+    @ps.sink
+    async def waits(upstream, ctx):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep, 5)
+            while await upstream.ask(9) is not ps.DONE:
+                pass
+
+    return ps.pipe(numbers(), ps.in_flight(held_back(), 2), ps.prefetch(2), waits())
+
+
+def patient():
+    """A wait that only a deadline ends."""
+
+    @ps.sink
+    async def waits(upstream, ctx):
+        with trio.fail_after(500):
+            while await upstream.ask(9) is not ps.DONE:
+                pass
+
+    return ps.pipe(numbers(), ps.map_async(quickly, 2), ps.in_flight(held_back(), 2), ps.prefetch(2), waits())
+
+
+def ticks():
+    return ps.pipe(numbers(), ps.map_async(quickly, 1), ps.in_flight(ps.debounce(2), 1), ps.prefetch(2), ps.drain())
+
+
+def branches_fail():
+    return ps.pipe(
+        numbers(),
+        ps.map_async(slowly, 2),
+        ps.tee(ps.pipe(ps.map_async(slowly_but_five, 2), ps.drain()), ps.pipe(held_back(), ps.drain()), ps.collect()),
+    )
+
+
+def branch_leaves():
+    return ps.pipe(
+        numbers(),
+        ps.map_async(slowly, 2),
+        ps.tee(ps.pipe(ps.take(2), ps.collect()), ps.pipe(ps.prefetch(2), ps.collect()), ps.collect()),
+    )
+
+
+def dealt_fails():
+    return ps.pipe(
+        numbers(12, 4),
+        ps.map_async(slowly, 2),
+        ps.partition(lambda n: 1 // (n - 6), {1: ps.collect()}, other=ps.pipe(told_complete(), ps.collect())),
+    )
+
+
+def open_files():
+    """A generator that closes its file, however it ends."""
+
+    @ps.source
+    async def opened(ctx):
+        file = await trio.open_file(__file__)
+        try:
+            for n in range(5):
+                await trio.sleep(1)
+                yield ps.Batch(n, [n])
+        finally:
+            with trio.CancelScope(shield=True):
+                await file.aclose()
+
+    return ps.pipe(opened(), ps.map_async(slowly, 2), ps.prefetch(2), ps.take(3), ps.collect())
+
+
+def side_inside_lost():
+    def stream(n):
+        side = ps.drain(lambda failed: [][failed.value])
+        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
+
+    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream), ps.prefetch(2), held_back(), ps.collect())
+
+
 def skipped():
     checked = ps.map_async(slowly_but_five, 2, on_error="result")
     return ps.pipe(numbers(), checked, ps.map(lambda n: repr(n)[:12]), held_back(), ps.collect())
@@ -438,6 +553,11 @@ def results(folder):
     )
 
 
+def ended_early(folder):
+    """A sink that ends long before the others."""
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.tee(ps.pipe(ps.take(2), ps.collect()), ps.collect()))
+
+
 def written(folder):
     rows = ps.map(lambda n: {"n": n})
     return ps.pipe(
@@ -466,6 +586,19 @@ def read(folder):
     )
 
 
+def read_many(folder):
+    """A file with blocks of many rows."""
+    path = folder / "in.jsonl"
+    if not path.exists():
+        path.write_text("".join(f'{{"day": {n // 400}, "n": {n}}}\n' for n in range(1100)))
+    return ps.pipe(
+        files.read_jsonl(path, time="day"),
+        ps.map(lambda row: row["n"]),
+        ps.reduce_by_time(ps.agg.count()),
+        ps.collect(),
+    )
+
+
 async def later(row):
     await trio.sleep(1)
     return row
@@ -482,10 +615,28 @@ SCENES = {
         *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator, inside),
         *(side_by_side, side_inside, side_inside_fails, grouped, looped, sessions, windows, late_aside, days, switched),
         *(switched_off, switched_off_early, added, pushed, limited, mapped_times, taken, times_taken, failing_parts),
-        *(stuck, skipped, threads, states, results, written, grown, read, times_left),
+        *(switched_off_and_aborted, stuck_by_exit, patient, ticks, branches_fail, branch_leaves, dealt_fails),
+        *(
+            ended_early,
+            open_files,
+            side_inside_lost,
+            read_many,
+            stuck,
+            skipped,
+            threads,
+            states,
+            results,
+            written,
+            grown,
+            read,
+            times_left,
+        ),
     )
 }
-BY_THE_CLOCK = ("switched_off",)
+CHECKS = {"side_inside_lost": [lambda run: "it loses the failure" if run.ending == "complete" and not run.way else ""]}
+"""Checks of scenes that are wrong under every schedule, if they are."""
+
+BY_THE_CLOCK = ("switched_off", "lanes_that_leave")
 """Scenes whose values depend on the moment of something outside."""
 
 

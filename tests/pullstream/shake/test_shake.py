@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -280,6 +281,25 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
     assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "9"]) == 1
     assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_guide(tmp_path, monkeypatch, capsys):
+    """Each shows what the guide says; its programs are in one file."""
+    page = (ROOT / "tutorials/site/pages/guides/shake.md").read_text()
+    programs = "".join(part.partition("report = ")[0] for part in re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    (tmp_path / "mine.py").write_text(programs)
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^python -m pullstream (shake .*)$", page, re.MULTILINE)
+    assert len(commands) == 3
+
+    printed = ""
+    for command in commands:
+        assert main(command.replace("1000", "20").split()) == 1
+        printed += capsys.readouterr().out
+    for told in re.findall(r"^(seed .*|  It takes .*|  1\. .*)$", page, re.MULTILINE):
+        if "did not receive" not in told and "values raised" not in told:
+            assert told in printed
+    assert "<html" in Path("shaken.trace.html").read_text()
 
 
 def test_the_fixture(tmp_path):
