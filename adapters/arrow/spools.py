@@ -26,7 +26,8 @@ class Spool:
         self.schema = schema
         self.time = time
         self.rows = 0
-        self._size = 0
+        self.held = 0
+        """The bytes in memory."""
         self._batches: list[RecordBatch] = []
         self._file: Any = None
         self._writer: Any = None
@@ -34,18 +35,19 @@ class Spool:
     def add(self, batch: RecordBatch) -> None:
         """Add rows."""
         self.rows += batch.num_rows
-        self._size += batch.nbytes
+        self.held += batch.nbytes
         self._batches.append(batch)
-        if self._size > IN_MEMORY:
-            self._spill()
+        if self.held > IN_MEMORY:
+            self.spill()
 
-    def _spill(self) -> None:
+    def spill(self) -> None:
+        """Move the rows to a temporary file."""
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until it is written
             self._writer = pyarrow().ipc.new_stream(self._file, self.schema)
         for batch in self._batches:
             self._writer.write_batch(batch)
-        self._batches, self._size = [], 0
+        self._batches, self.held = [], 0
 
     def batches(self) -> Iterator[RecordBatch]:
         """Finish, and yield the batches; the second call yields them again."""
@@ -109,6 +111,19 @@ class OpenTimes:
         """Take the spool of a time that gets no more rows."""
         self._sort()
         return self._spools.pop(time)
+
+    @property
+    def held(self) -> int:
+        """The bytes of all times in memory."""
+        return self._size + sum(spool.held for spool in self._spools.values())
+
+    def spill(self) -> None:
+        """Move the rows of the largest times to temporary files, until half of what is in memory is left."""
+        allowed = self.held // 2
+        for spool in sorted(self._spools.values(), key=lambda spool: -spool.held):
+            if self.held <= allowed:
+                break
+            spool.spill()
 
     def close(self) -> None:
         """Release all spools."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 import attrs
+import trio
 from typing_extensions import override
 
 from pullstream import Batch, CompositionError, Context, Reader, Sink
@@ -34,6 +35,9 @@ from .target import Address, Name
 
 FIRST: Final = 8192
 """The number of rows from which a schema is derived, if no time is complete before."""
+
+WAITING: Final = 64 << 20
+"""The bytes of all times that may wait in memory."""
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -76,7 +80,7 @@ def write_rows(
     `time` names a column for the time: if rows have it, its values must be their times, else it is added. Rows are as
     in `files.write_parquet`; Arrow record batches are the fastest. The columns are those of the `schema`, or of the
     existing table, or are derived from the first rows. Each value is stored unchanged or refused. Rows of open times
-    wait in memory and, above 32 MB per time, in temporary files.
+    wait in memory and, above 32 MB per time or 64 MB in all, in temporary files.
 
     The records are in the tables `pullstream_targets` and `pullstream_times`, beside the table; in Delta Lake and
     Iceberg they are in the metadata of the commits. A table is written by one run at a time, with one sink. If it was
@@ -143,6 +147,8 @@ class RowsCommitter(Committer[list[Hashable]]):
         self._records: Records
         self._schema: Schema
         self._first: list[Batch[Any]] = []
+        self._taken = 0
+        """The number of rows since the memory was last looked at."""
         self._waiting = 0
         """The number of their rows."""
         self._open_times: OpenTimes | None = None
@@ -186,7 +192,7 @@ class RowsCommitter(Committer[list[Hashable]]):
             raise TableError(f"write_rows() cannot open {self._plan.shown}: {table.text(exc)}") from None
 
     @override
-    def prepare(self, batch: Batch[Any]) -> None:
+    def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
         if self._open_times is None:
             self._first.append(batch)
             self._waiting += row_count(batch.values)
@@ -194,6 +200,18 @@ class RowsCommitter(Committer[list[Hashable]]):
                 self._derive()
         else:
             self._open_times.add(batch)
+            self._taken += row_count(batch.values)
+            if self._taken >= FIRST:
+                self._taken = 0
+                return self._relieve() if self._open_times.held > WAITING else None
+        return None
+
+    async def _relieve(self) -> None:
+        """Let the commits catch up; if it is open times that take the memory, move the largest to files."""
+        assert self._open_times is not None
+        await self.idle()
+        if self._open_times.held > WAITING:
+            await trio.to_thread.run_sync(self._open_times.spill)
 
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:

@@ -348,6 +348,36 @@ def test_large_times_are_in_files(base, monkeypatch):
     assert sold(base) == numbers
 
 
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("lateness", [0, 1000])
+def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
+    """Complete times are committed before more is taken; the largest of the open ones go to files."""
+    from adapters.arrow import spools
+    from adapters.tables import writing
+
+    monkeypatch.setattr(spools, "SORTED_BYTES", 100)
+    monkeypatch.setattr(writing, "WAITING", 5_000)
+    monkeypatch.setattr(writing, "FIRST", 50)
+    held, spilled = [], []
+    relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill
+
+    async def relieved(self):
+        await relieve(self)
+        held.append(self._open_times.held)
+
+    monkeypatch.setattr(writing.RowsCommitter, "_relieve", relieved)
+    monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.time), spill(self)))
+    rows = ps.values([{"day": n // 20, "sold": n} for n in range(4000)])
+
+    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=lateness))
+    ps.run(ps.pipe(source, tables.write_rows(base.target, "sales")), limit=16)
+
+    assert sold(base) == list(range(4000))
+    assert bool(spilled) == bool(lateness)
+    assert held
+    assert max(held) <= 5_000
+
+
 def test_no_rows(base):
     assert write(ps.empty(), base) == []
     assert not base.has("sales")
