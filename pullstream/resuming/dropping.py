@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from pullstream.engine.edge.answers import mistake
+from pullstream.engine.edge.backlog import joined
 from pullstream.engine.edge.edge import Edge
 from pullstream.protocol import DONE, Batch, Done
 
@@ -55,11 +56,11 @@ def _unless_dropped(edge: Edge[Any], drops: Drops, answer: Dropped, limit: int) 
         answer = edge.handover.before_a_wrong_time(answer)
     gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
     if gone:
-        pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
-        if not pairs:
+        runs = [run for run in answer.runs() if run.time not in gone]
+        if not runs:
             if edge.handover.failure is not None:
                 raise edge.handover.failure
             return None
-        answer = Batch.of([time for time, _ in pairs], [value for _, value in pairs])
+        answer = Batch.of([time for run in runs for time in run.times], joined([run.values for run in runs]))
     edge.handover.checked = edge.origin and not answer.uniform
     return answer

@@ -3,13 +3,16 @@
 import json
 import statistics
 from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from tutorials.flights.in_columns import daily_delays_in_columns
 from tutorials.flights.pipeline import daily_delays
 from tutorials.flights.summary import UNRECORDED, Flight, Hour, airline_day, percentile_90, worse
 
@@ -132,3 +135,34 @@ def test_a_day_s_file_waits_for_its_last_flight_and_for_no_more(tmp_path):
     assert early == [False, False, False]
     assert late[-1]
     assert [line["flights"] for line in written(tmp_path)["2013-01-01.jsonl"]] == [3]
+
+
+FLIGHTS = st.lists(
+    st.builds(
+        flight,
+        day=st.integers(1, 3),
+        carrier=st.sampled_from(["UA", "AA", "DL"]),
+        delay=st.none() | st.integers(-60, 600),
+        cancelled=st.booleans(),
+        origin=st.sampled_from(["EWR", "JFK", "LGA"]),
+        hour=st.integers(5, 23),
+        severity=st.none() | st.sampled_from([0.0, 0.5, 1.5]),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(FLIGHTS)
+def test_the_program_in_columns_writes_the_same_lines(flights):
+    """Any flights give the same files with rows and with columns."""
+    in_order = sorted(flights, key=lambda one: one.day)
+    with TemporaryDirectory() as folder:
+        for name, program in (("rows", daily_delays), ("columns", daily_delays_in_columns)):
+            ps.run(program(ps.values(in_order, time=lambda one: one.day), Path(folder) / name))
+        rows, found = written(Path(folder) / "rows"), written(Path(folder) / "columns")
+
+    assert list(found) == list(rows)
+    for name, lines in rows.items():
+        assert found[name] == [pytest.approx(line, nan_ok=True) for line in lines]

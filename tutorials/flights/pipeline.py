@@ -23,7 +23,7 @@ def daily_delays(flights: ps.Source[Flight], folder: Path) -> ps.Pipeline[list[P
         ),  # a result each, per complete day
         ps.reduce_by_key(day_table(), key=_the_day).named("by day"),  # all of them together
         ps.flat_map(_lines),
-        files.write_jsonl(f"{_literal(folder)}/{{time}}.jsonl"),  # appears when the day is complete, and not before
+        files.write_jsonl(f"{literal(folder)}/{{time}}.jsonl"),  # appears when the day is complete, and not before
     )
 
 
@@ -40,5 +40,6 @@ def _lines(pair: tuple[object, list[dict[str, object]]]) -> list[dict[str, objec
     return pair[1]
 
 
-def _literal(folder: Path) -> str:
+def literal(folder: Path) -> str:
+    """Return a folder for a target in which braces have a meaning."""
     return str(folder).replace("{", "{{").replace("}", "}}")
