@@ -44,7 +44,6 @@ PLAIN: Final = (type, BuiltinFunctionType, MethodDescriptorType)
 
 _BUILTINS: Final[dict[object, str]] = {
     list: "collect() gives the values as a list",
-    print: "drain(print) prints every value, and tap(print) those that pass",
     len: "reduce(agg.count()) counts the values",
     sum: "reduce(agg.sum()) adds up the values",
     min: "reduce(agg.min()) gives the least value",
@@ -92,8 +91,8 @@ def _advice_on_callable(value: Callable[..., object], wanted: str) -> str:
         "sink": f"for a sink that calls a function with each value, write drain({name})",
         "source": f"call it, and make a source of what it returns, for example with values({name}())",
     }.get(wanted, f"a plain function goes into map({name}), or into {nothing} if it returns nothing")
-    if wanted != "sink" and isinstance(value, PLAIN) and value in _BUILTINS:
-        return f"; {_BUILTINS[value]}"
+    if not wanted and isinstance(value, PLAIN) and value in _BUILTINS:
+        return f"; {plain}; as a sink, {_BUILTINS[value]}"
     if is_ours(str(getattr(value, "__module__", ""))):
         return f"; {module}"
     if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):

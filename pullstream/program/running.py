@@ -201,10 +201,7 @@ class Running(Generic[R]):
         The call itself stops the run, so a forgotten `await` does not let it go on.
         """
         self.abort_nowait()
-        ended: Any = self.wait()
-        # Python names it if it is never awaited.
-        ended.__qualname__ = "Running.abort"
-        return ended
+        return self.wait()
 
     def abort_nowait(self) -> None:
         """Stop as `abort` does, without waiting for it."""

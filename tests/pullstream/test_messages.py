@@ -111,7 +111,7 @@ def refused(compose):
         (lambda: ps.group_by(str, ps.collect()), ["use reduce_by_key(fold, key=f)"]),
         (lambda: ps.pipe(ps.values([1]), ps.merge(ps.values([2]))), ["must come first", "merge(pipe(source, ...)"]),
         (lambda: ps.group_by(len, str.upper), ["group_by() at", "map(str.upper)"]),
-        (lambda: ps.pipe(ps.values([1]), print), ["drain(print)"]),
+        (lambda: ps.pipe(ps.values([1]), print), ["the sink drain(print)"]),
         (lambda: ps.pipe(ps.values([1]), list), ["collect() gives the values as a list"]),
         (lambda: ps.merge(some), ["merge() at", "values(some())"]),
         # Other arguments than meant.

@@ -85,10 +85,10 @@ def files_source(
     """Make a source that reads files of a format; invalid options are refused."""
     unknown = sorted(set(options) - _KNOWN)
     if unknown:
-        known = {"on_error", *_KNOWN, *(extra or {})}
+        names = {"on_error", *_KNOWN, *(extra or {})}
         raise CompositionError(
             f"{name}() at {Site.here()} does not have the option {', '.join(f'{key}=' for key in unknown)}"
-            f"{nearest(unknown[0], known) or '. It has ' + ', '.join(f'{key}=' for key in sorted(known))}"
+            f"{nearest(unknown[0], names) or '. It has ' + ', '.join(f'{key}=' for key in sorted(names))}"
         )
     time, block = options.get("time"), options.get("block_size", BLOCK)
     follow, every = options.get("follow", False), options.get("every", 1.0)
