@@ -118,7 +118,9 @@ class KeepLatest(Kernel[Any]):
         """Take what has arrived, run by run, then ask for more. A value that nothing can replace is answered first."""
         while not (self._input.known or any(kept.final for kept in self._kept.values())):
             if not self._input:
-                self.events.ask(self.run.limit)
+                # A waiting ask that has its value goes first: its consumer may need no more.
+                if not self._waited_for or self._given is None:
+                    self.events.ask(self.run.limit)
                 return
             # A value that is due now is given, whether the tick or its replacement came first.
             self._give()

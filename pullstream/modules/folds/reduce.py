@@ -36,7 +36,7 @@ def value_by_value(batch: Batch[Any]) -> bool:
     Not if the time changes seldom: run by run is faster then. Nor if its times have no one order: they may fail
     anywhere, and the values before the failure must still be counted.
     """
-    return not batch.uniform and MANY * len(batch.changes) >= len(batch.times) and in_one_order(batch.times)
+    return MANY * len(batch.changes) >= len(batch.times) and in_one_order(batch.times)
 
 
 class PerTime(Notified, Inline, Generic[S]):
@@ -68,6 +68,9 @@ class PerTime(Notified, Inline, Generic[S]):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
+        if batch.uniform:
+            self.add(batch.time, self._state(batch.time), batch.values)
+            return
         if not self.by_value(batch):
             for run in self.apart(batch):
                 self.add(run.time, self._state(run.time), run.values)

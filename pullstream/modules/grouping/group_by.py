@@ -194,7 +194,7 @@ class GroupRows(Notified, Inline):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        for run in self.apart(batch):
+        for run in (batch,) if batch.uniform else self.apart(batch):
             self._receive(run.time, run.values)
 
     def _receive(self, time: Hashable, values: Sequence[Any]) -> None:

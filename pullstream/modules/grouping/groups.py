@@ -76,7 +76,7 @@ class Gather(Notified, Inline):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        for run in self.apart(batch):
+        for run in (batch,) if batch.uniform else self.apart(batch):
             time = run.time
             part = self._parts[time] if time in self._parts else self._new_part()
             out: list[Any] = []

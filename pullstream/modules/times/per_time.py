@@ -40,7 +40,7 @@ class _UniqueByTime(Notified, Inline):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        if value_by_value(batch):
+        if not batch.uniform and value_by_value(batch):
             self._receive_each(batch)
             return
         for run in self.apart(batch):
