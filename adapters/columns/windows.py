@@ -90,9 +90,14 @@ class _OnGrid(EventTimeWindows):
         windows = self._windows(panes.to_numpy(), until)
         if not len(windows):
             return None
-        named = pl.LazyFrame({self.assigned: windows[:, 0], END: windows[:, 1]})
-        inside = whole.lazy().join(named, on=self.assigned, maintain_order="left")
-        inside = inside.drop(self.assigned).rename({END: self.assigned})
+        if self._size == self._every:
+            # A pane is a window, and no join has to find the windows that it is in.
+            end = pl.col(self.assigned) + self._size
+            inside = whole.lazy().filter(end <= int(windows[:, 1].max())).with_columns(end)
+        else:
+            named = pl.LazyFrame({self.assigned: windows[:, 0], END: windows[:, 1]})
+            inside = whole.lazy().join(named, on=self.assigned, maintain_order="left")
+            inside = inside.drop(self.assigned).rename({END: self.assigned})
         self._keep(whole, until)
         self._closed = int(windows[:, 1].max())
         return self.folding.regrouping(inside).sort(self.assigned, FIRST), self.assigned

@@ -33,6 +33,7 @@ STUDIES = {
     "times": ("costs", "a time of one record, through modules that keep times"),
     "trace": ("costs", "a run that is traced"),
     "incremental": ("incremental", "a change of a collection and its load, beside Pathway, and computed anew"),
+    "columns": ("columns", "aggregates and windows in columns, beside polars and Arrow"),
     "databases": ("databases", "rows written to tables, beside each driver's own bulk load, and the memory"),
     "modules": ("modules", "how the cost of every ready module grows; ten hours"),
     "spark_keyed": ("spark", "keyed state in Spark's streams"),
