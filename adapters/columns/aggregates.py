@@ -32,7 +32,7 @@ class Aggregate:
 
 @attrs.frozen
 class Merging:
-    """How the partial results of a group are put together: in which order they came, by columns."""
+    """The order in which the partial results of a group are merged, as the names of columns."""
 
     first_by: Sequence[str] = ()
     last_by: Sequence[str] = ()
@@ -64,7 +64,7 @@ class Kind:
     finish: Callable[[str, Any], Any]
     """From a prefix and the option: the result."""
     reads: "Reads"
-    """What Arrow has to read for the same partial columns."""
+    """The input that Arrow reads for the same partial columns."""
     by_arrow: Sequence[tuple[str, Callable[[], Any] | None, Callable[[Any, str], Any]]]
     """Arrow's functions and their options, and the partial column made of each result."""
 

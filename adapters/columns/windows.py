@@ -133,7 +133,7 @@ class _OnGrid(EventTimeWindows):
         return ends - self._size
 
 
-class _Named:
+class _WindowResults:
     """The check of the results' names: aggregates that do not hide the columns of the window."""
 
     def __call__(self, call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
@@ -143,7 +143,7 @@ class _Named:
         return aggregates(call, named)
 
 
-Named = Annotated[Any, _Named()]
+Named = Annotated[Any, _WindowResults()]
 Late = Annotated[Literal["error", "drop"] | Sink[Any, Any], LateOption()]
 
 

@@ -1,4 +1,4 @@
-"""What one lane of a run sends and receives, as its observers see it."""
+"""The requests and answers of one lane of a run, as its observers see them."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, cast
@@ -22,7 +22,7 @@ UNSENT = "unsent"
 
 
 class Dismissal(Protocol):
-    """How far an edge was terminated from below."""
+    """The terminations of an edge from below."""
 
     terminated: bool
     """Whether a termination was sent."""

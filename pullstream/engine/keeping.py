@@ -1,4 +1,4 @@
-"""What a stream keeps for later runs, and knows of earlier ones: all that the engine knows of journals.
+"""The state that a stream keeps for later runs, and has from earlier ones: all that the engine knows of journals.
 
 A run makes one for each of its streams (`Run.keeping`). `pullstream.resuming` implements it.
 """
@@ -11,7 +11,7 @@ from pullstream.resuming.memory import Memory
 
 
 class Keeping(ABC):
-    """What a stream keeps for later runs, and knows of earlier ones."""
+    """The state that a stream keeps for later runs, and has from earlier ones."""
 
     saves: bool
     """Whether a journal saves the memory of modules."""

@@ -203,5 +203,5 @@ class Scope:
 
     @property
     def keeping(self) -> Keeping:
-        """What this stream keeps for later runs, and knows of earlier ones."""
+        """The state that this stream keeps for later runs, and has from earlier ones."""
         return self.sidecar.keeping

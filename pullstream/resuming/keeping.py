@@ -1,4 +1,4 @@
-"""What the streams of a run keep for later runs, and know of earlier ones."""
+"""The state that the streams of a run keep for later runs, and have from earlier ones."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
@@ -49,12 +49,12 @@ class StateSaver(ABC):
 
 
 class StreamKeeping(Keeping):
-    """What one stream keeps: nothing beyond the run, unless it has a place to save it."""
+    """The state that one stream keeps: only for the run, unless it has a place to save it."""
 
     def __init__(self, sidecar: Sidecar, outer: Keeping | None, *, fed: bool) -> None:
         self._sidecar = sidecar
         self._saving: StateSaver | None = None
-        """Where it is saved; None without a journal, and in a stream inside a module."""
+        """The place to save it; None without a journal, and in a stream inside a module."""
         self.saves = False
         self.resumable: list[Resumable] = []
         """Modules that must restore, before this run begins, what they kept in an earlier one."""

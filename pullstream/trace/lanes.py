@@ -23,7 +23,7 @@ from pullstream.protocol import DONE, Batch
 from pullstream.trace.notes import TraceNotes
 
 
-class InFlight:
+class SeenInFlight:
     """The values of one answer that are in flight: those of a lane, or those that an edge has yet to give out."""
 
     def __init__(self, place: int, held: Claim | Rest, times: Sequence[Hashable]) -> None:
@@ -54,12 +54,12 @@ class Traffic:
 
     def __init__(self, notes: TraceNotes) -> None:
         self.notes = notes
-        self._parts: dict[Claim | Rest, InFlight] = {}
+        self._parts: dict[Claim | Rest, SeenInFlight] = {}
 
     def came(self, place: int, held: Claim | Rest, times: Sequence[Hashable]) -> None:
         """Count the values that a lane has received, or that an edge will give out."""
         before = self._parts.get(held)
-        part = self._parts[held] = InFlight(place, held, times)
+        part = self._parts[held] = SeenInFlight(place, held, times)
         self._change(part, () if before is None else before.times, times)
 
     def changed(self) -> None:
@@ -73,7 +73,7 @@ class Traffic:
                     del self._parts[held]
         self.notes.changed()
 
-    def _change(self, part: InFlight, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
+    def _change(self, part: SeenInFlight, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
         for times, sign in (before, -1), (now, 1):
             for time, count in Counter(times).items():
                 self.notes.change(part.place, time, sign * count)

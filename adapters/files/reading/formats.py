@@ -30,7 +30,7 @@ class Values:
 
 
 @attrs.frozen
-class Table:
+class TablePiece:
     """Consecutive rows of a file as an Arrow record batch."""
 
     batch: RecordBatch
@@ -49,7 +49,7 @@ class Bad:
     more: bool = False
 
 
-Piece = Values | Table | Bad
+Piece = Values | TablePiece | Bad
 
 
 class ReadFormat(ABC):
@@ -64,7 +64,7 @@ class ReadFormat(ABC):
         """
 
     decodes: ClassVar[bool] = True
-    """Whether pieces are `Table`s, which are decoded without holding Python's lock."""
+    """Whether pieces are `TablePiece`s, which are decoded without holding Python's lock."""
 
 
 @attrs.frozen

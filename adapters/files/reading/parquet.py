@@ -13,7 +13,7 @@ from pullstream.authoring import OnError
 from ...arrow import As, RecordBatch, pyarrow
 from .blocks import opened
 from .errors import FileReadError, by_name
-from .formats import Agreed, Piece, ReadFormat, Start, Table, arrow_types, missing_columns, unique
+from .formats import Agreed, Piece, ReadFormat, Start, TablePiece, arrow_types, missing_columns, unique
 from .joined import refuse_joined_arrow, refuse_joined_parquet
 from .listing import File, Paths
 from .options import Options, Tabular, tabular_source
@@ -89,7 +89,7 @@ class ParquetFormat(ReadFormat):
                         batch = next(batches, None)
                     if batch is None:
                         break
-                    yield Table(self.typed.cast(file, batch, agreed), None, Start(group))
+                    yield TablePiece(self.typed.cast(file, batch, agreed), None, Start(group))
 
 
 def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
@@ -113,7 +113,7 @@ class ArrowFormat(ReadFormat):
                 self.typed.settle(file, batch.schema, agreed)
             for begin in range(0, len(batch), ROWS):
                 part = self.typed.cast(file, batch.slice(begin, ROWS), agreed)
-                yield Table(part, None, Start(start.at + number))
+                yield TablePiece(part, None, Start(start.at + number))
 
     def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[RecordBatch]:
         ipc = import_module("pyarrow.ipc")

@@ -14,7 +14,7 @@ from pullstream.authoring import start_in_thread
 from ...arrow import RecordBatch, pyarrow
 from .blocks import Block, Overlong, count_lines, records
 from .errors import FileReadError
-from .formats import Agreed, Bad, Piece, Start, Table, problem_of
+from .formats import Agreed, Bad, Piece, Start, TablePiece, problem_of
 from .listing import File
 from .streams import Stream
 
@@ -107,7 +107,7 @@ class Sieve:
         if table is not None:
             line = block.line if table.num_rows == block.count else None
             for batch in table.to_batches():
-                yield Table(batch, line, start)
+                yield TablePiece(batch, line, start)
                 line = None if line is None else line + len(batch)
             return
         rows = records(block, self._quote)
@@ -151,7 +151,7 @@ class Sieve:
             exact = table.num_rows == end - begin == lines[end - 1] - lines[begin] + 1
             line = lines[begin] if exact else None
             for batch in table.to_batches():
-                yield Table(batch, line, numbered.start)
+                yield TablePiece(batch, line, numbered.start)
                 line = None if line is None else line + len(batch)
             return
         # If the user's handler may drop rows, rows and lines do not correspond.
@@ -216,7 +216,7 @@ class Sieve:
                     if batch is None
                     else batch.slice(bisect_left(good, first), size)
                 )
-                yield Table(part, line, numbered.start, at + size < len(order))
+                yield TablePiece(part, line, numbered.start, at + size < len(order))
             at += size
 
     def _of_rows(self, rows: Sequence[bytes]) -> RecordBatch:

@@ -17,7 +17,7 @@ from ...arrow import Shape
 from ..conflicts import RunFiles
 from .digests import ends_of
 from .errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
-from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, Table
+from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, TablePiece
 from .listing import File, Listing
 from .read_ahead import ReadAhead
 from .resuming import EarlierRun, Position, Turn
@@ -305,11 +305,11 @@ class FilesReader:
     def _parts(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
         """With `apart`, split tables into as many rows as are created at a time; many live objects cost more each."""
         for piece in pieces:
-            if isinstance(piece, Table) and apart and len(piece.batch) > AT_A_TIME:
+            if isinstance(piece, TablePiece) and apart and len(piece.batch) > AT_A_TIME:
                 for begin in range(0, len(piece.batch), AT_A_TIME):
                     line = None if piece.line is None else piece.line + begin
                     more = begin + AT_A_TIME < len(piece.batch)
-                    yield Table(piece.batch.slice(begin, AT_A_TIME), line, piece.start, more)
+                    yield TablePiece(piece.batch.slice(begin, AT_A_TIME), line, piece.start, more)
             else:
                 yield piece
 

@@ -13,7 +13,7 @@ from pullstream.authoring import Ascending, Call, Site, Sync, ascending, stamped
 
 from ...arrow import Shape, pyarrow
 from .errors import FileReadError, NoColumnError
-from .formats import Bad, Table, Values, listed
+from .formats import Bad, TablePiece, Values, listed
 from .listing import File
 
 
@@ -100,19 +100,19 @@ class Timing:
         self.by_row = callable(time)
         """Whether a time is a function of the row, so that all rows are created."""
 
-    def timed(self, file: File, piece: Values | Table, whole: Hashable) -> Iterator[Batch[Any] | Bad]:
+    def timed(self, file: File, piece: Values | TablePiece, whole: Hashable) -> Iterator[Batch[Any] | Bad]:
         """Pair the values of a piece with their times; `whole` is the time of the whole file, if it has one."""
-        if isinstance(piece, Table) and self._function is not None and self._column is not None:
+        if isinstance(piece, TablePiece) and self._function is not None and self._column is not None:
             yield from self._by_column(file, piece, self._column)
             return
-        values = self._shape.of(piece.batch) if isinstance(piece, Table) else piece.values
+        values = self._shape.of(piece.batch) if isinstance(piece, TablePiece) else piece.values
         if self._function is None:
             if values:
                 yield Batch(whole, values)
             return
         yield from self._by_function(file, values, piece.line, self._function)
 
-    def _by_column(self, file: File, piece: Table, name: str) -> Iterator[Batch[Any] | Bad]:
+    def _by_column(self, file: File, piece: TablePiece, name: str) -> Iterator[Batch[Any] | Bad]:
         batch = piece.batch
         if name not in batch.schema.names:
             has = listed(batch.schema.names)

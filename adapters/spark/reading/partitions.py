@@ -12,7 +12,7 @@ from .arrow_rdd import ArrowRdd, heap
 from .digests import digest
 from .jobs import Jobs
 from .reruns import Reruns, changed
-from .window import ReadAhead, Spans, ample
+from .window import Spans, SpansAhead, ample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,7 +56,7 @@ class Partitions:
         self._jobs = jobs
         self._reruns: Reruns | None = None
         self._digests = False
-        self._window: ReadAhead[JobResult] | None = None
+        self._window: SpansAhead[JobResult] | None = None
         self._handed_on: list[tuple[range, tuple[int, int] | None]] = []
         self._next = 0
         """The first partition that was not delivered."""
@@ -117,10 +117,10 @@ class Partitions:
             self._reruns = Reruns(session)
             self._digests = not self._local
 
-    def _opened(self) -> ReadAhead[JobResult]:
+    def _opened(self) -> SpansAhead[JobResult]:
         alone = self._local and not self._next and not self._ample
         spans = Spans(self._rdd.partitions, self._budget, self._least, self._next, alone=alone)
-        return ReadAhead(self._read, spans, self._width, _size)
+        return SpansAhead(self._read, spans, self._width, _size)
 
     def _read(self, span: range) -> JobResult:
         if self._reruns is None:
@@ -139,7 +139,7 @@ class Partitions:
             if not self._digests:
                 raise changed("the rows already delivered cannot be compared")
             spans = Spans(len(self._handed_on), self._budget, grows=False)
-            again = ReadAhead(lambda place: self._read(self._handed_on[place.start][0]), spans, self._width, _size)
+            again = SpansAhead(lambda place: self._read(self._handed_on[place.start][0]), spans, self._width, _size)
             try:
                 for span, before in self._handed_on:
                     part = again.take()

@@ -82,7 +82,7 @@ class _Failure:
     exception: BaseException
 
 
-class ReadAhead(Generic[T]):
+class SpansAhead(Generic[T]):
     """Reads spans in threads, at most `width` ahead of the consumer.
 
     `take` is for one thread at a time, `close` for any thread.

@@ -46,7 +46,7 @@ class Counts(ABC):
     update: Callable[[int, Hashable, int], None]
     """Receives every change of a count: the place, the time, and the difference."""
     keeping: Keeping
-    """What the stream keeps for later runs, and knows of earlier ones."""
+    """The state that the stream keeps for later runs, and has from earlier ones."""
     alert = False
     """Whether drops and acknowledgements must be reported (`activate`)."""
     acknowledged: dict["Claim", None]

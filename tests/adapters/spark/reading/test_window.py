@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from adapters.spark.reading.window import LITTLE, PREDICTIVE, SHORT, ReadAhead, Spans, ample
+from adapters.spark.reading.window import LITTLE, PREDICTIVE, SHORT, Spans, SpansAhead, ample
 
 GB = 1 << 30
 
@@ -74,7 +74,7 @@ def test_long_jobs_read_one_partition():
 @pytest.mark.parametrize("alone", [True, False])
 def test_everything_arrives_once_in_order(alone):
     """Regardless of the order in which threads finish."""
-    window = ReadAhead(list, Spans(50, 1000, alone=alone), 4, len)
+    window = SpansAhead(list, Spans(50, 1000, alone=alone), 4, len)
     taken = []
     while (part := window.take()) is not None:
         taken += part
@@ -91,7 +91,7 @@ def test_results_are_taken_in_the_order_of_their_partitions():
         assert span.start or second.wait(10)
         return span.start
 
-    window = ReadAhead(read, Spans(4, 1000, grows=False), 2, lambda start: second.set() or 1 if start else 1)
+    window = SpansAhead(read, Spans(4, 1000, grows=False), 2, lambda start: second.set() or 1 if start else 1)
     assert [window.take() for _ in range(4)] == [0, 1, 2, 3]
     window.close()
 
@@ -108,7 +108,7 @@ def test_no_second_job_starts_beside_a_first_that_runs_alone():
         over.append(True)
         return True
 
-    window = ReadAhead(read, Spans(4, 1000, alone=True), 4, lambda _: 1)
+    window = SpansAhead(read, Spans(4, 1000, alone=True), 4, lambda _: 1)
     while (after := window.take()) is not None:
         assert after
     window.close()
@@ -123,7 +123,7 @@ def test_a_failure_is_raised_where_it_is_taken():
             raise ValueError("broken")
         return span.start
 
-    window = ReadAhead(read, Spans(50, 1000, grows=False), 1, lambda _: 1)
+    window = SpansAhead(read, Spans(50, 1000, grows=False), 1, lambda _: 1)
     assert [window.take(), window.take()] == [0, 1]
     with pytest.raises(ValueError, match="broken"):
         window.take()
