@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Call, OneShot, Source, TimeOf
+from pullstream.blueprint import Blueprint, Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
@@ -53,7 +53,9 @@ class _FromAwaitable(Kernel[Any]):
 
 
 def _awaitable(call: Call, awaitable: Any) -> Any:
-    if not (callable(awaitable) or inspect.isawaitable(awaitable)) or _is_future(awaitable):
+    # A module has `__await__` and `__aiter__` only to say what to use.
+    usable = (callable(awaitable) or inspect.isawaitable(awaitable)) and not isinstance(awaitable, Blueprint)
+    if not usable or _is_future(awaitable):
         hint = ". Use from_asyncio() for asyncio's futures" if _is_future(awaitable) else ""
         raise call.refuse(f"needs an async function or an awaitable, but got {awaitable!r}{hint}")
     return awaitable if callable(awaitable) else OneShot(awaitable)
@@ -137,9 +139,11 @@ class _Iterated(GeneratorKernel):
 
 
 def _readable(call: Call, iterable: Any) -> Any:
-    if not isinstance(iterable, AsyncIterable):
+    if not isinstance(iterable, AsyncIterable) or isinstance(iterable, Blueprint):
         hint = ". Use values() for ordinary iterables" if hasattr(iterable, "__iter__") else ""
-        if inspect.isasyncgenfunction(iterable):
+        if isinstance(iterable, Blueprint):
+            hint = ". A source is used as it is"
+        elif inspect.isasyncgenfunction(iterable):
             hint = ". Call it, or decorate it with @ps.source"
         raise call.refuse(f"needs an async iterable, but got {iterable!r}{hint}")
     return OneShot(cast("object", iterable)) if isinstance(iterable, AsyncIterator) else cast("object", iterable)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 from typing_extensions import TypeVar, override
 
 from pullstream.asyncio_bridge import AsyncioLoop, AsyncioTask, bridge_to, came_of_cancelling
-from pullstream.blueprint import Call, OneShot, Source, TimeOf
+from pullstream.blueprint import Blueprint, Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.modules.sources.threaded import ThreadedSource
@@ -148,9 +148,10 @@ def _given(call: Call, given: Any) -> Any:
             f"got {given!r}, which already belongs to an asyncio loop. Pass that loop as loop=, or pass an async "
             f"function"
         )
-    if isinstance(given, AsyncIterable) and not isinstance(given, AsyncIterator):
+    module = isinstance(given, Blueprint)
+    if isinstance(given, AsyncIterable) and not (isinstance(given, AsyncIterator) or module):
         return cast("object", given)
-    if isinstance(given, AsyncIterator) or inspect.isawaitable(given):
+    if (isinstance(given, AsyncIterator) or inspect.isawaitable(given)) and not module:
         return OneShot(cast("object", given))
     raise call.refuse(f"needs an async function, an awaitable or an async iterable, but got {given!r}")
 
