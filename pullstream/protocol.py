@@ -56,7 +56,7 @@ class Batch(Generic[T_co, Time_co]):
 
     # The slots of `time` and `times` are empty where they do not apply, and `least` and `changes` until they are
     # needed: then `__getattr__` is called. So the common attributes cost no call.
-    __slots__ = ("__weakref__", "changes", "least", "time", "times", "uniform", "values")
+    __slots__ = ("__weakref__", "changes", "least", "time", "times", "values")
     __match_args__ = ("time", "values")
 
     time: Time_co
@@ -65,7 +65,7 @@ class Batch(Generic[T_co, Time_co]):
     """The values, in order of arrival."""
     times: Sequence[Time_co]
     """The time of each value."""
-    uniform: bool
+    uniform: bool = True
     """Whether all values are at one time."""
     least: Sequence[Time_co]
     """The minimal times, computed once."""
@@ -75,7 +75,6 @@ class Batch(Generic[T_co, Time_co]):
     def __init__(self, time: Time_co, values: Sequence[T_co]) -> None:
         _SET_TIME(self, time)
         _SET_VALUES(self, values)
-        _SET_UNIFORM(self, True)  # noqa: FBT003
 
     @staticmethod
     def of(times: Sequence[N], values: Sequence[V], changes: Sequence[int] | None = None) -> "Batch[V, N]":
@@ -92,10 +91,9 @@ class Batch(Generic[T_co, Time_co]):
             one = times[-1] == first and (isinstance(times, Ascending) or times.count(first) == count)
             if one and length_hint(values) == count:
                 return Batch(first, values)
-        batch = cast("Batch[V, N]", object.__new__(Batch))
+        batch = cast("Batch[V, N]", object.__new__(_MultiTime))
         _SET_TIMES(batch, times)
         _SET_VALUES(batch, values)
-        _SET_UNIFORM(batch, False)  # noqa: FBT003
         if changes is not None:
             _SET_CHANGES(batch, changes)
         return batch
@@ -165,9 +163,16 @@ class Batch(Generic[T_co, Time_co]):
         return f"Batch.of(times={self.times!r}, values={self.values!r})"
 
 
+class _MultiTime(Batch[T_co, Time_co]):
+    """A multi-time batch. It differs in this attribute alone, which batches at one time then need not store."""
+
+    __slots__ = ()
+    uniform = False
+
+
 # The quickest way to set a slot of an object that refuses to be changed.
-_SET_TIME, _SET_TIMES, _SET_VALUES, _SET_UNIFORM, _SET_CHANGES = (
-    vars(Batch)[slot].__set__ for slot in ("time", "times", "values", "uniform", "changes")
+_SET_TIME, _SET_TIMES, _SET_VALUES, _SET_CHANGES = (
+    vars(Batch)[slot].__set__ for slot in ("time", "times", "values", "changes")
 )
 
 
