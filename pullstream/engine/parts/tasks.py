@@ -31,8 +31,11 @@ class Asking(Kernel[T]):
     """Whether the stream is over here: an answer that reaches a task now starts nothing new."""
 
     _changed: Signal | None = None
-    _answered = False
-    """Whether an input was asked in this task since the last `change`: what it answered has not been looked at."""
+    __answered = False
+    """Whether an input was asked in this task since the last `change`: what it answered has not been looked at.
+
+    Its name is mangled, because a subclass may well have an attribute of that name.
+    """
 
     @override
     async def acquire(self) -> None:
@@ -50,8 +53,8 @@ class Asking(Kernel[T]):
 
         Only lets others run if an input has answered `ask_input` at once.
         """
-        if self._answered:
-            self._answered = False
+        if self.__answered:
+            self.__answered = False
             await self.breathe()
             return
         self._changed = changed = self.run.signal()
@@ -69,7 +72,7 @@ class Asking(Kernel[T]):
     async def ask_input(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input: in this task if it answers promptly, which is cheaper; otherwise in a task, as `ask_beside`."""
         if lane.edge.answers_promptly():
-            self._answered = True
+            self.__answered = True
             await self._askers.ask_here(lane, limit)
         else:
             self._askers.ask(lane, limit)
