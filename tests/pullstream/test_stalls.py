@@ -1,6 +1,7 @@
 """What happens when nothing in a run can move any more: it fails at once, and says why."""
 
 import logging
+import threading
 import time
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -265,6 +266,13 @@ def handles():
     yield "pair", ps.pipe(source, abort := ps.abortable(), ps.collect()), abort.abort
 
 
+@pytest.fixture
+def only_thread(monkeypatch):
+    """Libraries that other tests of this process use leave threads, any of which could use a handle."""
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.main_thread()])
+
+
+@pytest.mark.usefixtures("only_thread")
 @pytest.mark.parametrize(
     ("name", "pipeline", "use"), list(handles()), ids=lambda value: value if isinstance(value, str) else ""
 )
@@ -288,6 +296,7 @@ def test_a_run_that_waits_only_for_a_handle_says_so(name, pipeline, use):
     assert "async with pipeline.open()" in message
 
 
+@pytest.mark.usefixtures("only_thread")
 def test_a_block_that_waits_for_its_run_and_forgot_the_end_is_told(caplog, monkeypatch):
     """Nothing is said where its wait may be cut short, or where another task may end the stream."""
 
