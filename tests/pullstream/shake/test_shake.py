@@ -320,7 +320,7 @@ def test_right(shake):
 def test_wrong(shake):
     shake(races, seeds=30)
 """)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers -W error\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers -W error\nmarkers = slow\n")
 
     out = outcome(tmp_path).stdout
 
