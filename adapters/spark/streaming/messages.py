@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,7 +29,7 @@ class Began:
 class Read:
     """Some rows of the micro-batch."""
 
-    values: list[Any]
+    values: Sequence[Any]
 
 
 @attrs.frozen
