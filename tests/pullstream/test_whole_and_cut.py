@@ -21,6 +21,7 @@ from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
+from tests.pullstream.counting import stop_clocks
 from timely import Product, TimeDomainError
 
 LIMITS = (1, 2, 7, 4096)
@@ -282,6 +283,7 @@ def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(dom
 )
 def test_times_that_complete_together_cost_one_look(module, kept, most, monkeypatch):
     """A batch of a thousand times is looked at a few times, and not for every time, with a policy for failures too."""
+    stop_clocks(monkeypatch.setattr)  # a pause for the garbage of earlier tests would count as slow work
     looks = []
     look = Eventful._look
     monkeypatch.setattr(Eventful, "_look", lambda self, times: looks.append(times) or look(self, times))
