@@ -10,9 +10,9 @@ from typing_extensions import override
 from pullstream.authoring import of_extra
 
 from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
-from .sql import SqlTable, columns_of
-from .table import COMMON, FileLock
-from .target import Address, Name, quoted
+from .sql import SqlFileTable, columns_of
+from .table import COMMON
+from .target import quoted
 
 _ROWS: Final = "pullstream_rows"
 
@@ -23,13 +23,8 @@ _IN_TURN: Final = Lock()
 """Held by a transaction: DuckDB refuses two of one process that create the records at the same time."""
 
 
-class DuckdbTable(SqlTable):
+class DuckdbTable(SqlFileTable):
     """A file of DuckDB; only one process at a time can open it."""
-
-    def __init__(self, target: Address, name: Name, *options: Any) -> None:
-        super().__init__(target, name, *options)
-        self._lock = FileLock(target.location, name)
-        self._connection: Any = None
 
     @override
     def connect(self) -> None:
@@ -41,19 +36,6 @@ class DuckdbTable(SqlTable):
             if "lock" in str(exc):
                 raise self.busy("another process has the database open, which") from None
             raise
-
-    @override
-    def lock(self) -> None:
-        if not self._lock.take():
-            raise self.busy()
-
-    @override
-    def close(self) -> None:
-        try:
-            if self._connection is not None:
-                self._connection.close()
-        finally:
-            self._lock.release()
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:

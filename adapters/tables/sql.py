@@ -8,8 +8,8 @@ from typing import Any, Final
 from typing_extensions import override
 
 from ..arrow import RecordBatch, Schema, Spool, pyarrow
-from .table import Entry, Recorded, TargetTable
-from .target import quoted
+from .table import Entry, FileLock, Recorded, TargetTable
+from .target import Address, Name, quoted
 
 TARGETS: Final = "pullstream_targets"
 TIMES: Final = "pullstream_times"
@@ -163,6 +163,28 @@ class SqlTable(TargetTable):
             return f", row {place + 1} of it, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
         except Exception:  # noqa: BLE001 - the failure itself is what matters
             return ""
+
+
+class SqlFileTable(SqlTable):
+    """A table in a database that is one file: a lock beside it keeps other runs away."""
+
+    def __init__(self, target: Address, name: Name, *options: Any) -> None:
+        super().__init__(target, name, *options)
+        self._lock = FileLock(target.location, name)
+        self._connection: Any = None
+
+    @override
+    def lock(self) -> None:
+        if not self._lock.take():
+            raise self.busy()
+
+    @override
+    def close(self) -> None:
+        try:
+            if self._connection is not None:
+                self._connection.close()
+        finally:
+            self._lock.release()
 
 
 def columns_of(names: Sequence[str]) -> str:

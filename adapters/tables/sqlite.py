@@ -12,9 +12,9 @@ from typing import Any, Final
 from typing_extensions import override
 
 from ..arrow import RecordBatch, Schema, exact_array, pyarrow, values
-from .sql import SqlTable, columns_of
-from .table import COMMON, FileLock
-from .target import Address, Name, quoted
+from .sql import SqlFileTable, columns_of
+from .table import COMMON
+from .target import quoted
 
 PATIENCE: Final = 30.0
 """The seconds to wait for other writers of the database."""
@@ -29,15 +29,10 @@ _DECLARED: Final = {
 }  # fmt: skip
 
 
-class SqliteTable(SqlTable):
+class SqliteTable(SqlFileTable):
     """A file of SQLite."""
 
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
-
-    def __init__(self, target: Address, name: Name, *options: Any) -> None:
-        super().__init__(target, name, *options)
-        self._lock = FileLock(target.location, name)
-        self._connection: sqlite3.Connection | None = None
 
     @property
     def _open(self) -> sqlite3.Connection:
@@ -51,19 +46,6 @@ class SqliteTable(SqlTable):
         if not self.execute("SELECT 1 FROM sqlite_master"):
             # Readers of a new database do not wait for its writer, nor the writer for them.
             self.execute("PRAGMA journal_mode = WAL")
-
-    @override
-    def lock(self) -> None:
-        if not self._lock.take():
-            raise self.busy()
-
-    @override
-    def close(self) -> None:
-        try:
-            if self._connection is not None:
-                self._connection.close()
-        finally:
-            self._lock.release()
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:

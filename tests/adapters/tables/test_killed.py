@@ -1,35 +1,23 @@
 """A program is killed at random moments: at the end its tables are those of a run that nobody disturbed."""
 
-import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.adapters.killing import run
 from tests.sampling import amount
 
 PROGRAM = Path(__file__).with_name("killable.py")
 TABLES = {"sales": "day, number", "latest": "item", "counts": "day, item"}
 
 
-def run(seconds, base, folder, journal=None):
-    """Run the program, and kill it so many seconds after it has begun; return whether it finished, and its seconds."""
+def killed_after(seconds, base, folder, journal=None):
+    """Run the program on a database, as `run`."""
     schema = getattr(base, "schema", "")
-    command = [sys.executable, str(PROGRAM), base.target, schema, str(folder), *([str(journal)] if journal else [])]
-    here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    with subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        process.stdout.readline()
-        begun = time.monotonic()
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        _, errors = process.communicate()
-        assert process.returncode in {0, -9}, errors
-        return process.returncode == 0, time.monotonic() - begun
+    return run(seconds, PROGRAM, base.target, schema, folder, *([journal] if journal else []))
 
 
 def contents(base, folder):
@@ -41,7 +29,7 @@ def contents(base, folder):
 def test_a_killed_program_leaves_the_same_tables(base, number, tmp_path):
     """With a journal in every second series; late rows, upserts, and files beside tables."""
     whole = tmp_path / "whole"
-    finished, seconds = run(300, base, whole)
+    finished, seconds = killed_after(300, base, whole)
     assert finished
     expected = contents(base, whole)
     assert len(expected["sales"]) > 400
@@ -54,10 +42,12 @@ def test_a_killed_program_leaves_the_same_tables(base, number, tmp_path):
         folder = tmp_path / str(series)
         journal = tmp_path / f"{series}.journal" if series % 2 else None
         here = 0
-        while here < min(5, number - killed) and not run(dice.random() * seconds * 0.6, base, folder, journal)[0]:
+        while (
+            here < min(5, number - killed) and not killed_after(dice.random() * seconds * 0.6, base, folder, journal)[0]
+        ):
             here += 1
         killed += here
-        assert run(300, base, folder, journal)[0]
+        assert killed_after(300, base, folder, journal)[0]
         assert contents(base, folder) == expected
     base.clear(*TABLES)
 
