@@ -1,20 +1,24 @@
 """Named aggregates that are kept up to date batch by batch: a state for each group, in columns.
 
-An aggregate has partial results of a batch, a way to merge those of several batches, and a result made of them. Nulls
+An aggregate has partial results of some rows, a way to merge those of several batches, and a result made of them. Nulls
 are left out, as in SQL and polars, except by `first` and `last`.
 """
 
-from collections.abc import Callable, Sequence
-from enum import Enum
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 import attrs
 
 from pullstream.authoring import Call, checked
 
+from ..arrow import pyarrow
+from ..arrow.package import numpy
 from .expressions import Expression, expression
-from .package import ColumnError, polars
+from .grouping import Column, Grouped
+from .package import ColumnError
+
+Partial = Mapping[str, Column]
+"""The partial columns of an aggregate, by a name each."""
 
 
 @attrs.frozen(repr=False)
@@ -30,290 +34,185 @@ class Aggregate:
         return f"{self.kind.name}({', '.join(given)})"
 
 
-@attrs.frozen
-class Merging:
-    """The order in which the partial results of a group are merged, as the names of columns."""
-
-    first_by: Sequence[str] = ()
-    last_by: Sequence[str] = ()
+def _as_it_is(column: Column) -> Column:
+    return column
 
 
-class Reads(Enum):
-    """The type in which a column is aggregated."""
-
-    PLAIN = "as it is"
-    NUMBER = "a number without loss"
-    REAL = "a float"
-    TRUTH = "true or false"
+def _only(parts: Partial, _: Any) -> Column:
+    return parts[""]
 
 
 @attrs.frozen(repr=False)
 class Kind:
-    """A kind of aggregate: its partial columns, each made from a column of input and merged by expressions.
-
-    Expressions get the columns' names with a prefix of their own.
-    """
+    """A kind of aggregate: its partial columns, which have a value for each group."""
 
     name: str
-    prepare: Callable[[Any, Any], Any]
-    """From the input column's expression and type: the expression to aggregate."""
-    partial: Callable[[Any, str], Sequence[Any]]
-    """From the input and a prefix: the partial columns of a batch's rows."""
-    merge: Callable[[str, Merging], Sequence[Any]]
+    partial: Callable[[Grouped, Column], Partial]
+    """From the rows' groups, and their values or the rows themselves: the partial results."""
+    merge: Callable[[Grouped, Partial], Partial]
     """The same columns of several partial results."""
-    finish: Callable[[str, Any], Any]
-    """From a prefix and the option: the result."""
-    reads: "Reads"
-    """The input that Arrow reads for the same partial columns."""
-    by_arrow: Sequence[tuple[str, Callable[[], Any] | None, Callable[[Any, str], Any]]]
-    """Arrow's functions and their options, and the partial column made of each result."""
+    read: Callable[[Column], Column] = _as_it_is
+    """Check the type of a column, and convert it."""
+    finish: Callable[[Partial, Any], Column] = _only
+    """From the partial columns and the option: the result."""
 
     def __repr__(self) -> str:
         return self.name
 
 
-def _column(name: str) -> Any:
-    return polars().col(name)
-
-
-def _as_it_is(column: Any, _: Any) -> Any:
-    return column
-
-
-def _refused(name: str, kind: Any, needs: str) -> ColumnError:
-    return ColumnError(f"{name} needs {needs}, but its column is {kind}")
-
-
-def _number(column: Any, kind: Any) -> Any:
-    """A number that can be summed without loss: wide integers and floats."""
-    pl = polars()
-    if kind == pl.Boolean or (kind.is_integer() and kind not in (pl.Int64, pl.UInt64)):
-        return column.cast(pl.Int64)
-    if kind in (pl.Int64, pl.UInt64):
-        # The sum of many may need more than 64 bits on its way.
-        return column.cast(pl.Int128)
-    if kind == pl.Float32:
-        return column.cast(pl.Float64)
-    if kind.is_numeric() or kind in (pl.Duration, pl.Null):
+def _number(column: Column) -> Column:
+    """A number that is summed as it is; true is 1."""
+    pa = pyarrow()
+    types, kind = pa.types, column.type
+    if types.is_boolean(kind) or types.is_null(kind):
+        return column.cast(pa.int64())
+    if types.is_floating(kind):
+        return column.cast(pa.float64())
+    if types.is_integer(kind) or types.is_decimal(kind) or types.is_duration(kind):
         return column
-    raise _refused("sum()", kind, "numbers")
+    raise ColumnError(f"sum() needs numbers, but its column is {kind}")
 
 
-def _real(column: Any, kind: Any) -> Any:
-    pl = polars()
-    if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
-        return column.cast(pl.Float64)
-    raise _refused("mean() or variance()", kind, "numbers")
+def _real(column: Column) -> Column:
+    pa = pyarrow()
+    types, kind = pa.types, column.type
+    if types.is_boolean(kind):
+        column = column.cast(pa.int64())
+    elif not (types.is_null(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        raise ColumnError(f"mean(), variance() or quantile() needs numbers, but its column is {kind}")
+    return column.cast(pa.float64(), safe=False)
 
 
-def _truth(column: Any, kind: Any) -> Any:
-    pl = polars()
-    if kind in (pl.Boolean, pl.Null):
-        return column.cast(pl.Boolean)
-    raise _refused("any() or all()", kind, "a column of true and false")
+def _truth(column: Column) -> Column:
+    pa = pyarrow()
+    if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
+        return column.cast(pa.bool_())
+    raise ColumnError(f"any() or all() needs a column of true and false, but its column is {column.type}")
 
 
-def _plain(column: Any, kind: Any) -> Any:
-    pl = polars()
-    return column.cast(pl.String) if kind in (pl.Categorical, pl.Enum) else column
+def _totals(groups: Grouped, parts: Partial) -> Partial:
+    return {name: groups.total(part) for name, part in parts.items()}
 
 
-def _total(column: Any, prefix: str) -> list[Any]:
-    return [column.sum().alias(prefix)]
+def _sum(parts: Partial, _: Any) -> Column:
+    pa = pyarrow()
+    total = parts[""]
+    # The sum of many may need more than 128 bits on its way.
+    return total.cast(pa.decimal128(38, total.type.scale)) if pa.types.is_decimal256(total.type) else total
 
 
-def _totals(prefix: str, _: Merging) -> list[Any]:
-    return [_column(prefix).sum().alias(prefix)]
+def _extreme(name: str) -> Kind:
+    return Kind(
+        name,
+        lambda groups, column: {"": groups.extreme(column, name)},
+        lambda groups, parts: {"": groups.extreme(parts[""], name)},
+    )
 
 
-def _m2(column: Any, prefix: str) -> list[Any]:
-    count = column.count().cast(polars().Float64)
-    return [
-        count.alias(f"{prefix}n"),
-        column.mean().fill_null(0.0).alias(f"{prefix}mean"),
-        (column.var(ddof=0).fill_null(0.0) * count).alias(f"{prefix}m2"),
-    ]
+def _mean(parts: Partial, _: Any) -> Column:
+    pc = pyarrow().compute
+    return pc.divide(parts["sum"], _positive(parts["n"]))
 
 
-def _m2s(prefix: str, _: Merging) -> list[Any]:
+def _positive(count: Column) -> Column:
+    """Counts as floats, and null instead of those that are not positive."""
+    pa = pyarrow()
+    return pa.compute.if_else(pa.compute.greater(count, 0), count, None).cast(pa.float64())
+
+
+def _m2(groups: Grouped, column: Column) -> Partial:
+    count, mean = groups.known(column), _mean({"sum": groups.total(column), "n": groups.known(column)}, None)
+    return {"n": count, "mean": mean.fill_null(0.0), "m2": groups.total(_squared(groups, column, mean))}
+
+
+def _squared(groups: Grouped, column: Column, mean: Column) -> Column:
+    """The squared distance of each value from the mean of its group."""
+    pc = pyarrow().compute
+    distance = pc.subtract(column, mean.take(pyarrow().array(groups.numbers)))
+    return pc.multiply(distance, distance)
+
+
+def _m2s(groups: Grouped, parts: Partial) -> Partial:
     # The sums of squares around the means of the parts, moved to the common mean (Chan, Golub and LeVeque 1983).
-    count, mean, m2 = (_column(f"{prefix}{part}") for part in ("n", "mean", "m2"))
-    common = ((count * mean).sum() / count.sum()).fill_nan(None)
-    return [
-        count.sum().alias(f"{prefix}n"),
-        common.fill_null(0.0).alias(f"{prefix}mean"),
-        (m2.sum() + (count * (mean - common) ** 2).sum()).alias(f"{prefix}m2"),
-    ]
+    pc, total = pyarrow().compute, groups.total
+    count = total(parts["n"])
+    mean = _mean({"sum": total(pc.multiply(parts["mean"], parts["n"])), "n": count}, None)
+    moved = pc.multiply(_squared(groups, parts["mean"], mean), parts["n"])
+    return {"n": count, "mean": mean.fill_null(0.0), "m2": total(pc.add(parts["m2"], moved))}
 
 
-def _variance(prefix: str, ddof: Any) -> Any:
-    count = _column(f"{prefix}n")
-    return polars().when(count > ddof).then(_column(f"{prefix}m2") / (count - ddof))
+def _variance(parts: Partial, ddof: Any) -> Column:
+    pc = pyarrow().compute
+    return pc.divide(parts["m2"], _positive(pc.subtract(parts["n"], ddof)))
 
 
-def _mean(column: Any, prefix: str) -> list[Any]:
-    return [column.sum().alias(f"{prefix}sum"), column.count().alias(f"{prefix}n")]
+def _at(end: str) -> Kind:
+    """The first or the last value."""
+
+    def taken(groups: Grouped, column: Column) -> Column:
+        return column.take(pyarrow().array(getattr(groups, end)))
+
+    return Kind(
+        end, lambda groups, column: {"": taken(groups, column)}, lambda groups, parts: {"": taken(groups, parts[""])}
+    )
 
 
-def _means(prefix: str, _: Merging) -> list[Any]:
-    return [_column(f"{prefix}{part}").sum().alias(f"{prefix}{part}") for part in ("sum", "n")]
+def _counted(name: str, finish: Callable[[Partial], Column]) -> Kind:
+    """An aggregate of the numbers of values that are true and false."""
+
+    def partial(groups: Grouped, column: Column) -> Partial:
+        return {"n": groups.known(column), "true": groups.total(column.cast(pyarrow().int64()))}
+
+    return Kind(name, partial, _totals, _truth, lambda parts, _: finish(parts))
 
 
-def _finished_mean(prefix: str, _: Any) -> Any:
-    count = _column(f"{prefix}n")
-    return polars().when(count > 0).then(_column(f"{prefix}sum") / count)
+def _quantile(parts: Partial, q: float) -> Column:
+    pa, np = pyarrow(), numpy()
+    lists = parts[""]
+    lengths = lists.value_lengths().to_numpy()
+    values = lists.flatten().to_numpy()
+    begins = np.cumsum(lengths) - lengths
+    values = values[np.lexsort((values, np.repeat(np.arange(len(lists)), lengths)))]
+    some = lengths > 0
+    place = (lengths[some] - 1) * q
+    below = np.floor(place).astype(np.int64)
+    low = values[begins[some] + below]
+    high = values[begins[some] + np.ceil(place).astype(np.int64)]
+    found = np.zeros(len(lists))
+    # Infinite values next to each other have no difference.
+    found[some] = np.where(low == high, low, low + (high - low) * (place - below))
+    return pa.array(found, mask=~some)
 
 
-def _firsts(prefix: str, merging: Merging) -> list[Any]:
-    column = _column(prefix)
-    return [(column.sort_by(*merging.first_by) if merging.first_by else column).first()]
-
-
-def _lasts(prefix: str, merging: Merging) -> list[Any]:
-    column = _column(prefix)
-    return [(column.sort_by(*merging.last_by) if merging.last_by else column).last()]
-
-
-def _plainly(prefix: str, _: Any) -> Any:
-    return _column(prefix)
-
-
-def _summed(prefix: str, _: Any) -> Any:
-    return _column(prefix).fill_null(0)
-
-
-def _same(column: Any, prefix: str) -> Any:
-    return column.alias(prefix)
-
-
-def _part_of(part: str) -> Callable[[Any, str], Any]:
-    return lambda column, prefix: column.alias(f"{prefix}{part}")
-
-
-def _empty_is_zero() -> Any:
-    return import_module("pyarrow.compute").ScalarAggregateOptions(min_count=0)
-
-
-def _with_nulls() -> Any:
-    return import_module("pyarrow.compute").ScalarAggregateOptions(skip_nulls=False)
-
-
-COUNT: Final = Kind(
-    "count",
-    _as_it_is,
-    lambda column, prefix: [column.count().cast(polars().Int64).alias(prefix)],
-    _totals,
-    _plainly,
-    Reads.PLAIN,
-    [("count", None, _same)],
-)
-SIZE: Final = Kind(
-    "count",
-    _as_it_is,
-    lambda _, prefix: [polars().len().cast(polars().Int64).alias(prefix)],
-    _totals,
-    _plainly,
-    Reads.PLAIN,
-    [],
-)
-SUM: Final = Kind("sum", _number, _total, _totals, _summed, Reads.NUMBER, [("sum", _empty_is_zero, _same)])
-MIN: Final = Kind(
-    "min",
-    _plain,
-    lambda column, prefix: [column.min().alias(prefix)],
-    lambda prefix, _: [_column(prefix).min()],
-    _plainly,
-    Reads.PLAIN,
-    [("min", None, _same)],
-)
-MAX: Final = Kind(
-    "max",
-    _plain,
-    lambda column, prefix: [column.max().alias(prefix)],
-    lambda prefix, _: [_column(prefix).max()],
-    _plainly,
-    Reads.PLAIN,
-    [("max", None, _same)],
-)
+COUNT: Final = Kind("count", lambda groups, column: {"": groups.known(column)}, _totals)
+SIZE: Final = Kind("count", lambda groups, _: {"": groups.sizes()}, _totals)
+SUM: Final = Kind("sum", lambda groups, column: {"": groups.total(column)}, _totals, _number, _sum)
+MIN: Final = _extreme("min")
+MAX: Final = _extreme("max")
 MEAN: Final = Kind(
     "mean",
+    lambda groups, column: {"sum": groups.total(column), "n": groups.known(column)},
+    _totals,
     _real,
     _mean,
-    _means,
-    _finished_mean,
-    Reads.REAL,
-    [("sum", _empty_is_zero, _part_of("sum")), ("count", None, _part_of("n"))],
 )
-VARIANCE: Final = Kind(
-    "variance",
-    _real,
-    _m2,
-    _m2s,
-    _variance,
-    Reads.REAL,
-    [
-        ("count", None, lambda column, prefix: column.cast(polars().Float64).alias(f"{prefix}n")),
-        ("mean", None, lambda column, prefix: column.fill_null(0.0).alias(f"{prefix}mean")),
-        (
-            "variance",
-            None,
-            lambda column, prefix: (column.fill_null(0.0) * _column(f"{prefix}in_count")).alias(f"{prefix}m2"),
-        ),
-    ],
-)
-FIRST: Final = Kind(
-    "first",
-    _plain,
-    lambda column, prefix: [column.first().alias(prefix)],
-    _firsts,
-    _plainly,
-    Reads.PLAIN,
-    [("first", _with_nulls, _same)],
-)
-LAST: Final = Kind(
-    "last",
-    _plain,
-    lambda column, prefix: [column.last().alias(prefix)],
-    _lasts,
-    _plainly,
-    Reads.PLAIN,
-    [("last", _with_nulls, _same)],
-)
-ANY: Final = Kind(
-    "any",
-    _truth,
-    lambda column, prefix: [column.any().alias(prefix)],
-    lambda prefix, _: [_column(prefix).any()],
-    _plainly,
-    Reads.TRUTH,
-    [("any", _empty_is_zero, _same)],
-)
-ALL: Final = Kind(
-    "all",
-    _truth,
-    lambda column, prefix: [column.all().alias(prefix)],
-    lambda prefix, _: [_column(prefix).all()],
-    _plainly,
-    Reads.TRUTH,
-    [("all", _empty_is_zero, _same)],
-)
+VARIANCE: Final = Kind("variance", _m2, _m2s, _real, _variance)
+FIRST: Final = _at("first")
+LAST: Final = _at("last")
+ANY: Final = _counted("any", lambda parts: pyarrow().compute.greater(parts["true"], 0))
+ALL: Final = _counted("all", lambda parts: pyarrow().compute.equal(parts["true"], parts["n"]))
 UNIQUE: Final = Kind(
     "count_unique",
-    _plain,
-    lambda column, prefix: [column.drop_nulls().unique().implode().alias(prefix)],
-    lambda prefix, _: [_column(prefix).explode().drop_nulls().unique().implode()],
-    lambda prefix, _: _column(prefix).list.len().cast(polars().Int64),
-    Reads.PLAIN,
-    [("distinct", None, _same)],
+    lambda groups, column: {"": groups.lists(column, distinct=True)},
+    lambda groups, parts: {"": groups.lists(parts[""], distinct=True)},
+    finish=lambda parts, _: parts[""].value_lengths(),
 )
 QUANTILE: Final = Kind(
     "quantile",
+    lambda groups, column: {"": groups.lists(column)},
+    lambda groups, parts: {"": groups.lists(parts[""])},
     _real,
-    lambda column, prefix: [column.drop_nulls().implode().alias(prefix)],
-    lambda prefix, _: [_column(prefix).explode().drop_nulls().implode()],
-    lambda prefix, q: _column(prefix).list.agg(polars().element().quantile(q, "linear")),
-    Reads.REAL,
-    [("list", None, lambda column, prefix: column.list.drop_nulls().alias(prefix))],
+    _quantile,
 )
 
 

@@ -1,24 +1,35 @@
 """Groups of rows with the same keys: partial results of a batch, merged with those before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ..arrow import ArrowRows, pyarrow
-from .aggregates import SUM, Aggregate, Merging
-from .arrow_partials import Table, partial_by_arrow
+import attrs
+
+from ..arrow import ArrowRows, joined_rows, pyarrow
+from .aggregates import SUM, Aggregate
 from .expressions import check_names, first_line
-from .frames import Frame, decoded, same
+from .frames import rows_of
+from .grouping import Column, Grouped, grouped
 from .package import ColumnError, polars
 
-Extra = Sequence[tuple[str, str, str]]
-"""Further partial columns: of a column the "min", "max", "first" or "last", and its name."""
+Table = Any
+"""A pyarrow RecordBatch."""
+
+
+@attrs.frozen
+class Marks:
+    """Columns of numbers that say which row of a group is its first, and which its last; partial results have them."""
+
+    first: Sequence[str] = ()
+    last: Sequence[str] = ()
 
 
 class Groups:
     """Computes aggregates for each group of equal keys, in the order in which the groups first arrived.
 
-    `where` names the module in errors. Where partial results are not merged in the order of arrival, `merging` names
-    `extra` columns that tell which is the first and which the last.
+    `where` names the module in errors. `added` are the keys that the module adds to those of the rows. Without `marks`,
+    rows and partial results are in the order of arrival.
     """
 
     def __init__(
@@ -26,160 +37,145 @@ class Groups:
         where: str,
         keys: Sequence[str],
         aggregates: Mapping[str, Aggregate],
-        merging: Merging | None = None,
         *,
-        extra: Extra = (),
+        added: Sequence[str] = (),
+        marks: Marks = Marks(),  # noqa: B008 - immutable
     ) -> None:
         self._where = where
-        self.keys = keys
+        self._keys = keys
+        self._grouped_by = (*added, *keys)
         self._aggregates = {name: (f"__{number}__", each) for number, (name, each) in enumerate(aggregates.items())}
-        self._merging = merging or Merging()
-        self._extra = extra
-        self._known: Any = None
-        self._parts: list[Any] = []
-        self._plain: dict[str, str] = {}
-        """The aggregates of a column as it is, which need no expression."""
-        wanted: set[str] | None = set(keys)
+        self._marks = marks
+        self._whole: set[str] = set()
+        """The sums of whole numbers, which have 64 bits."""
+        self._computed: dict[str, Any] = {}
+        """The inputs of the aggregates that must be computed; the others are columns."""
+        self._columns: set[str] | None = set(keys)
         for name, aggregate in aggregates.items():
             if aggregate.of is not None:
                 meta = aggregate.of.expr.meta
-                if meta.is_column():
-                    self._plain[name] = meta.output_name()
-                if wanted is not None:
-                    wanted = None if meta.has_multiple_outputs() else wanted | set(meta.root_names())
-        self.columns = wanted
-        """The columns that are read; None if they may be any."""
+                if not meta.is_column():
+                    self._computed[name] = aggregate.of.expr
+                if self._columns is not None:
+                    self._columns = None if meta.has_multiple_outputs() else self._columns | set(meta.root_names())
 
-    def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Any] | None = None) -> Table:
-        """The columns of rows that are read, and `more` columns; dictionaries become plain."""
+    def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Column]) -> Table:
+        """The columns of rows that are read, and `more` columns."""
         pa = pyarrow()
-        batches = [part.batch for part in rows]
+        whole = joined_rows(rows)
+        batches = [part.batch for part in ([whole] if isinstance(whole, ArrowRows) else rows)]
         names: list[str] = batches[0].schema.names
-        check_names(self._where, names, self.columns and self.columns - (more or {}).keys())
-        # Without any column, a table would not know how many rows it has.
-        chosen = [name for name in names if self.columns is None or name in self.columns] or names[:1]
+        check_names(self._where, names, self._columns)
+        chosen = [name for name in names if self._columns is None or name in self._columns]
+        parts = [batch.select(chosen) for batch in batches]
+        # A record batch of no columns would forget how many rows it has.
+        columns = dict(zip(chosen, self.joined(parts).columns, strict=True)) if chosen else {}
+        return pa.RecordBatch.from_pydict({**columns, **more})
+
+    def joined(self, batches: Sequence[Table]) -> Table:
+        """Several tables with the same columns; types are widened to hold the values of all."""
+        pa = pyarrow()
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
         try:
-            table = pa.concat_tables(
-                [decoded(pa.Table.from_batches([batch]).select(chosen)) for batch in batches],
-                promote_options="permissive",
-            )
+            whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
         except pa.ArrowException as exc:
-            raise self._no_common_type(exc) from None
-        for name, column in (more or {}).items():
-            table = table.append_column(name, column)
-        return table
+            raise ColumnError(
+                f"{self._where}: a column has values without a common type: {first_line(exc)}; convert them above"
+            ) from None
+        columns = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in whole.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=whole.schema)
 
-    def partial(self, table: Table) -> Frame:
+    def partial(self, table: Table) -> Table:
         """The partial results of some rows."""
-        return self._collected(self._partial(table))
+        groups = self._grouped(table)
+        parts: dict[str, Column] = {}
+        computed = self._inputs(table)
+        for name, (prefix, aggregate) in self._aggregates.items():
+            kind, column = aggregate.kind, table.column(0)
+            if aggregate.of is not None:
+                column = computed[name] if name in computed else table.column(aggregate.of.expr.meta.output_name())
+                if pyarrow().types.is_dictionary(column.type):
+                    column = column.dictionary_decode()
+            with self._told(name, aggregate):
+                column = kind.read(column)
+                if kind is SUM and pyarrow().types.is_integer(column.type):
+                    self._whole.add(name)
+                parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
+        return self._of_groups(table, groups, parts)
 
-    def results(self, table: Table) -> Frame:
-        """The results of rows that have no partial results."""
-        return self._collected(self._finished(self._partial(table), ()))
-
-    def _no_common_type(self, exc: Exception) -> ColumnError:
-        return ColumnError(
-            f"{self._where}: a column has values without a common type: {first_line(exc)}; convert them above"
-        )
-
-    def merged(self, partials: Sequence[Frame]) -> Frame:
+    def merged(self, partials: Sequence[Table]) -> Table:
         """The partial results of all parts, in their order."""
-        try:
-            whole = same(partials)
-        except polars().exceptions.PolarsError as exc:
-            raise self._no_common_type(exc) from None
-        return whole if len(partials) == 1 else self.regrouped(whole)
+        if len(partials) == 1:
+            return partials[0]
+        return self.regrouped(self.joined(partials))
 
-    def regrouped(self, whole: Frame) -> Frame:
+    def regrouped(self, whole: Table) -> Table:
         """Merge the partial results with equal keys."""
-        return self._collected(self.regrouping(whole.lazy()))
+        groups = self._grouped(whole)
+        parts: dict[str, Column] = {}
+        for name, (prefix, aggregate) in self._aggregates.items():
+            with self._told(name, aggregate):
+                made = aggregate.kind.merge(groups, self._parts(whole, prefix))
+            parts.update({prefix + part: column for part, column in made.items()})
+        return self._of_groups(whole, groups, parts)
 
-    def regrouping(self, whole: Any) -> Any:
-        """A lazy query that merges the partial results with equal keys."""
-        parts = [
-            part
-            for prefix, aggregate in self._aggregates.values()
-            for part in aggregate.kind.merge(prefix, self._merging)
-        ]
-        return self._grouped(whole, [*parts, *self._extras()])
+    def finished(self, partial: Table) -> Table:
+        """The results of partial results: the keys of the rows, and a column for each aggregate."""
+        made = {key: partial.column(key) for key in self._keys}
+        for name, (prefix, aggregate) in self._aggregates.items():
+            with self._told(name, aggregate):
+                made[name] = aggregate.kind.finish(self._parts(partial, prefix), aggregate.option)
+                if name in self._whole and pyarrow().types.is_decimal(made[name].type):
+                    made[name] = made[name].cast(pyarrow().int64())
+        return pyarrow().RecordBatch.from_pydict(made)
 
-    def finished(self, state: Any, before: Sequence[Any] = ()) -> Frame:
-        """The results of partial results, in a frame or of a lazy query: the keys, and a column for each aggregate."""
-        return self._collected(self._finished(state.lazy(), before))
+    def _grouped(self, table: Table) -> Grouped:
+        first, last = (
+            [table.column(name).to_numpy() for name in names] for names in (self._marks.first, self._marks.last)
+        )
+        return grouped([table.column(name) for name in self._grouped_by], len(table), first, last)
 
-    def _extras(self, *, merged: bool = True) -> list[Any]:
+    def _of_groups(self, table: Table, groups: Grouped, parts: Mapping[str, Column]) -> Table:
+        """The keys and marks of each group, and its partial results."""
+        pa = pyarrow()
+        made: dict[str, Column] = {}
+        first, last = pa.array(groups.first), pa.array(groups.last)
+        for names, places in ((self._grouped_by, first), (self._marks.first, first), (self._marks.last, last)):
+            for name in names:
+                column = table.column(name).take(places)
+                made[name] = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        return pa.RecordBatch.from_pydict({**made, **parts})
+
+    @staticmethod
+    def _parts(table: Table, prefix: str) -> dict[str, Column]:
+        names: list[str] = table.schema.names
+        return {name.removeprefix(prefix): table.column(name) for name in names if name.startswith(prefix)}
+
+    def _inputs(self, table: Table) -> dict[str, Column]:
+        """The inputs that must be computed, by the name of the result."""
+        if not self._computed:
+            return {}
         pl = polars()
-        found: list[Any] = []
-        for name, function, made in self._extra:
-            column = pl.col(made if merged else name)
-            by = {"first": self._merging.first_by, "last": self._merging.last_by}.get(function, ()) if merged else ()
-            found.append(getattr(column.sort_by(*by) if by else column, function)().alias(made))
-        return found
-
-    def _partial(self, table: Table) -> Any:
-        self._prepare(table)
-        if self.keys:
-            query = partial_by_arrow(table, self.keys, self._inputs(table), self._aggregates, self._extra)
-            if query is not None:
-                return query
-        return self._grouped(polars().from_arrow(table).lazy(), [*self._parts, *self._extras(merged=False)])
-
-    def _inputs(self, table: Table) -> dict[str, Any]:
-        """The columns to aggregate, by the name of the result."""
-        made = {name: table.column(column) for name, column in self._plain.items()}
-        rest = {
-            name: each.of.expr
-            for name, (_, each) in self._aggregates.items()
-            if each.of is not None and name not in self._plain
-        }
-        if rest:
-            pl = polars()
-            count = pl.int_range(pl.len()).alias("__row__")
-            frame = self._collected(pl.from_arrow(table).lazy().select(count, **rest))
-            made.update(zip(rest, frame.drop("__row__").to_arrow(compat_level=pl.CompatLevel.oldest()), strict=True))
-        return made
-
-    def _prepare(self, table: Table) -> None:
-        """Check the types of the inputs, and make the partial columns of them."""
-        if self._known is not None and self._known.equals(table.schema):
-            return
-        inputs = {name: each.of.expr for name, (_, each) in self._aggregates.items() if each.of is not None}
+        count = pl.int_range(pl.len()).alias("__row__")
         try:
-            kinds = polars().from_arrow(table.slice(0, 0)).lazy().select(**inputs).collect_schema()
-        except polars().exceptions.PolarsError as exc:
+            frame = pl.from_arrow(table).lazy().select(count, **self._computed).collect()
+        except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self._where}: {first_line(exc)}") from None
-        self._parts = []
-        for name, (prefix, aggregate) in self._aggregates.items():
-            column = inputs.get(name)
-            if column is not None:
-                try:
-                    column = aggregate.kind.prepare(column, kinds[name])
-                except ColumnError as exc:
-                    raise ColumnError(f"{self._where}: {name}={aggregate!r}: {exc}") from None
-            self._parts += aggregate.kind.partial(column, prefix)
-        self._known = table.schema
+        made = rows_of(frame.drop("__row__"), "rows").batch
+        return {name: made.column(name) for name in self._computed}
 
-    def _finished(self, state: Any, before: Sequence[Any]) -> Any:
-        pl = polars()
-        schema = state.collect_schema()
-        results: list[Any] = []
-        for name, (prefix, aggregate) in self._aggregates.items():
-            result = aggregate.kind.finish(prefix, aggregate.option)
-            if aggregate.kind is SUM and schema[prefix] == pl.Int128:
-                result = result.cast(pl.Int64)
-            results.append(result.alias(name))
-        return state.select(*before, *self.keys, *results)
-
-    def _grouped(self, frame: Any, parts: Sequence[Any]) -> Any:
-        return frame.group_by(self.keys, maintain_order=True).agg(parts) if self.keys else frame.select(parts)
-
-    def _collected(self, query: Any) -> Frame:
+    @contextmanager
+    def _told(self, name: str, aggregate: Aggregate) -> Generator[None]:
+        """Name the aggregate in errors."""
+        pa = pyarrow()
         try:
-            made: Frame = query.collect()
-        except polars().exceptions.PolarsError as exc:
-            why = first_line(exc)
-            if "i128" in why:
-                sums = [f"{name}={each!r}" for name, (_, each) in self._aggregates.items() if each.kind is SUM]
-                why = f"a sum does not fit into 64 bits, of {', '.join(sums)}"
-            raise ColumnError(f"{self._where}: {why}") from None
-        return made
+            yield
+        except ColumnError as exc:
+            raise ColumnError(f"{self._where}: {name}={aggregate!r}: {exc}") from None
+        except pa.ArrowNotImplementedError:
+            raise ColumnError(f"{self._where}: {name}={aggregate!r} is not known for the type of its column") from None
+        except pa.ArrowException as exc:
+            if aggregate.kind is not SUM:
+                raise
+            bits = "64 bits" if name in self._whole else "38 digits"
+            raise ColumnError(f"{self._where}: a sum does not fit into {bits}, of {name}={aggregate!r}") from exc

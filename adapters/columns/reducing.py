@@ -8,93 +8,166 @@ from typing_extensions import override
 from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import Call, Notified, opens
 
-from ..arrow import ArrowRows, RowForm, joined_rows
+from ..arrow import ArrowRows, RowForm, pyarrow
+from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates, first
-from .arrow_partials import Table
-from .frames import ColumnReader, Frame, rows_of
-from .groups import Groups
+from .frames import ColumnReader
+from .groups import Groups, Table
+from .package import ColumnError
 
 TOGETHER: Final = 65_536
 """The number of rows that are aggregated at once."""
 
+PARTS: Final = 64
+"""The number of partial results of a time that are kept apart."""
 
-class TimeState:
-    """The rows of a time that are not aggregated yet, and the partial results of the others."""
+TIME: Final = "__time__"
+"""A column of the rows: the number of their time among those that are aggregated together."""
+
+
+class _Fold:
+    """The partial results of rows of several times. Their results are computed together, once the first is wanted."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.results: ArrowRows | None = None
+
+
+class _TimeState:
+    """The partial results of a time: ranges in those of several folds."""
 
     def __init__(self) -> None:
-        self.rows: list[ArrowRows] = []
-        self.waiting = 0
-        self._partials: list[Frame] = []
+        self.parts: list[tuple[_Fold, int, int]] = []
+        self.waits = False
+        """Whether rows of the time are not aggregated yet."""
+        self.failure: ColumnError | None = None
         self._size = 0
         self._merged = 0
 
-    def add(self, rows: ArrowRows, groups: Groups) -> None:
-        """Add rows, and aggregate those that wait if they are many."""
-        self.rows.append(rows)
-        self.waiting += len(rows)
-        if self.waiting >= TOGETHER:
-            self.fold(groups)
+    def add(self, fold: _Fold, begin: int, end: int, groups: Groups) -> None:
+        """Add partial results, and merge those that there are if they are many."""
+        self.parts.append((fold, begin, end))
+        self._size += end - begin
+        if self._size > 2 * self._merged + TOGETHER or len(self.parts) > PARTS:
+            self.merge(groups)
 
-    def fold(self, groups: Groups) -> None:
-        """Aggregate the waiting rows."""
-        if not self.rows:
-            return
-        self._partials.append(groups.partial(self._table(groups)))
-        self._size += len(self._partials[-1])
-        if self._size > 2 * self._merged + TOGETHER:
-            self._merge(groups)
+    def alone(self) -> None:
+        """Copy the last partial results, as an open time must not keep the memory of all others."""
+        fold, begin, end = self.parts[-1]
+        if end - begin < len(fold.table):
+            places = pyarrow().array(numpy().arange(begin, end))
+            self.parts[-1] = _Fold(fold.table.take(places)), 0, end - begin
 
-    def results(self, groups: Groups) -> Frame:
-        """The results of all rows."""
-        if not self._partials:
-            return groups.results(self._table(groups))
-        self.fold(groups)
-        self._merge(groups)
-        return groups.finished(self._partials[0])
-
-    def _table(self, groups: Groups) -> Table:
-        """Take the waiting rows."""
-        whole = joined_rows(self.rows)
-        table = groups.table([whole] if isinstance(whole, ArrowRows) else self.rows)
-        self.rows, self.waiting = [], 0
-        return table
-
-    def _merge(self, groups: Groups) -> None:
-        if len(self._partials) > 1:
-            self._partials = [groups.merged(self._partials)]
-        self._size = self._merged = len(self._partials[0])
+    def merge(self, groups: Groups) -> Table:
+        """Merge all partial results."""
+        merged = groups.merged([fold.table.slice(begin, end - begin) for fold, begin, end in self.parts])
+        self._size = self._merged = len(merged)
+        self.parts = [(_Fold(merged), 0, len(merged))]
+        return merged
 
 
 class _Reducing(Notified):
-    """Emits the aggregates of a time when the time is complete."""
+    """Emits the aggregates of a time when the time is complete.
+
+    Rows of several times wait together, and are grouped by time and key at once: the cost of a row does not depend on
+    the number of times.
+    """
 
     def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate]) -> None:
         super().__init__()
         self._keys, self._named = keys, named
-        self._states: dict[Hashable, TimeState] = {}
+        self._states: dict[Hashable, _TimeState] = {}
+        self._waiting: list[tuple[Hashable, Any]] = []
+        self._count = 0
+        self._fresh: set[Hashable] = set()
+        """The times of the last fold."""
         self._form: RowForm = "rows"
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        where = str(self.location)
-        self._reader = ColumnReader(where)
-        self._groups = Groups(where, self._keys, self._named)
+        self._reader = ColumnReader(str(self.location))
+        self._groups = Groups(self._reader.where, self._keys, self._named, added=[TIME])
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        for run in self.apart(batch):
-            rows = self._reader.rows(run.values)
+        # Rows that are not in columns yet may fail one by one.
+        for part in [batch] if isinstance(batch.values, ArrowRows) else self.apart(batch):
+            rows = self._reader.rows(part.values)
             self._form = rows.form
-            state = self._states.get(run.time)
-            if state is None:
-                self.notify(run.time, run.time)
-                state = self._states[run.time] = TimeState()
-            state.add(rows, self._groups)
+            begin = 0
+            for run in part.runs():
+                state = self._states.get(run.time)
+                if state is None:
+                    self.notify(run.time, run.time)
+                    state = self._states[run.time] = _TimeState()
+                state.waits = True
+                end = begin + len(run.values)
+                self._waiting.append((run.time, rows[begin:end]))
+                begin = end
+            self._count += len(rows)
+            if self._count >= TOGETHER:
+                self._fold()
 
     @override
     def complete(self, time: Hashable) -> None:
-        self.give(time, rows_of(self._states.pop(time).results(self._groups), self._form))
+        if self._states[time].waits:
+            self._fold()
+        state = self._states.pop(time)
+        if state.failure is not None:
+            raise state.failure
+        if len(state.parts) > 1:
+            state.merge(self._groups)
+        ((fold, begin, end),) = state.parts
+        if fold.results is None:
+            try:
+                fold.results = self._results(fold.table)
+            except ColumnError:
+                # One of the times has no result.
+                fold, begin, end = _Fold(fold.table.slice(begin, end - begin)), 0, end - begin
+                fold.results = self._results(fold.table)
+        self.give(time, fold.results[begin:end])
+
+    def _results(self, partial: Table) -> ArrowRows:
+        return ArrowRows(self._groups.finished(partial), self._form)
+
+    def _fold(self) -> None:
+        """Aggregate the rows that wait."""
+        waiting, self._waiting, self._count = self._waiting, [], 0
+        for time in self._fresh & self._states.keys():
+            self._states[time].alone()
+        self._fresh = set()
+        try:
+            self._fold_all(waiting)
+        except ColumnError:
+            # An error of one time must not hide the results of another.
+            by_time: dict[Hashable, list[Any]] = {}
+            for time, rows in waiting:
+                by_time.setdefault(time, []).append((time, rows))
+            for time, parts in by_time.items():
+                try:
+                    self._fold_all(parts)
+                except ColumnError as exc:
+                    self._states[time].failure = exc
+
+    def _fold_all(self, waiting: Sequence[tuple[Hashable, Any]]) -> None:
+        np, pa = numpy(), pyarrow()
+        times: dict[Hashable, int] = {}
+        runs = [(times.setdefault(time, len(times)), len(rows)) for time, rows in waiting]
+        numbers, counts = np.array(runs).T
+        more = {TIME: pa.array(np.repeat(numbers, counts))}
+        table = self._groups.partial(self._groups.table([rows for _, rows in waiting], more))
+        numbers = table.column(TIME).to_numpy()
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers, kind="stable")
+            table, numbers = table.take(pa.array(order)), numbers[order]
+        fold = _Fold(table)
+        places = np.searchsorted(numbers, np.arange(len(times) + 1)).tolist()
+        for time, begin, end in zip(times, places, places[1:], strict=False):
+            state = self._states[time]
+            state.waits = False
+            state.add(fold, begin, end, self._groups)
+            self._fresh.add(time)
 
 
 def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
@@ -162,16 +235,14 @@ class _Distinct(_Reducing):
         if not self._named:
             names: list[str] = self._reader.rows(batch.values).schema.names
             self._keys = self._keys or names
-            rest = [name for name in names if name not in self._keys]
             self._order = names
-            self._named = {name: first(name) for name in rest}
-            self._groups = Groups(str(self.location), self._keys, self._named)
+            self._named = {name: first(name) for name in names if name not in self._keys}
+            self._groups = Groups(self._reader.where, self._keys, self._named, added=[TIME])
         super().receive(batch)
 
     @override
-    def complete(self, time: Hashable) -> None:
-        results = self._states.pop(time).results(self._groups)
-        self.give(time, rows_of(results.select(self._order), self._form))
+    def _results(self, partial: Table) -> ArrowRows:
+        return ArrowRows(self._groups.finished(partial).select(self._order), self._form)
 
 
 @transformer

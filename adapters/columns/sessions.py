@@ -1,6 +1,5 @@
 """`sessions`: windows over a time column that last as long as rows follow each other closely."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from typing_extensions import override
@@ -8,33 +7,27 @@ from typing_extensions import override
 from pullstream import Transformer, transformer
 from pullstream.authoring import opens
 
-from ..arrow import ArrowRows
+from ..arrow import pyarrow
 from ..arrow.package import numpy
-from .aggregates import Merging
-from .arrow_partials import Table
-from .event_times import Numbers, TimeKind
-from .frames import Frame, frame_of_all, same
-from .package import ColumnError, polars
+from .event_times import TimeKind
+from .grouping import Numbers, grouped
+from .groups import Marks, Table
+from .package import ColumnError
 from .reducing import key_names
-from .windowing import FIRST, LAST, ROW, TIME, EventTimeWindows, WindowPlan, numbers_of
+from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, WindowPlan, numbers_of, replaced
 from .windows import Late, Named
-
-START, STOP = "__start__", "__stop__"
-"""Partial columns: the times of a session's first and last row."""
 
 
 class _Sessions(EventTimeWindows):
     """Keeps the open sessions of every key; sessions that later rows connect are merged."""
 
-    assigned = "__session__"
-    merging = Merging((START, FIRST), (STOP, LAST))
-    extra = ((ROW, "first", FIRST), (ROW, "last", LAST), (TIME, "min", START), (TIME, "max", STOP))
+    marks = Marks((START, FIRST), (STOP, LAST))
 
     _gap = 1
 
     def __init__(self, plan: WindowPlan) -> None:
         super().__init__(plan)
-        self._open: Frame | None = None
+        self._open: Table | None = None
         self._first_stop: int | None = None
 
     @override
@@ -49,55 +42,51 @@ class _Sessions(EventTimeWindows):
         return times + self._gap
 
     @override
-    def assign(self, times: Numbers, rows: Sequence[ArrowRows]) -> Any:
-        pl, np = polars(), numpy()
-        keys = self.plan.keys
-        frame = frame_of_all(rows, keys).select(*keys, pl.Series(TIME, times), pl.Series(ROW, np.arange(len(times))))
-        return self._numbered(frame.sort(TIME, ROW), pl.col(TIME), pl.col(TIME)).sort(ROW).get_column("part").to_arrow()
+    def assign(self, table: Table) -> Numbers:
+        """Number the sessions of all keys; each row of the table begins at START and ends at STOP."""
+        np = numpy()
+        starts, stops = numbers_of(table, START, STOP)
+        keys = grouped([table.column(key) for key in self.plan.keys], len(table)).numbers
+        order = np.lexsort((starts, keys))
+        starts, keys = starts[order], keys[order]
+        # The latest end so far of the same key: ends are compared by their ranks, which leave room for the key.
+        ranked = np.sort(stops)
+        ranks = np.searchsorted(ranked, stops[order]) + keys * len(stops)
+        latest = ranked[np.maximum.accumulate(ranks) % max(1, len(stops))]
+        new = np.ones(len(keys), np.int64)
+        new[1:] = (keys[1:] != keys[:-1]) | (starts[1:] >= latest[:-1] + self._gap)
+        found = np.empty(len(keys), np.int64)
+        found[order] = np.cumsum(new)
+        return found
 
     @override
-    def ordered(self, table: Table) -> Table:
-        return table.sort_by([(TIME, "ascending"), (ROW, "ascending")])
-
-    def _numbered(self, frame: Frame, start: Any, stop: Any) -> Frame:
-        """Number the sessions of each key in a frame that is sorted by time."""
-        pl, keys = polars(), self.plan.keys
-
-        def within(expr: Any) -> Any:
-            return expr.over(keys) if keys else expr
-
-        new = (start >= within(stop.cum_max().shift(1)) + self._gap).fill_null(value=True)
-        return frame.with_columns(new.alias("new")).with_columns(within(pl.col("new").cum_sum()).alias("part"))
-
-    @override
-    def fold(self, frame: Frame) -> None:
-        pl = polars()
-        parts = [frame.drop(self.assigned)]
+    def fold(self, partial: Table) -> None:
         if self._open is not None:
-            parts.insert(0, self._open)
-        whole = self._numbered(same(parts).sort(START, FIRST), pl.col(START), pl.col(STOP))
-        self._open = self.folding.regrouped(whole.rename({"part": self.assigned})).drop(self.assigned)
-        self._first_stop = int(numbers_of(self._open, STOP).min())
+            partial = self.groups.joined([self._open, partial])
+            partial = self.groups.regrouped(replaced(partial, self.assign(partial)))
+        self._keep(partial)
+
+    def _keep(self, rest: Table) -> None:
+        self._open = rest if len(rest) else None
+        self._first_stop = int(numbers_of(rest, STOP)[0].min()) if len(rest) else None
 
     @override
     def due(self) -> int | None:
         return None if self._first_stop is None else self._first_stop + self._gap
 
     @override
-    def close(self, until: int | None) -> tuple[Any, str] | None:
+    def close(self, until: int | None) -> tuple[Table, Numbers, Numbers] | None:
         if self._open is None:
             return None
-        pl = polars()
-        over = pl.lit(True) if until is None else pl.col(STOP) + self._gap <= until  # noqa: FBT003
-        closed = self._open.filter(over).sort(STOP, START, FIRST)
-        rest = self._open.filter(~over)
-        self._open = rest if len(rest) else None
-        self._first_stop = int(numbers_of(rest, STOP).min()) if len(rest) else None
-        return (closed.with_columns(pl.col(STOP) + self._gap), STOP) if len(closed) else None
-
-    @override
-    def start_of(self, ends: Numbers, frame: Frame) -> Numbers:
-        return numbers_of(frame, START)
+        np, pa = numpy(), pyarrow()
+        first, start, stop = numbers_of(self._open, FIRST, START, STOP)
+        ends = stop + self._gap
+        over = np.full(len(ends), True) if until is None else ends <= until
+        order = np.lexsort((first, start, ends))
+        order = order[over[order]]
+        closed = self._open.take(pa.array(order))
+        self._keep(self._open.filter(pa.array(~over)))
+        return (closed, start[order], ends[order]) if len(order) else None
 
 
 @transformer

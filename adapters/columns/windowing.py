@@ -14,21 +14,24 @@ from pullstream.timely import BEGINNING
 
 from ..arrow import ArrowRows, RowForm, pyarrow
 from ..arrow.package import numpy
-from .aggregates import Aggregate, Merging
-from .arrow_partials import Table
-from .event_times import Numbers, TimeKind
+from .aggregates import Aggregate
+from .event_times import TimeKind
 from .expressions import check_names
-from .frames import ColumnReader, Frame, rows_of
-from .groups import Extra, Groups
+from .frames import ColumnReader
+from .grouping import Column, Numbers
+from .groups import Groups, Marks, Table
 from .late import LateRows
-from .package import ColumnError, polars
+from .package import ColumnError
 from .reducing import TOGETHER
 
-TIME, ROW = "__time__", "__row__"
-"""Columns added to the rows: their time, and their number in order of arrival."""
-
 FIRST, LAST = "__first__", "__last__"
-"""Partial columns: the numbers of a group's first and last row."""
+"""Columns added to the rows: their number in order of arrival. A group has those of its first and its last row."""
+
+WINDOW = "__window__"
+"""A column added to the rows: their window, by which they are grouped besides the keys."""
+
+START, STOP = "__start__", "__stop__"
+"""Columns added to the rows: their time. A group has those of its first and its last row."""
 
 
 @attrs.frozen
@@ -50,10 +53,7 @@ class EventTimeWindows(Kernel[Any]):
     a result may follow.
     """
 
-    merging: ClassVar[Merging]
-    extra: ClassVar[Extra]
-    assigned: ClassVar[str]
-    """The column of the rows' windows, by which they are grouped besides the keys."""
+    marks: ClassVar[Marks]
 
     def __init__(self, plan: WindowPlan) -> None:
         self.plan = plan
@@ -83,28 +83,20 @@ class EventTimeWindows(Kernel[Any]):
         """The least end of a window that a row at each time may have."""
 
     @abstractmethod
-    def fold(self, frame: Frame) -> None:
-        """Take partial results of further rows."""
+    def assign(self, table: Table) -> Numbers:
+        """The windows to which rows belong."""
 
     @abstractmethod
-    def assign(self, times: Numbers, rows: Sequence[ArrowRows]) -> Any:
-        """The column of the windows to which rows belong."""
-
-    def ordered(self, table: Table) -> Table:
-        """Rows in the order in which they are aggregated."""
-        return table
+    def fold(self, partial: Table) -> None:
+        """Take partial results of further rows."""
 
     @abstractmethod
     def due(self) -> int | None:
         """The least end of a window that has partial results."""
 
     @abstractmethod
-    def close(self, until: int | None) -> tuple[Any, str] | None:
-        """Take the windows that end at or before a time, or all: a query of their groups, and their ends' column."""
-
-    @abstractmethod
-    def start_of(self, ends: Numbers, frame: Frame) -> Numbers:
-        """The starts of closed windows."""
+    def close(self, until: int | None) -> tuple[Table, Numbers, Numbers] | None:
+        """Take the windows that end at or before a time, or all: their groups in order, starts and ends."""
 
     # ---- the kernel
 
@@ -116,8 +108,7 @@ class EventTimeWindows(Kernel[Any]):
     async def acquire(self) -> None:
         where = str(self.location)
         self._pace, self._reader = Pace(self.run), ColumnReader(where)
-        self.groups = Groups(where, self.plan.keys, self.plan.named, self.merging, extra=self.extra)
-        self.folding = Groups(where, (self.assigned, *self.plan.keys), self.plan.named, self.merging, extra=self.extra)
+        self.groups = Groups(where, self.plan.keys, self.plan.named, added=[WINDOW], marks=self.marks)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -253,34 +244,30 @@ class EventTimeWindows(Kernel[Any]):
         if not self._waiting:
             return
         np, pa = numpy(), pyarrow()
-        rows = [part for part, _ in self._waiting]
         times = np.concatenate([part for _, part in self._waiting])
-        first = self._number - self._count
-        more = {
-            self.assigned: self.assign(times, rows),
-            TIME: pa.array(times),
-            ROW: pa.array(np.arange(first, first + len(times))),
-        }
+        number = np.arange(self._number - self._count, self._number - self._count + len(times))
+        columns = {FIRST: number, LAST: number, START: times, STOP: times}
+        more = {name: pa.array(column) for name, column in columns.items()}
+        table = self.groups.table([part for part, _ in self._waiting], more)
         self._waiting, self._count, self.earliest = [], 0, None
-        self.fold(self.folding.partial(self.ordered(self.folding.table(rows, more))))
+        self.fold(self.groups.partial(table.append_column(WINDOW, pa.array(self.assign(table)))))
 
     def _emit(self, until: int | None) -> None:
         found = self.close(until)
         if found is None or self._kind is None:
             return
-        pa = pyarrow()
-        query, end = found
-        own = [end, *(made for _, _, made in self.extra if made not in {end, FIRST, LAST})]
-        frame = self.groups.finished(query, own)
-        ends = numbers_of(frame, end)
-        starts = self.start_of(ends, frame)
-        rows = rows_of(frame.drop(own), self._form)
-        columns = [self._kind.column_of(starts), self._kind.column_of(ends), *rows.batch.columns]
-        batch = pa.RecordBatch.from_arrays(columns, names=["start", "end", *rows.schema.names])
-        self._results.put(Batch.of(Ascending(self._kind.times(ends)), rows.with_batch(batch)))
+        partial, starts, ends = found
+        made = self.groups.finished(partial)
+        columns = [self._kind.column_of(starts), self._kind.column_of(ends), *made.columns]
+        batch = pyarrow().RecordBatch.from_arrays(columns, names=["start", "end", *made.schema.names])
+        self._results.put(Batch.of(Ascending(self._kind.times(ends)), ArrowRows(batch, self._form)))
 
 
-def numbers_of(frame: Frame, column: str) -> Numbers:
-    """A column of whole numbers."""
-    found: Numbers = frame.get_column(column).cast(polars().Int64).to_numpy()
-    return found
+def numbers_of(table: Table, *names: str) -> tuple[Numbers, ...]:
+    """Columns of whole numbers."""
+    return tuple(table.column(name).to_numpy() for name in names)
+
+
+def replaced(table: Table, column: Column) -> Table:
+    """Groups in other windows."""
+    return table.set_column(table.schema.get_field_index(WINDOW), WINDOW, pyarrow().array(column))

@@ -1,6 +1,5 @@
 """`tumbling` and `sliding`: windows of one size over a time column."""
 
-from collections.abc import Sequence
 from math import gcd
 from typing import Annotated, Any, Literal
 
@@ -9,31 +8,28 @@ from typing_extensions import override
 from pullstream import Sink, Transformer, transformer
 from pullstream.authoring import Call, opens
 
-from ..arrow import ArrowRows, pyarrow
+from ..arrow import pyarrow
 from ..arrow.package import numpy
-from .aggregates import Aggregate, Merging, aggregates
-from .event_times import Numbers, TimeKind
-from .frames import Frame, same
+from .aggregates import Aggregate, aggregates
+from .event_times import TimeKind
+from .grouping import Numbers
+from .groups import Marks, Table
 from .late import LateOption
-from .package import ColumnError, polars
+from .package import ColumnError
 from .reducing import TOGETHER, key_names
-from .windowing import FIRST, LAST, ROW, EventTimeWindows, WindowPlan, numbers_of
-
-END = "__end__"
+from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, WindowPlan, numbers_of, replaced
 
 
 class _OnGrid(EventTimeWindows):
     """Keeps partial results for panes: the parts of the time axis that are in the same windows."""
 
-    assigned = "__pane__"
-    merging = Merging((FIRST,), (LAST,))
-    extra = ((ROW, "min", FIRST), (ROW, "max", LAST))
+    marks = Marks((FIRST,), (LAST,))
 
     _size = _every = _pane = 1
 
     def __init__(self, plan: WindowPlan) -> None:
         super().__init__(plan)
-        self._parts: list[Frame] = []
+        self._parts: list[Table] = []
         self._rows = self._merged = 0
         self._first: int | None = None
         """The first pane."""
@@ -55,22 +51,24 @@ class _OnGrid(EventTimeWindows):
         return ((times - self._size) // self._every + 1) * self._every + self._size
 
     @override
-    def assign(self, times: Numbers, rows: Sequence[ArrowRows]) -> Any:
-        return pyarrow().array(times // self._pane * self._pane)
+    def assign(self, table: Table) -> Numbers:
+        return numbers_of(table, START)[0] // self._pane * self._pane
 
     @override
-    def fold(self, frame: Frame) -> None:
+    def fold(self, partial: Table) -> None:
+        (panes,) = numbers_of(partial, WINDOW)
         if self._every > self._size:
             # The others are between two windows.
-            frame = frame.filter(polars().col(self.assigned) % self._every < self._size)
-        if not len(frame):
+            inside = panes % self._every < self._size
+            partial, panes = partial.filter(pyarrow().array(inside)), panes[inside]
+        if not len(panes):
             return
-        self._parts.append(frame)
-        self._rows += len(frame)
-        first = int(numbers_of(frame, self.assigned).min())
+        self._parts.append(partial)
+        self._rows += len(panes)
+        first = int(panes.min())
         self._first = first if self._first is None else min(self._first, first)
         if self._rows > 2 * self._merged + TOGETHER:
-            self._parts = [self.folding.merged(self._parts)]
+            self._parts = [self.groups.merged(self._parts)]
             self._rows = self._merged = len(self._parts[0])
 
     @override
@@ -81,29 +79,24 @@ class _OnGrid(EventTimeWindows):
         return end if self._closed is None else max(end, self._closed + self._every)
 
     @override
-    def close(self, until: int | None) -> tuple[Any, str] | None:
+    def close(self, until: int | None) -> tuple[Table, Numbers, Numbers] | None:
         if not self._parts:
             return None
-        pl = polars()
-        whole = same(self._parts)
-        panes = whole.get_column(self.assigned).unique()
-        windows = self._windows(panes.to_numpy(), until)
-        if not len(windows):
+        np, pa = numpy(), pyarrow()
+        whole = self.groups.joined(self._parts)
+        (panes,) = numbers_of(whole, WINDOW)
+        places, ends = self._windows(panes, until)
+        if not len(ends):
             return None
-        if self._size == self._every:
-            # A pane is a window, and no join has to find the windows that it is in.
-            end = pl.col(self.assigned) + self._size
-            inside = whole.lazy().filter(end <= int(windows[:, 1].max())).with_columns(end)
-        else:
-            named = pl.LazyFrame({self.assigned: windows[:, 0], END: windows[:, 1]})
-            inside = whole.lazy().join(named, on=self.assigned, maintain_order="left")
-            inside = inside.drop(self.assigned).rename({END: self.assigned})
-        self._keep(whole, until)
-        self._closed = int(windows[:, 1].max())
-        return self.folding.regrouping(inside).sort(self.assigned, FIRST), self.assigned
+        self._keep(whole, panes, until)
+        self._closed = int(ends.max())
+        merged = self.groups.regrouped(replaced(whole.take(pa.array(places)), ends))
+        ends, first = numbers_of(merged, WINDOW, FIRST)
+        order = np.lexsort((first, ends))
+        return merged.take(pa.array(order)), ends[order] - self._size, ends[order]
 
-    def _windows(self, panes: Numbers, until: int | None) -> Numbers:
-        """The panes and ends of the windows that are to be emitted."""
+    def _windows(self, panes: Numbers, until: int | None) -> tuple[Numbers, Numbers]:
+        """The places of the panes that are in windows to be emitted, and the windows' ends."""
         np = numpy()
         found: list[Numbers] = []
         first = self.ends(panes)
@@ -114,23 +107,16 @@ class _OnGrid(EventTimeWindows):
                 chosen &= ends > self._closed
             if until is not None:
                 chosen &= ends <= until
-            found.append(np.stack([panes[chosen], ends[chosen]], axis=1))
-        return np.concatenate(found)
+            found.append(np.stack([np.flatnonzero(chosen), ends[chosen]]))
+        places, ends = np.concatenate(found, axis=1)
+        return places, ends
 
-    def _keep(self, whole: Frame, until: int | None) -> None:
+    def _keep(self, whole: Table, panes: Numbers, until: int | None) -> None:
         """Keep the panes that are in a later window, too."""
-        if until is None:
-            self._parts = []
-        else:
-            pane = polars().col(self.assigned)
-            rest = whole.filter(pane // self._every * self._every + self._size > until)
-            self._parts = [rest] if len(rest) else []
-        self._rows = self._merged = sum(map(len, self._parts))
-        self._first = int(numbers_of(self._parts[0], self.assigned).min()) if self._parts else None
-
-    @override
-    def start_of(self, ends: Numbers, frame: Frame) -> Numbers:
-        return ends - self._size
+        keep = panes[:0] if until is None else numpy().flatnonzero(panes // self._every * self._every + self._size > until)
+        self._parts = [whole.take(pyarrow().array(keep))] if len(keep) else []
+        self._rows = self._merged = len(keep)
+        self._first = int(panes[keep].min()) if len(keep) else None
 
 
 class _WindowResults:

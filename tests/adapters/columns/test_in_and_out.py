@@ -143,7 +143,7 @@ def test_an_expression_that_fails_names_the_row(given, limit):
         ),
         (
             lambda: columns.reduce_by_time(s=columns.any("n")),
-            r"needs a column of true and false, but its column is Int64",
+            r"needs a column of true and false, but its column is int64",
         ),
         (
             lambda: columns.reduce_by_time(s=columns.sum(pl.col("n") + 2**62)),
