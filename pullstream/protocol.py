@@ -18,14 +18,13 @@ not list cannot happen. The diagram in the documentation is drawn from it.
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import compress, islice
-from operator import length_hint, ne
+from operator import length_hint
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.timely.order import Ascending, minimal
+from pullstream.timely.order import Ascending, changes, minimal  # pyright: ignore[reportUnusedImport] - hidden from it
 
 T_co = TypeVar("T_co", covariant=True)
 Time_co = TypeVar("Time_co", covariant=True, default=Any)
@@ -106,8 +105,7 @@ class Batch(Generic[T_co, Time_co]):
             elif name == "times":
                 found = [self.time] * len(self.values)
             elif name == "changes":
-                times = self.times
-                found = list(compress(range(1, len(times)), map(ne, times, islice(times, 1, None))))
+                found = changes(self.times)
             elif name == "time" and not self.uniform:
                 raise TypeError(
                     f"a multi-time batch has a time for each of its {len(self.values)} values, and no `time`: use its "

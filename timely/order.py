@@ -18,7 +18,7 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import compress, islice, pairwise
 from math import isnan
 from operator import le, ne
 from typing import Any, Final, Protocol, TypeVar, cast, final, overload, runtime_checkable
@@ -266,6 +266,20 @@ class Ascending(Sequence[T]):
 
     def __repr__(self) -> str:
         return repr(list(self._times))
+
+    def changes(self) -> list[int]:
+        """The positions where a time differs from the one before."""
+        return changes(self._times)
+
+
+def changes(times: Sequence[Any]) -> list[int]:
+    """The positions where a time differs from the one before; a sequence may have a faster method of its own.
+
+    >>> changes([1, 1, 2, 3, 3])
+    [2, 3]
+    """
+    own = getattr(times, "changes", None)
+    return own() if own else list(compress(range(1, len(times)), map(ne, times, islice(times, 1, None))))
 
 
 def sort_key(time: Any) -> Any:

@@ -1,5 +1,6 @@
 """Arrow columns: their values in Python, and positions where values change."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, pairwise, repeat
 from typing import Any, Final, overload
@@ -106,24 +107,35 @@ FEW: Final = 4
 
 
 class ColumnTimes(Sequence[Hashable]):
-    """A column's values as times; all are converted together once more than a few are accessed."""
+    """A column's values as times; once more than a few are accessed, one of each run of equal times is converted."""
 
-    __slots__ = ("_column", "_looked", "_times")
+    __slots__ = ("_column", "_looked", "_runs", "_times")
 
     def __init__(self, column: Array) -> None:
         self._column = column
         self._looked: dict[int, Hashable] = {}
         """The times converted one by one, by position; usually the first and last."""
+        self._runs: tuple[list[int], list[Hashable]] | None = None
+        """Where the runs start, and their times."""
         self._times: list[Hashable] | None = None
+
+    def _apart(self) -> tuple[list[int], list[Hashable]]:
+        if self._runs is None:
+            starts = run_starts(self._column)
+            self._runs = starts.to_pylist(), values(self._column.take(starts))
+        return self._runs
+
+    def changes(self) -> list[int]:
+        """The positions where the time differs from the one before."""
+        return self._apart()[0][1:]
 
     def _made(self) -> list[Hashable]:
         if self._times is None:
-            starts = run_starts(self._column)
-            if 2 * len(starts) > len(self._column):
-                self._times = values(self._column)
+            starts, heads = self._apart()
+            if len(heads) == len(self._column):
+                self._times = heads
             else:
-                heads = values(self._column.take(starts))
-                ends = pairwise([*starts.to_pylist(), len(self._column)])
+                ends = pairwise([*starts, len(self._column)])
                 runs = (repeat(time, end - start) for time, (start, end) in zip(heads, ends, strict=True))
                 self._times = list(chain.from_iterable(runs))
         return self._times
@@ -140,6 +152,9 @@ class ColumnTimes(Sequence[Hashable]):
     def __getitem__(self, place: int | slice) -> Hashable | Sequence[Hashable]:
         if self._times is None and isinstance(place, int):
             at = range(len(self._column))[place]
+            if self._runs is not None:
+                starts, heads = self._runs
+                return heads[bisect_right(starts, at) - 1]
             if at not in self._looked and len(self._looked) < FEW:
                 self._looked[at] = values(self._column.slice(at, 1))[0]
             if at in self._looked:

@@ -28,6 +28,7 @@ def pyarrow() -> Any:
     return import_module("pyarrow")
 
 
+@cache
 def numpy() -> Any:
     """Import NumPy, which pyarrow does not install, but needs to convert columns quickly.
 

@@ -179,8 +179,8 @@ def _quantile(parts: Partial, q: float) -> Column:
     low = values[begins[some] + below]
     high = values[begins[some] + np.ceil(place).astype(np.int64)]
     found = np.zeros(len(lists))
-    # Infinite values next to each other have no difference.
-    found[some] = np.where(low == high, low, low + (high - low) * (place - below))
+    # The difference of two infinite values is not a number.
+    found[some] = low + np.subtract(high, low, out=np.zeros(len(low)), where=low != high) * (place - below)
     return pa.array(found, mask=~some)
 
 

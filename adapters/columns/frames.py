@@ -10,6 +10,15 @@ Frame = Any
 """A polars DataFrame."""
 
 
+def rows_at_once(limit: int) -> int:
+    """The most rows that a module asks for in columns, in a run with a limit; with 1 there are no batches at all.
+
+    A row in columns costs so little that most of an ask with the limit would be the cost of the ask. Where rows are
+    slower, the pace asks for fewer.
+    """
+    return limit if limit == 1 else 8 * limit
+
+
 class ColumnReader:
     """Gives the values of one module's batches as columns.
 

@@ -4,6 +4,7 @@ NumPy adds and compares numbers by group in about a nanosecond a row. Other type
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from ..arrow import pyarrow
@@ -17,19 +18,24 @@ Column = Any
 
 
 class Grouped:
-    """The group of each row, as a number; groups are numbered in the order in which they first appear.
-
-    `first` and `last` are the rows that come first and last in each group: in order of arrival or, if there are
-    columns to order them by, in the order of those.
-    """
+    """The group of each row, as a number; groups are numbered in the order in which they first appear."""
 
     def __init__(
         self, numbers: Numbers, count: int, first_by: Sequence[Numbers] = (), last_by: Sequence[Numbers] = ()
     ) -> None:
         self.numbers = numbers
         self.count = count
-        self.first = self._ends(_order(first_by, len(numbers))[::-1])
-        self.last = self._ends(_order(last_by, len(numbers)))
+        self._first_by, self._last_by = first_by, last_by
+
+    @cached_property
+    def first(self) -> Numbers:
+        """The first row of each group: in order of arrival, or of the columns that it was made with."""
+        return self._ends(_order(self._first_by, len(self.numbers))[::-1])
+
+    @cached_property
+    def last(self) -> Numbers:
+        """The last row of each group."""
+        return self._ends(_order(self._last_by, len(self.numbers)))
 
     def _ends(self, order: Numbers) -> Numbers:
         """The row of each group that is the last in an order."""
@@ -56,7 +62,7 @@ class Grouped:
         if types.is_duration(kind):
             return self.total(column.cast(pa.int64())).cast(kind)
         if not types.is_floating(kind):
-            most = max(abs(end or 0) for end in pa.compute.min_max(column).as_py().values()) * len(column)
+            most: Any = max(abs(end or 0) for end in pa.compute.min_max(column).as_py().values()) * len(column)
             if types.is_decimal(kind):
                 # Near 38 digits.
                 kind = pa.decimal256(76, kind.scale) if most and most.scaleb(kind.scale) >= 10**37 else kind
@@ -65,7 +71,7 @@ class Grouped:
             column = column.cast(kind)
             if types.is_decimal(kind):
                 return self._by_arrow(column, "sum", pa.compute.ScalarAggregateOptions(min_count=0))
-        values = column.fill_null(0).to_numpy()
+        values = (column.fill_null(0) if column.null_count else column).to_numpy()
         found = np.zeros(self.count, values.dtype)
         np.add.at(found, self.numbers, values)
         return pa.array(found)
@@ -125,12 +131,12 @@ def grouped(
 ) -> Grouped:
     """Number the groups of rows with equal keys; null equals null, and NaN equals NaN."""
     np = numpy()
-    codes, size = np.zeros(count, np.int64), 1
-    for key in keys:
+    codes, size = _codes(keys[0]) if keys else (np.zeros(count, np.int64), 1)
+    for key in keys[1:]:
         more, values = _codes(key)
         if size * values > 2 * count + 1024:
             codes, size = _encoded(pyarrow().array(codes))
-        codes, size = codes * values + more, size * values
+        codes, size = np.multiply(codes, values, dtype=np.int64) + more, size * values
     if size > 2 * count + 1024:
         # Arrow numbers values in the order in which they appear.
         return Grouped(*_encoded(pyarrow().array(codes)), first_by, last_by)
@@ -157,7 +163,7 @@ def _codes(key: Column) -> tuple[Numbers, int]:
         values = key.to_numpy()
         least, most = int(values.min()), int(values.max())
         if most - least < 2 * len(key):
-            return (values - values.dtype.type(least)).astype(np.int64), most - least + 1
+            return (values - values.dtype.type(least)).astype(np.int64, copy=False), most - least + 1
     try:
         return _encoded(key)
     except pa.ArrowNotImplementedError:
@@ -168,4 +174,4 @@ def _codes(key: Column) -> tuple[Numbers, int]:
 
 def _encoded(column: Column) -> tuple[Numbers, int]:
     made = column.dictionary_encode(null_encoding="encode")
-    return made.indices.to_numpy().astype(numpy().int64), max(1, len(made.dictionary))
+    return made.indices.to_numpy(), max(1, len(made.dictionary))

@@ -39,7 +39,7 @@ class Groups:
         aggregates: Mapping[str, Aggregate],
         *,
         added: Sequence[str] = (),
-        marks: Marks = Marks(),  # noqa: B008 - immutable
+        marks: Marks = Marks(),
     ) -> None:
         self._where = where
         self._keys = keys
@@ -139,10 +139,10 @@ class Groups:
         """The keys and marks of each group, and its partial results."""
         pa = pyarrow()
         made: dict[str, Column] = {}
-        first, last = pa.array(groups.first), pa.array(groups.last)
-        for names, places in ((self._grouped_by, first), (self._marks.first, first), (self._marks.last, last)):
+        marks = self._marks
+        for names, end in ((self._grouped_by, "first"), (marks.first, "first"), (marks.last, "last")):
             for name in names:
-                column = table.column(name).take(places)
+                column = table.column(name).take(pa.array(getattr(groups, end)))
                 made[name] = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         return pa.RecordBatch.from_pydict({**made, **parts})
 

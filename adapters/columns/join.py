@@ -11,7 +11,7 @@ from pullstream.authoring import PROMPT, Call, Notified, OneOf, PassOn, checked,
 
 from ..arrow import ArrowRows, RowForm, pyarrow
 from .expressions import check_names, first_line
-from .frames import ColumnReader, decoded, rows_of, same
+from .frames import ColumnReader, decoded, rows_at_once, rows_of, same
 from .package import ColumnError, polars
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
@@ -77,6 +77,10 @@ class _Joining(Notified):
         self._form: RowForm | None = None
         self._rows: dict[Hashable, tuple[list[ArrowRows], list[ArrowRows]]] = {}
         self._schemas: list[Any] = [None, None]
+
+    @override
+    def most(self) -> int:
+        return rows_at_once(self.run.limit)
 
     @override
     def receive(self, batch: Batch[Any]) -> None:

@@ -10,7 +10,7 @@ from pullstream.authoring import Call, Notified, Sync, opens
 
 from ..arrow import ArrowRows
 from .expressions import first_line
-from .frames import ColumnReader, frame_of_all, rows_of
+from .frames import ColumnReader, frame_of_all, rows_at_once, rows_of
 from .package import ColumnError, polars
 from .reducing import some_keys
 
@@ -25,6 +25,10 @@ class _PerTime(Notified):
     async def acquire(self) -> None:
         await super().acquire()
         self._reader = ColumnReader(str(self.location))
+
+    @override
+    def most(self) -> int:
+        return rows_at_once(self.run.limit)
 
     @override
     def receive(self, batch: Batch[Any]) -> None:

@@ -11,7 +11,7 @@ from pullstream.authoring import Call, Notified, opens
 from ..arrow import ArrowRows, RowForm, pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates, first
-from .frames import ColumnReader
+from .frames import ColumnReader, rows_at_once
 from .groups import Groups, Table
 from .package import ColumnError
 
@@ -23,6 +23,10 @@ PARTS: Final = 64
 
 TIME: Final = "__time__"
 """A column of the rows: the number of their time among those that are aggregated together."""
+
+
+_NONE: Final = object()
+"""No time."""
 
 
 class _Fold:
@@ -90,6 +94,10 @@ class _Reducing(Notified):
         self._groups = Groups(self._reader.where, self._keys, self._named, added=[TIME])
 
     @override
+    def most(self) -> int:
+        return rows_at_once(self.run.limit)
+
+    @override
     def receive(self, batch: Batch[Any]) -> None:
         # Rows that are not in columns yet may fail one by one.
         for part in [batch] if isinstance(batch.values, ArrowRows) else self.apart(batch):
@@ -112,7 +120,9 @@ class _Reducing(Notified):
     @override
     def complete(self, time: Hashable) -> None:
         if self._states[time].waits:
-            self._fold()
+            # Most of the rows that came last are of a time that is not complete yet.
+            last = self._waiting[-1][0]
+            self._fold(_NONE if last == time else last)
         state = self._states.pop(time)
         if state.failure is not None:
             raise state.failure
@@ -131,9 +141,11 @@ class _Reducing(Notified):
     def _results(self, partial: Table) -> ArrowRows:
         return ArrowRows(self._groups.finished(partial), self._form)
 
-    def _fold(self) -> None:
-        """Aggregate the rows that wait."""
-        waiting, self._waiting, self._count = self._waiting, [], 0
+    def _fold(self, but: Hashable = _NONE) -> None:
+        """Aggregate the rows that wait, but those of one time."""
+        waiting = [each for each in self._waiting if each[0] != but]
+        self._waiting = [each for each in self._waiting if each[0] == but]
+        self._count = sum(len(rows) for _, rows in self._waiting)
         for time in self._fresh & self._states.keys():
             self._states[time].alone()
         self._fresh = set()

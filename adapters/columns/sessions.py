@@ -81,7 +81,7 @@ class _Sessions(EventTimeWindows):
         np, pa = numpy(), pyarrow()
         first, start, stop = numbers_of(self._open, FIRST, START, STOP)
         ends = stop + self._gap
-        over = np.full(len(ends), True) if until is None else ends <= until
+        over = ends <= (ends.max() if until is None else until)
         order = np.lexsort((first, start, ends))
         order = order[over[order]]
         closed = self._open.take(pa.array(order))

@@ -17,7 +17,7 @@ from ..arrow.package import numpy
 from .aggregates import Aggregate
 from .event_times import TimeKind
 from .expressions import check_names
-from .frames import ColumnReader
+from .frames import ColumnReader, rows_at_once
 from .grouping import Column, Numbers
 from .groups import Groups, Marks, Table
 from .late import LateRows
@@ -107,7 +107,7 @@ class EventTimeWindows(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         where = str(self.location)
-        self._pace, self._reader = Pace(self.run), ColumnReader(where)
+        self._pace, self._reader = Pace(self.run, rows_at_once(self.run.limit)), ColumnReader(where)
         self.groups = Groups(where, self.plan.keys, self.plan.named, added=[WINDOW], marks=self.marks)
 
     @override

@@ -113,7 +113,9 @@ class _OnGrid(EventTimeWindows):
 
     def _keep(self, whole: Table, panes: Numbers, until: int | None) -> None:
         """Keep the panes that are in a later window, too."""
-        keep = panes[:0] if until is None else numpy().flatnonzero(panes // self._every * self._every + self._size > until)
+        keep = (
+            panes[:0] if until is None else numpy().flatnonzero(panes // self._every * self._every + self._size > until)
+        )
         self._parts = [whole.take(pyarrow().array(keep))] if len(keep) else []
         self._rows = self._merged = len(keep)
         self._first = int(panes[keep].min()) if len(keep) else None

@@ -87,7 +87,11 @@ class Notified(Kernel[Any], Stepwise):
 
     def demand(self, limit: int) -> int:
         """The most values to ask for when `limit` results are wanted; an own pace may ask for fewer."""
-        return self.run.limit if self.own_pace else limit
+        return self.most() if self.own_pace else limit
+
+    def most(self) -> int:
+        """The most values that an own pace asks for."""
+        return self.run.limit
 
     # ---- for a module to use
 
@@ -179,7 +183,7 @@ class Notified(Kernel[Any], Stepwise):
             raise CompositionError(
                 f"{self.location}, was made without super().__init__(): {who}.__init__ is to call it"
             )
-        pace = Pace(self.run) if self.own_pace else None
+        pace = Pace(self.run, self.most()) if self.own_pace else None
         self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=True, pace=pace)
 
     @override

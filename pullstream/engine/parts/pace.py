@@ -29,10 +29,11 @@ class Pace:
     Call `next` directly before each ask, and `took` when its answer has come.
     """
 
-    __slots__ = ("_answered", "_mark", "_run", "_size", "_spent")
+    __slots__ = ("_answered", "_mark", "_most", "_run", "_size", "_spent")
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, most: int | None = None) -> None:
         self._run = run
+        self._most = run.limit if most is None else most
         self._size = FIRST
         self._answered = False
         self._spent = 0.0
@@ -40,8 +41,8 @@ class Pace:
         """The moment since which work counts."""
 
     def next(self, *upstream: Reader[Any]) -> int:
-        """Return the number of values to ask for now, at most the run's limit."""
-        most = self._run.limit
+        """Return the number of values to ask for now, at most `most` or, by default, the run's limit."""
+        most = self._most
         if most == 1:
             return 1
         if any(isinstance(lane, Lane) and lane.edge.handover.owing for lane in upstream):
@@ -64,7 +65,7 @@ class Pace:
 
     def took(self) -> None:
         """Note that an answer has come, and that work on it begins now."""
-        if self._run.limit > 1:
+        if self._most > 1:
             self._answered = True
             self._lap()
 

@@ -1,0 +1,142 @@
+"""Aggregates of every type of column, over rows that are cut into batches anywhere, and keys of every type."""
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import pytest
+
+import pullstream as ps
+from adapters.arrow import ArrowRows
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+
+DAY = dt.timedelta(days=1)
+NINES = Decimal(9 * 10**36)
+
+
+@ps.source
+async def table(ctx, cut, kind, keys, values):
+    """Rows of two columns in batches of a number of rows each."""
+    batch = pa.record_batch({"key": keys, "value": pa.array(values, kind)})
+    for begin in range(0, len(batch), cut):
+        yield ps.Batch(0, ArrowRows(batch.slice(begin, cut), "tuples"))
+
+
+def aggregate(made, kind, keys, values, cut, together):
+    """The result of each key, with so many rows aggregated together."""
+    program = ps.pipe(table(cut, kind, keys, values), columns.reduce_by_key("key", result=made), ps.collect())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("adapters.columns.reducing.TOGETHER", together)
+        return ps.run(program)
+
+
+@pytest.mark.parametrize("cut", [1, 3, 100])
+@pytest.mark.parametrize("together", [1, 100])
+@pytest.mark.parametrize(
+    ("made", "kind", "values", "results"),
+    [
+        (columns.sum("value"), pa.int8(), [100, 100, 100, None], [200, 100]),
+        (columns.sum("value"), pa.int64(), [2**62, 2**62, 2**62 - 1, -(2**62)], [2**63 - 1, 0]),
+        (columns.sum("value"), pa.uint64(), [2**63 - 1, 0, 0, 2**63 - 1], [2**63 - 1, 2**63 - 1]),
+        (columns.sum("value"), pa.bool_(), [True, None, True, False], [2, 0]),
+        (columns.sum("value"), pa.float32(), [0.5, 0.25, math.inf, 1.0], [math.inf, 1.25]),
+        (columns.sum("value"), pa.duration("s"), [DAY, 2 * DAY, None, 3 * DAY], [DAY, 5 * DAY]),
+        (columns.sum("value"), pa.decimal128(38, 0), [NINES, NINES, -NINES, 1], [Decimal(0), Decimal(9 * 10**36 + 1)]),
+        (columns.sum("value"), pa.decimal128(5, 2), [Decimal("1.50")] * 4, [Decimal("3.00")] * 2),
+        (columns.sum("value"), pa.null(), [None] * 4, [0, 0]),
+        (columns.min("value"), pa.float64(), [math.nan, math.nan, 2.0, math.nan], [2.0, "nan"]),
+        (columns.max("value"), pa.float64(), [-math.inf, None, math.nan, None], [-math.inf, None]),
+        (columns.max("value"), pa.int64(), [-(2**63), None, None, 2**63 - 1], [-(2**63), 2**63 - 1]),
+        (columns.max("value"), pa.uint8(), [3, 255, 7, 0], [7, 255]),
+        (columns.min("value"), pa.string(), ["b", "", None, "a"], ["b", ""]),
+        (columns.max("value"), pa.bool_(), [False, None, True, None], [True, None]),
+        (columns.min("value"), pa.date32(), [dt.date(2026, 1, 2), None, dt.date(1960, 1, 2), None], None),
+        (columns.min("value"), pa.time64("us"), [dt.time(5), None, dt.time(4, 3, 2, 1), None], None),
+        (columns.max("value"), pa.duration("us"), [-DAY, None, DAY, None], [DAY, None]),
+        (columns.min("value"), pa.decimal128(4, 1), [Decimal("-0.5"), None, Decimal("0.5"), None], None),
+        (columns.min("value"), pa.null(), [None] * 4, [None, None]),
+        (columns.min("value"), pa.dictionary(pa.int8(), pa.string()), ["b", "c", "a", None], ["a", "c"]),
+        (columns.mean("value"), pa.decimal128(4, 1), [Decimal("0.5"), None, Decimal("1.5"), None], [1.0, None]),
+        (columns.mean("value"), pa.bool_(), [True, True, False, None], [0.5, 1.0]),
+        (columns.variance("value"), pa.int64(), [1, 10**9, 3, None], [2.0, None]),
+        (columns.variance("value", 0), pa.int64(), [1, 10**9, 3, None], [1.0, 0.0]),
+        (columns.variance("value"), pa.float64(), [1e9 + 1, 1.0, 1e9 + 3, 5.0], [2.0, 8.0]),
+        (columns.first("value"), pa.list_(pa.int64()), [None, [1], [2], [3]], [None, [1]]),
+        (columns.last("value"), pa.list_(pa.int64()), [[0], [1], None, [3]], [None, [3]]),
+        (columns.any("value"), pa.bool_(), [False, None, True, None], [True, False]),
+        (columns.all("value"), pa.bool_(), [False, None, True, None], [False, True]),
+        (columns.count_unique("value"), pa.string(), ["a", "a", "a", None], [1, 1]),
+        (columns.count_unique("value"), pa.float64(), [math.nan, 0.0, math.nan, -0.0], [1, 1]),
+        (columns.quantile(0.25, "value"), pa.int64(), [9, 7, 1, None], [3.0, 7.0]),
+        (columns.quantile(1, "value"), pa.float64(), [math.inf, None, math.inf, None], [math.inf, None]),
+        (columns.count("value"), pa.struct([("a", pa.int64())]), [{"a": None}, None, {"a": 1}, None], [2, 0]),
+    ],
+)
+def test_aggregates_of_every_type(made, kind, values, results, cut, together):
+    """The values of the keys a and b alternate; results are exact wherever the rows are cut."""
+    if results is None:
+        results = [min(values[::2]), None]
+
+    found = aggregate(made, kind, list("abab"), values, cut, together)
+
+    assert [(key, "nan" if result != result else result) for key, result in found] == list(
+        zip("ab", results, strict=True)
+    )
+
+
+@pytest.mark.parametrize("cut", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("kind", "keys", "counts"),
+    [
+        (pa.float64(), [0.0, -0.0, math.nan, None, -math.nan, 1.5], [2, 2, 1, 1]),
+        (pa.int64(), [5, 2**62, None, 5, -(2**63), 2**63 - 1], [2, 1, 1, 1, 1]),
+        (pa.int8(), [-128, 127, -128, 0, 127, 127], [2, 3, 1]),
+        (pa.uint64(), [2**64 - 1, 0, 2**64 - 1, None, 0, 0], [2, 3, 1]),
+        (pa.list_(pa.int64()), [[1], [1, 2], None, [1], [], [None]], [2, 1, 1, 1, 1]),
+        (pa.struct([("a", pa.int64())]), [{"a": 1}, {"a": None}, None, {"a": 1}, None, None], [2, 1, 3]),
+        (pa.dictionary(pa.int8(), pa.string()), ["b", None, "a", "b", None, "b"], [3, 2, 1]),
+        (pa.decimal128(4, 1), [Decimal(1), Decimal(2), Decimal(1), None, None, None], [2, 1, 3]),
+        (pa.timestamp("us", "UTC"), [7, 8, 7, None, None, 8], [2, 2, 2]),
+        (pa.bool_(), [True, False, None, True, True, None], [3, 1, 2]),
+        (pa.null(), [None] * 6, [6]),
+    ],
+)
+def test_keys_of_every_type(kind, keys, counts, cut):
+    """Zeros are equal, NaNs are equal, and null is a key; keys are in the order in which they first arrive."""
+    found = aggregate(columns.count(), pa.int64(), pa.array(keys, kind), range(6), cut, 1)
+
+    assert [count for _, count in found] == counts
+
+
+def test_two_dictionaries_with_other_numbers():
+    """The same text has another number in the next batch, and twice the same one in a dictionary."""
+    parts = [
+        pa.record_batch({"key": pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), values)})
+        for values in (["a", "b", "a"], ["b", "a", "c"])
+    ]
+
+    @ps.source
+    async def both(ctx):
+        for part in parts:
+            yield ps.Batch(0, ArrowRows(part, "tuples"))
+
+    result = ps.run(ps.pipe(both(), columns.reduce_by_key("key", n=columns.count()), ps.collect()))
+
+    assert result == [("a", 3), ("b", 2), (None, 2), ("c", 1)]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_results_before_an_error_are_delivered(limit):
+    """A time whose sum does not fit fails when it is complete, and hides no other time."""
+    got = []
+    rows = ps.values([{"t": t, "n": n} for t, n in [(1, 1), (2, 2**63 - 1), (2, 1), (3, 1)]], time=lambda row: row["t"])
+    sums = columns.reduce_by_time(s=columns.sum("n"))
+
+    with pytest.raises(columns.ColumnError, match="a sum does not fit into 64 bits, of s=sum"):
+        ps.run(ps.pipe(rows, sums, ps.drain(got.append)), limit=limit)
+
+    assert got == [{"s": 1}]
