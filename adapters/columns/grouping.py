@@ -131,12 +131,12 @@ def grouped(
 ) -> Grouped:
     """Number the groups of rows with equal keys; null equals null, and NaN equals NaN."""
     np = numpy()
-    codes, size = _codes(keys[0]) if keys else (np.zeros(count, np.int64), 1)
-    for key in keys[1:]:
+    codes, size = np.zeros(count, np.int64), 1
+    for key in keys:
         more, values = _codes(key)
         if size * values > 2 * count + 1024:
             codes, size = _encoded(pyarrow().array(codes))
-        codes, size = np.multiply(codes, values, dtype=np.int64) + more, size * values
+        codes, size = more if size == 1 else np.multiply(codes, values, dtype=np.int64) + more, size * values
     if size > 2 * count + 1024:
         # Arrow numbers values in the order in which they appear.
         return Grouped(*_encoded(pyarrow().array(codes)), first_by, last_by)
@@ -146,7 +146,10 @@ def grouped(
     found = found[np.argsort(first[found])]
     ranks = np.empty(size, np.int64)
     ranks[found] = np.arange(len(found))
-    return Grouped(ranks[codes], len(found), first_by, last_by)
+    made = Grouped(ranks[codes], len(found), first_by, last_by)
+    if not first_by:
+        made.first = first[found]
+    return made
 
 
 def _codes(key: Column) -> tuple[Numbers, int]:

@@ -46,8 +46,8 @@ class Groups:
         self._grouped_by = (*added, *keys)
         self._aggregates = {name: (f"__{number}__", each) for number, (name, each) in enumerate(aggregates.items())}
         self._marks = marks
-        self._whole: set[str] = set()
-        """The sums of whole numbers, which have 64 bits."""
+        self._whole: dict[str, bool] = {}
+        """Whether a sum is of whole numbers only, so that it has 64 bits."""
         self._computed: dict[str, Any] = {}
         """The inputs of the aggregates that must be computed; the others are columns."""
         self._columns: set[str] | None = set(keys)
@@ -97,9 +97,10 @@ class Groups:
                 if pyarrow().types.is_dictionary(column.type):
                     column = column.dictionary_decode()
             with self._told(name, aggregate):
+                if kind is SUM and not pyarrow().types.is_null(column.type):
+                    whole = pyarrow().types.is_integer(column.type)
+                    self._whole[name] = whole and self._whole.get(name, True)
                 column = kind.read(column)
-                if kind is SUM and pyarrow().types.is_integer(column.type):
-                    self._whole.add(name)
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
 
@@ -125,7 +126,7 @@ class Groups:
         for name, (prefix, aggregate) in self._aggregates.items():
             with self._told(name, aggregate):
                 made[name] = aggregate.kind.finish(self._parts(partial, prefix), aggregate.option)
-                if name in self._whole and pyarrow().types.is_decimal(made[name].type):
+                if self._whole.get(name) and pyarrow().types.is_decimal(made[name].type):
                     made[name] = made[name].cast(pyarrow().int64())
         return pyarrow().RecordBatch.from_pydict(made)
 
@@ -177,5 +178,5 @@ class Groups:
         except pa.ArrowException as exc:
             if aggregate.kind is not SUM:
                 raise
-            bits = "64 bits" if name in self._whole else "38 digits"
+            bits = "64 bits" if self._whole.get(name) else "38 digits"
             raise ColumnError(f"{self._where}: a sum does not fit into {bits}, of {name}={aggregate!r}") from exc
