@@ -5,7 +5,7 @@ Importing this does not load pyarrow; using it does (`package`). `columns` conve
 of a given schema from a stream's values, and `spools` keeps them until their times are complete.
 """
 
-from .arrow_rows import ArrowRows, RowForm, joined_rows
+from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
 from .columns import by_column, in_utc, run_starts, values
 from .exact import exact_array
 from .inferring import Columns, derived_schema
@@ -24,6 +24,7 @@ __all__ = [
     "DataType",
     "NullTimeError",
     "OpenTimes",
+    "Origin",
     "Packing",
     "Portion",
     "RecordBatch",

@@ -5,6 +5,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, cast, overload
 
+import attrs
 from typing_extensions import override
 
 from .collector import between_its_rounds
@@ -19,12 +20,22 @@ CHUNK: Final = 1024
 """The number of rows made together where single rows are accessed. Many more would survive garbage collections."""
 
 
+@attrs.frozen
+class Origin:
+    """The file that rows were read from, for messages, and the number of the first one there, if it is known."""
+
+    path: str
+    first: int | None = None
+    unit: str = "row"
+
+
 class _Table:
     """A record batch and the rows made last, which all its slices share."""
 
-    __slots__ = ("_recent", "batch", "form")
+    __slots__ = ("_recent", "batch", "form", "origin")
 
-    def __init__(self, batch: RecordBatch, form: RowForm) -> None:
+    def __init__(self, batch: RecordBatch, form: RowForm, origin: Origin | None) -> None:
+        self.origin = origin
         self.batch = batch
         self.form: RowForm = form
         self._recent: tuple[int, list[Any]] = (-1, [])
@@ -60,10 +71,17 @@ class ArrowRows(Sequence[Any]):
 
     __slots__ = ("_batch", "_made", "place", "table")
 
-    def __init__(self, batch: RecordBatch, form: RowForm = "rows", *, part: tuple[_Table, range] | None = None) -> None:
+    def __init__(
+        self,
+        batch: RecordBatch,
+        form: RowForm = "rows",
+        *,
+        origin: Origin | None = None,
+        part: tuple[_Table, range] | None = None,
+    ) -> None:
         self._batch: RecordBatch | None = batch if part is None else None
         self._made: list[Any] | None = None
-        self.table, self.place = (_Table(batch, form), range(batch.num_rows)) if part is None else part
+        self.table, self.place = (_Table(batch, form, origin), range(batch.num_rows)) if part is None else part
 
     def _part(self, place: range) -> "ArrowRows":
         return type(self)(self.table.batch, self.form, part=(self.table, place))
@@ -84,6 +102,20 @@ class ArrowRows(Sequence[Any]):
     def schema(self) -> Any:
         """The schema of the columns."""
         return self.table.batch.schema
+
+    @property
+    def origin(self) -> Origin | None:
+        """The file that the rows were read from, if it is known."""
+        origin, start = self.table.origin, self.place.start
+        return origin and attrs.evolve(origin, first=origin.first and origin.first + start)
+
+    def where(self, place: int | None = None) -> str:
+        """The file that the rows, or the row at a place, were read from, for messages; empty if it is not known."""
+        origin = self.origin
+        if origin is None:
+            return ""
+        row = "" if place is None or origin.first is None else f"{origin.unit} {origin.first + place} of "
+        return f" in {row}{origin.path}"
 
     def made(self) -> list[Any]:
         """All rows; they are created once."""

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from pullstream import Batch, CompositionError, PullstreamError
 from pullstream.authoring import Ascending, Site
 
-from .arrow_rows import ArrowRows
+from .arrow_rows import ArrowRows, Origin
 from .columns import ColumnTimes, check, goes_on, run_starts, values
 from .package import Array, RecordBatch
 
@@ -54,7 +54,7 @@ class Shape:
         self._as: As = as_
         self._names = None if names is None else list(names)
 
-    def of(self, batch: RecordBatch) -> Sequence[Any]:
+    def of(self, batch: RecordBatch, origin: Origin | None = None) -> Sequence[Any]:
         """The values of a batch in order; for `"batches"` the batch itself, if it has rows."""
         batch = self._renamed(batch)
         if self._as == "batches":
@@ -62,9 +62,11 @@ class Shape:
         # An error in a value is the reader's, although rows are created later.
         for column in batch.columns:
             check(column)
-        return ArrowRows(batch, self._as)
+        return ArrowRows(batch, self._as, origin=origin)
 
-    def timed(self, batch: RecordBatch, time: Array, shown: str = "their time") -> Iterator[Batch[Any]]:
+    def timed(
+        self, batch: RecordBatch, time: Array, shown: str = "their time", origin: Origin | None = None
+    ) -> Iterator[Batch[Any]]:
         """Pair the values with their times: all at once if the times are in order, else in runs of equal times.
 
         `time` is a column as long as the batch. With `"batches"`, the batch is split where the time changes.
@@ -82,7 +84,7 @@ class Shape:
         starts = run_starts(time)
         in_order = goes_on(time)
         if in_order and len(starts) > 1 and self._as != "batches":
-            yield Batch.of(Ascending(ColumnTimes(time)), self.of(batch))
+            yield Batch.of(Ascending(ColumnTimes(time)), self.of(batch, origin))
             return
         times = values(time.take(starts))
         spans = pairwise([*starts.to_pylist(), len(time)])
@@ -90,7 +92,7 @@ class Shape:
             whole = self._renamed(batch)
             parts: list[Any] = [[whole.slice(start, end - start)] for start, end in spans]
         else:
-            rows = self.of(batch)
+            rows = self.of(batch, origin)
             parts = [rows[start:end] for start, end in spans] if len(times) > 1 else [rows]
         if in_order and len(times) > 1:
             yield Batch.of(Ascending(times), [part for (part,) in parts])

@@ -94,13 +94,6 @@ def _totals(groups: Grouped, parts: Partial) -> Partial:
     return {name: groups.total(part) for name, part in parts.items()}
 
 
-def _sum(parts: Partial, _: Any) -> Column:
-    pa = pyarrow()
-    total = parts[""]
-    # The sum of many may need more than 128 bits on its way.
-    return total.cast(pa.decimal128(38, total.type.scale)) if pa.types.is_decimal256(total.type) else total
-
-
 def _extreme(name: str) -> Kind:
     return Kind(
         name,
@@ -186,7 +179,7 @@ def _quantile(parts: Partial, q: float) -> Column:
 
 COUNT: Final = Kind("count", lambda groups, column: {"": groups.known(column)}, _totals)
 SIZE: Final = Kind("count", lambda groups, _: {"": groups.sizes()}, _totals)
-SUM: Final = Kind("sum", lambda groups, column: {"": groups.total(column)}, _totals, _number, _sum)
+SUM: Final = Kind("sum", lambda groups, column: {"": groups.total(column)}, _totals, _number)
 MIN: Final = _extreme("min")
 MAX: Final = _extreme("max")
 MEAN: Final = Kind(

@@ -123,15 +123,17 @@ def first_line(exc: BaseException) -> str:
     return (str(exc) or type(exc).__name__).strip().split("\n")[0]
 
 
-def check_names(where: str, names: Sequence[str], wanted: set[str] | None) -> None:
+def check_names(where: str, rows: ArrowRows, wanted: set[str] | None) -> None:
     """Refuse rows that lack a column.
 
     Raises:
         ColumnError: a column is missing; it lists those that are there.
     """
+    names = rows.schema.names
     for name in sorted(wanted or ()):
         if name not in names:
-            raise ColumnError(f"{where}: there is no column {name!r}; the columns are {', '.join(map(repr, names))}")
+            has = ", ".join(map(repr, names))
+            raise ColumnError(f"{where}: there is no column {name!r}{rows.where()}; the columns are {has}")
 
 
 class _PerRow(PassOn):
@@ -156,7 +158,7 @@ class _PerRow(PassOn):
         return self._reader
 
     def _computed(self, rows: ArrowRows) -> ArrowRows:
-        check_names(self._columns.where, rows.schema.names, self._roots)
+        check_names(self._columns.where, rows, self._roots)
         return self.computed(rows, frame_of(rows, self._roots))
 
     def _all(self, batch: Batch[Any]) -> ArrowRows | None:
@@ -169,7 +171,7 @@ class _PerRow(PassOn):
         except Exception as exc:  # noqa: BLE001 - of polars, or of a Python function in an expression
             good = bisect_left(range(1, len(rows) + 1), x=True, key=lambda size: self._fails(rows[:size]))
             place = min(good, len(rows) - 1)
-            what = f"for row {self._rows + place + 1}, {rows[place]!r}"
+            what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
             error: Exception = exc
             if isinstance(exc, polars().exceptions.PolarsError):
                 error = ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}")
@@ -198,14 +200,12 @@ class _Selecting(_PerRow):
         pl = polars()
         # A literal is repeated for every row only beside a column.
         count = pl.int_range(pl.len()).alias("__row__")
-        made = rows_of(frame.select(count, *(each.named for each in self._given)).drop("__row__"), rows.form)
-        if not self._keep:
-            return made
+        made = frame.select(count, *(each.named for each in self._given)).drop("__row__")
+        new, kept = rows_of(made, rows.form).batch, rows.batch
         # The other columns keep their Arrow types.
-        new, batch = made.batch, rows.batch
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns = dict(zip(kept.schema.names, kept.columns, strict=True)) if self._keep else {}
         columns.update(zip(new.schema.names, new.columns, strict=True))
-        return rows.with_batch(pyarrow().RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
+        return ArrowRows(pyarrow().RecordBatch.from_pydict(columns), rows.form, origin=rows.origin)
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:

@@ -40,10 +40,10 @@ class ColumnReader:
         rows = values if isinstance(values, ArrowRows) else self._converted(values)
         names: list[str] = rows.schema.names
         if names != self._names:
-            self._check(names)
+            self._check(names, rows.where())
         return rows
 
-    def _check(self, names: list[str]) -> None:
+    def _check(self, names: list[str], place: str) -> None:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ColumnError(f"{self.where}: two columns are named {twice[0]!r}; give each a name of its own")
@@ -53,7 +53,7 @@ class ColumnReader:
             if lost or new:
                 what = [f"no column {name!r}" for name in lost] + [f"a new column {name!r}" for name in new]
                 raise ColumnError(
-                    f"{self.where}: a batch has {', '.join(what)}, but the columns before were "
+                    f"{self.where}: a batch{place} has {', '.join(what)}, but the columns before were "
                     f"{', '.join(map(repr, self._names))}; all rows of a stream must have the same columns"
                 )
         self._names = names

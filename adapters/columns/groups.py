@@ -65,7 +65,7 @@ class Groups:
         whole = joined_rows(rows)
         batches = [part.batch for part in ([whole] if isinstance(whole, ArrowRows) else rows)]
         names: list[str] = batches[0].schema.names
-        check_names(self._where, names, self._columns)
+        check_names(self._where, rows[0], self._columns)
         chosen = [name for name in names if self._columns is None or name in self._columns]
         parts = [batch.select(chosen) for batch in batches]
         # A record batch of no columns would forget how many rows it has.
@@ -126,9 +126,24 @@ class Groups:
         for name, (prefix, aggregate) in self._aggregates.items():
             with self._told(name, aggregate):
                 made[name] = aggregate.kind.finish(self._parts(partial, prefix), aggregate.option)
-                if self._whole.get(name) and pyarrow().types.is_decimal(made[name].type):
-                    made[name] = made[name].cast(pyarrow().int64())
+                if aggregate.kind is SUM:
+                    made[name] = self._narrow(made[name], partial, whole=self._whole.get(name, False))
         return pyarrow().RecordBatch.from_pydict(made)
+
+    def _narrow(self, total: Column, partial: Table, *, whole: bool) -> Column:
+        """Give sums the type of a result; on their way, those of many values may need more bits."""
+        pa = pyarrow()
+        if not pa.types.is_decimal(total.type):
+            return total
+        try:
+            return total.cast(pa.int64() if whole else pa.decimal128(38, total.type.scale))
+        except pa.ArrowInvalid:
+            most = 2**63 if whole else 10 ** (38 - total.type.scale)
+            place = next(place for place, sum_ in enumerate(total.to_pylist()) if not -most <= sum_ < most)
+            key = ", ".join(f"{key}={partial.column(key)[place].as_py()!r}" for key in self._keys)
+            raise ColumnError(
+                f"a sum does not fit into {'64 bits' if whole else '38 digits'}{key and ', for '}{key}"
+            ) from None
 
     def _grouped(self, table: Table) -> Grouped:
         first, last = (
@@ -175,8 +190,3 @@ class Groups:
             raise ColumnError(f"{self._where}: {name}={aggregate!r}: {exc}") from None
         except pa.ArrowNotImplementedError:
             raise ColumnError(f"{self._where}: {name}={aggregate!r} is not known for the type of its column") from None
-        except pa.ArrowException as exc:
-            if aggregate.kind is not SUM:
-                raise
-            bits = "64 bits" if self._whole.get(name) else "38 digits"
-            raise ColumnError(f"{self._where}: a sum does not fit into {bits}, of {name}={aggregate!r}") from exc

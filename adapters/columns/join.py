@@ -91,7 +91,7 @@ class _Joining(Notified):
                 self._form = rows.form
             if self._schemas[right] is None:
                 wanted = {*self._plan.on, *([] if self._plan.at is None else [self._plan.at])}
-                check_names(f"{self.location}, in source {right + 1}", rows.schema.names, wanted)
+                check_names(f"{self.location}, in source {right + 1}", rows, wanted)
                 self._schemas[right] = rows.schema
             if run.time not in self._rows:
                 self.notify(run.time, run.time)

@@ -163,7 +163,7 @@ class EventTimeWindows(Kernel[Any]):
     def _times(self, rows: ArrowRows) -> Numbers:
         """The times of rows, up to one without a time, which is the next failure."""
         at = self.plan.at
-        check_names(self._reader.where, rows.schema.names, {at})
+        check_names(self._reader.where, rows, {at})
         column = rows.batch.column(at)
         if self._kind is None:
             self._kind = TimeKind(self._reader.where, at, column.type)
@@ -173,7 +173,7 @@ class EventTimeWindows(Kernel[Any]):
             place: int = column.is_null().index(value=True).as_py()
             self._failure = ColumnError(
                 f"{self._reader.where}: the time column {at!r} is null in row {self._number + place + 1}, "
-                f"{rows[place]!r}; remove such rows with a filter"
+                f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
             )
             column = column.slice(0, place)
         return self._kind.numbers(column)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from ...arrow import RecordBatch, pyarrow
+from ...arrow import Origin, RecordBatch, pyarrow
 from .errors import FileReadError, NoColumnError
 from .listing import File
 from .streams import RawFile
@@ -37,6 +37,17 @@ class TablePiece:
     line: int | None = None
     start: "Start | None" = None
     more: bool = False
+    row: int | None = None
+    """The number of the first row in its file, if rows are no lines and it is known."""
+
+    def rest(self, begin: int) -> "TablePiece":
+        """The rows from a place on."""
+        line, row = self.line and self.line + begin, self.row and self.row + begin
+        return attrs.evolve(self, batch=self.batch.slice(begin), line=line, row=row)
+
+    def origin(self, file: File) -> Origin:
+        """The place of the rows, for messages."""
+        return Origin(file.path, self.row) if self.line is None else Origin(file.path, self.line, "line")
 
 
 @attrs.frozen

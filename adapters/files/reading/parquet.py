@@ -79,6 +79,7 @@ class ParquetFormat(ReadFormat):
             refuse_joined_parquet(file, raw, reader.metadata)
         with reader:
             self.typed.settle(file, reader.schema_arrow, agreed)
+            row = 1 + sum(reader.metadata.row_group(group).num_rows for group in range(start.at))
             for group in range(start.at, reader.num_row_groups):
                 rows = _rows_at_a_time(reader.metadata.row_group(group), agreed.schema.names)
                 batches: Iterator[Any] = reader.iter_batches(rows, row_groups=[group], columns=agreed.schema.names)
@@ -89,7 +90,8 @@ class ParquetFormat(ReadFormat):
                         batch = next(batches, None)
                     if batch is None:
                         break
-                    yield TablePiece(self.typed.cast(file, batch, agreed), None, Start(group))
+                    yield TablePiece(self.typed.cast(file, batch, agreed), None, Start(group), row=row)
+                    row += len(batch)
 
 
 def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
@@ -108,12 +110,14 @@ class ArrowFormat(ReadFormat):
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
+        row = None if start.at else 1
         for number, batch in enumerate(self._batches(file, raw, start)):
             if number == 0:
                 self.typed.settle(file, batch.schema, agreed)
             for begin in range(0, len(batch), ROWS):
                 part = self.typed.cast(file, batch.slice(begin, ROWS), agreed)
-                yield TablePiece(part, None, Start(start.at + number))
+                yield TablePiece(part, None, Start(start.at + number), row=row and row + begin)
+            row = row and row + len(batch)
 
     def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[RecordBatch]:
         ipc = import_module("pyarrow.ipc")

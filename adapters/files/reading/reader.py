@@ -307,9 +307,9 @@ class FilesReader:
         for piece in pieces:
             if isinstance(piece, TablePiece) and apart and len(piece.batch) > AT_A_TIME:
                 for begin in range(0, len(piece.batch), AT_A_TIME):
-                    line = None if piece.line is None else piece.line + begin
-                    more = begin + AT_A_TIME < len(piece.batch)
-                    yield TablePiece(piece.batch.slice(begin, AT_A_TIME), line, piece.start, more)
+                    rest = piece.rest(begin)
+                    more = len(rest.batch) > AT_A_TIME
+                    yield attrs.evolve(rest, batch=rest.batch.slice(0, AT_A_TIME), more=more)
             else:
                 yield piece
 

@@ -105,7 +105,7 @@ class Timing:
         if isinstance(piece, TablePiece) and self._function is not None and self._column is not None:
             yield from self._by_column(file, piece, self._column)
             return
-        values = self._shape.of(piece.batch) if isinstance(piece, TablePiece) else piece.values
+        values = self._shape.of(piece.batch, piece.origin(file)) if isinstance(piece, TablePiece) else piece.values
         if self._function is None:
             if values:
                 yield Batch(whole, values)
@@ -127,13 +127,13 @@ class Timing:
         if column.null_count or pa.types.is_floating(column.type):
             for row in pa.compute.indices_nonzero(column.is_null(nan_is_null=True)).to_pylist():
                 part = batch.slice(begin, row - begin)
-                yield from self._shape.timed(part, part.column(name))
+                yield from self._shape.timed(part, part.column(name), origin=piece.rest(begin).origin(file))
                 begin = row + 1
                 line = None if piece.line is None else piece.line + row
                 value = batch.slice(row, 1).to_pylist()[0]
                 yield Bad(value, _timeless(file, name, value, line))
         rest = batch.slice(begin)
-        yield from self._shape.timed(rest, rest.column(name))
+        yield from self._shape.timed(rest, rest.column(name), origin=piece.rest(begin).origin(file))
 
     def _by_function(
         self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]

@@ -134,7 +134,7 @@ def test_results_before_an_error_are_delivered(limit):
     rows = ps.values([{"t": t, "n": n} for t, n in [(1, 1), (2, 2**63 - 1), (2, 1), (3, 1)]], time=lambda row: row["t"])
     sums = columns.reduce_by_time(s=columns.sum("n"))
 
-    with pytest.raises(columns.ColumnError, match="a sum does not fit into 64 bits, of s=sum"):
+    with pytest.raises(columns.ColumnError, match=r"s=sum\(.*: a sum does not fit into 64 bits"):
         ps.run(ps.pipe(rows, sums, ps.drain(got.append)), limit=limit)
 
     assert got == [{"s": 1}]

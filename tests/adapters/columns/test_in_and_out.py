@@ -113,12 +113,13 @@ def test_one_table_is_collected(given, monkeypatch):
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_an_expression_that_fails_names_the_row(given, limit):
-    """The rows before it are delivered; the message has module, line and row."""
+    """The rows before it are delivered; the message has module, line and row, and where the row is in its file."""
     found = []
     failing = columns.with_columns(small=(60 * pl.col("n")).cast(pl.Int8))
 
     with pytest.raises(
-        columns.ColumnError, match=r"with_columns, composed at .*test_in_and_out.*for row 3, Row\("
+        columns.ColumnError,
+        match=r"with_columns, composed at .*test_in_and_out.*for row 3, Row\(.* in row 3 of .*given\.parquet",
     ) as info:
         ps.run(ps.pipe(files.read_parquet(given), failing, ps.drain(found.append)), limit=limit)
 
@@ -126,12 +127,37 @@ def test_an_expression_that_fails_names_the_row(given, limit):
     assert re.search("conversion|cast", str(info.value))
 
 
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_errors_name_the_row_in_its_file(tmp_path, limit):
+    """Also in the second file, in a later row group, and below modules that keep the rows."""
+    for name, values in (("a", [1, 2, 3, 4, 5]), ("b", [6, 7, None, 8])):
+        pq.write_table(pa.table({"t": values}), tmp_path / f"{name}.parquet", row_group_size=2)
+    rows = files.read_parquet(str(tmp_path))
+    windows = columns.tumbling(10, at="t", lateness=9, n=columns.count())
+    small = ps.pipe(columns.with_columns(u=pl.col("t")), columns.select(n=(50 * pl.col("t")).cast(pl.Int8)))
+
+    with pytest.raises(columns.ColumnError, match=r"null in row 8, .* in row 3 of .*b\.parquet"):
+        ps.run(ps.pipe(rows, ps.prefetch(3), windows, ps.drain()), limit=limit)
+    with pytest.raises(columns.ColumnError, match=r"for row 2, .* in row 3 of .*a\.parquet"):
+        ps.run(ps.pipe(rows, ps.skip(1), small, ps.drain()), limit=limit)
+
+
+def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
+    """Files of one source are compared by the reader."""
+    for name in "ab":
+        pq.write_table(pa.table({name: [1]}), tmp_path / f"{name}.parquet")
+    both = ps.concat(*(files.read_parquet(tmp_path / f"{name}.parquet") for name in "ab"))
+
+    with pytest.raises(columns.ColumnError, match=r"a batch in .*b\.parquet has no column 'a', a new column 'b'"):
+        ps.run(ps.pipe(both, columns.collect_table()))
+
+
 @pytest.mark.parametrize(
     ("make", "why"),
     [
         (
             lambda: columns.select("nn"),
-            r"select, composed .*: there is no column 'nn'; the columns are 'day', 'key', 'n'",
+            r"select, composed .*: there is no column 'nn' in .*given.parquet; the columns are 'day', 'key', 'n'",
         ),
         (lambda: columns.filter(pl.col("nn") > 1), r"filter, composed .*: there is no column 'nn'"),
         (lambda: columns.filter("n"), r"the predicate .* gives Int64, not true or false"),
@@ -147,9 +173,12 @@ def test_an_expression_that_fails_names_the_row(given, limit):
         ),
         (
             lambda: columns.reduce_by_time(s=columns.sum(pl.col("n") + 2**62)),
-            r"a sum does not fit into 64 bits, of s=sum",
+            r": s=sum\(.*: a sum does not fit into 64 bits\n",
         ),
-        (lambda: columns.reduce_by_key("day", s=columns.sum(pl.col("n") + 2**62)), r"a sum does not fit into 64 bits"),
+        (
+            lambda: columns.reduce_by_key("day", s=columns.sum(pl.col("n") + 2**62)),
+            r"a sum does not fit into 64 bits, for day=2",
+        ),
         (lambda: columns.sort_by_time("nn"), r"sort_by_time, composed .*nn"),
         (lambda: columns.per_time(lambda rows: 3), r"the query returned 3 \(int\); return a LazyFrame or a DataFrame"),
         (lambda: columns.per_time(lambda rows: rows.select("nn")), r"per_time, composed .*nn.*at the time 0"),
