@@ -1,6 +1,6 @@
 """`read_csv`."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import chain
@@ -13,12 +13,12 @@ from typing_extensions import Unpack, override
 from pullstream import CompositionError, Failed, Source
 from pullstream.authoring import OnError, Site
 
-from ...arrow import As, pyarrow
+from ...arrow import pyarrow
 from .blocks import BOM, Block, Overlong, blocks, opened, records
 from .errors import FileReadError
 from .formats import Agreed, Piece, ReadFormat, Start, arrow_types, missing_columns, unique
 from .listing import File, Paths, checked_paths
-from .options import Options, Tabular, encoding_argument, tabular_source
+from .options import Tabular, encoding_argument, tabular_source
 from .parsing import MOST, WIDTH, Sieve, settled, uncounted
 from .streams import CODECS, RawFile, transcoded
 
@@ -236,16 +236,13 @@ def read_csv(
 def read_csv(
     paths: Paths,
     *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     read_options: Any = None,
     parse_options: Any = None,
     convert_options: Any = None,
     on_error: Any = "fail",
-    **options: Unpack[Options],
+    **options: Unpack[Tabular],
 ) -> Source[Any]:
     r"""Read CSV files with pyarrow: every row as a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
 
@@ -292,17 +289,8 @@ def read_csv(
             f"blocks: quote such values, and double the quotes inside them"
         )
 
-    return tabular_source(
-        name,
-        paths,
-        partial(CsvFormat, read, parse, convert),
-        options,
-        as_=as_,
-        columns=columns,
-        schema=schema,
-        on_error=on_error,
-        extra={"delimiter": delimiter},
-    )
+    format = partial(CsvFormat, read, parse, convert)
+    return tabular_source(name, paths, format, options, on_error, extra={"delimiter": delimiter})
 
 
 def _refuse_json(module: str, paths: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """`read_jsonl`."""
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, Literal, cast, overload
@@ -12,7 +12,7 @@ from typing_extensions import Unpack, override
 from pullstream import CompositionError, Failed, Source
 from pullstream.authoring import OnError, Site
 
-from ...arrow import As, pyarrow
+from ...arrow import pyarrow
 from .blocks import Block, LineByLine, blocks, one_by_one, opened
 from .errors import FileReadError, by_name
 from .formats import (
@@ -27,7 +27,7 @@ from .formats import (
     decoded,
 )
 from .listing import File, Paths
-from .options import Options, Tabular, encoding_argument, tabular_source
+from .options import Tabular, encoding_argument, tabular_source
 from .parsing import MOST, Sieve, settled, uncounted
 from .streams import RawFile, transcoded
 
@@ -218,14 +218,7 @@ def read_jsonl(
     paths: Paths, *, encoding: str = "utf-8", on_error: Literal["result"], **options: Unpack[Tabular]
 ) -> Source[Any | Failed[Any]]: ...
 def read_jsonl(
-    paths: Paths,
-    *,
-    as_: As = "dicts",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    encoding: str = "utf-8",
-    on_error: Any = "fail",
-    **options: Unpack[Options],
+    paths: Paths, *, encoding: str = "utf-8", on_error: Any = "fail", **options: Unpack[Tabular]
 ) -> Source[Any]:
     r"""Read JSON Lines: one value per line, exactly as `json` parses it; empty lines are skipped.
 
@@ -250,25 +243,16 @@ def read_jsonl(
     revealed or diverted, as bytes. For `paths`, the other options (`Options`) and the errors see `read_text`.
     """
     encoding_argument("read_jsonl", encoding)
-    if as_ == "dicts" and schema is not None:
+    dicts = options.get("as_", "dicts") == "dicts"
+    if dicts and options.get("schema") is not None:
         raise CompositionError(
             f"read_jsonl() at {Site.here()} got schema=, which does not apply to dicts, as they keep JSON's own "
             f"types: add as_='rows', or leave schema= out"
         )
 
     def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> ReadFormat:
-        if as_ == "dicts":
+        if dicts:
             return JsonFormat(encoding, compression, size, columns)
         return JsonTableFormat(encoding, compression, size, columns, schema)
 
-    return tabular_source(
-        "read_jsonl",
-        paths,
-        format,
-        options,
-        as_=as_,
-        columns=columns,
-        schema=schema,
-        on_error=on_error,
-        usual="dicts",
-    )
+    return tabular_source("read_jsonl", paths, format, options, on_error, usual="dicts")

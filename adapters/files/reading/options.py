@@ -132,21 +132,20 @@ def tabular_source(
     name: str,
     paths: Paths,
     format: Callable[[tuple[str, ...] | None, Any, str | None, int], ReadFormat],
-    options: Options,
-    *,
-    as_: Any,
-    columns: Any,
-    schema: Any,
+    options: Tabular,
     on_error: Any,
+    *,
     usual: As = "rows",
     extra: Mapping[str, Any] | None = None,
 ) -> Source[Any]:
     """Make a source that reads tables of a format; `format` gets the requested columns and schema."""
+    rest: Any = dict(options)
+    as_, columns, schema = rest.pop("as_", usual), rest.pop("columns", None), rest.pop("schema", None)
     shape_argument(name, as_)
-    wanted = columns_argument(name, columns, options.get("time"))
+    wanted = columns_argument(name, columns, rest.get("time"))
     typed = schema_argument(name, schema)
     said = {"as_": None if as_ == usual else as_, "columns": wanted, "schema": typed, **(extra or {})}
-    return files_source(name, paths, partial(format, wanted, typed), options, as_=as_, on_error=on_error, extra=said)
+    return files_source(name, paths, partial(format, wanted, typed), rest, as_=as_, on_error=on_error, extra=said)
 
 
 class _Opened:

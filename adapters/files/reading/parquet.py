@@ -10,13 +10,13 @@ from typing_extensions import Unpack, override
 from pullstream import Failed, Source
 from pullstream.authoring import OnError
 
-from ...arrow import As, RecordBatch, pyarrow
+from ...arrow import RecordBatch, pyarrow
 from .blocks import opened
 from .errors import FileReadError, by_name
 from .formats import Agreed, Piece, ReadFormat, Start, TablePiece, arrow_types, missing_columns, unique
 from .joined import refuse_joined_arrow, refuse_joined_parquet
 from .listing import File, Paths
-from .options import Options, Tabular, tabular_source
+from .options import Tabular, tabular_source
 from .streams import RawFile, compression_of, explained
 
 ROWS = 65_536
@@ -162,12 +162,9 @@ def read_parquet(
 def read_parquet(
     paths: Paths,
     *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
     parquet_options: Mapping[str, Any] | None = None,
     on_error: Any = "fail",
-    **options: Unpack[Options],
+    **options: Unpack[Tabular],
 ) -> Source[Any]:
     """Read Parquet files: every row as a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
 
@@ -194,16 +191,11 @@ def read_parquet(
     (`Options`) and the errors see `read_text`.
     """
     arguments = dict(parquet_options or {})
-    return tabular_source(
-        "read_parquet",
-        paths,
-        lambda wanted, typed, _how, _size: ParquetFormat(_Typed(wanted, typed), arguments),
-        options,
-        as_=as_,
-        columns=columns,
-        schema=schema,
-        on_error=on_error,
-    )
+
+    def format(columns: Any, schema: Any, *_: object) -> ReadFormat:
+        return ParquetFormat(_Typed(columns, schema), arguments)
+
+    return tabular_source("read_parquet", paths, format, options, on_error)
 
 
 @overload
@@ -212,15 +204,7 @@ def read_arrow(paths: Paths, *, on_error: OnError[Any] = "fail", **options: Unpa
 def read_arrow(
     paths: Paths, *, on_error: Literal["result"], **options: Unpack[Tabular]
 ) -> Source[Any | Failed[Any]]: ...
-def read_arrow(
-    paths: Paths,
-    *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    on_error: Any = "fail",
-    **options: Unpack[Options],
-) -> Source[Any]:
+def read_arrow(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Tabular]) -> Source[Any]:
     """Read Arrow IPC files (including Feather) and streams; the kind is detected, and a stream may be compressed.
 
     >>> import tempfile, pyarrow, pullstream as ps
@@ -237,13 +221,8 @@ def read_arrow(
     the file at a time. A stream without an end marker is complete after any batch, as the format allows. Data after the
     end of a stream, or a file joined to another, is an error.
     """
-    return tabular_source(
-        "read_arrow",
-        paths,
-        lambda wanted, typed, how, _size: ArrowFormat(_Typed(wanted, typed), how),
-        options,
-        as_=as_,
-        columns=columns,
-        schema=schema,
-        on_error=on_error,
-    )
+
+    def format(columns: Any, schema: Any, compression: str | None, _: int) -> ReadFormat:
+        return ArrowFormat(_Typed(columns, schema), compression)
+
+    return tabular_source("read_arrow", paths, format, options, on_error)
