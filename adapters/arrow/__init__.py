@@ -6,7 +6,7 @@ of a given schema from a stream's values, and `spools` keeps them until their ti
 """
 
 from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
-from .columns import by_column, in_utc, run_starts, values
+from .columns import ColumnTimes, by_column, in_utc, run_starts, values
 from .exact import exact_array
 from .inferring import Columns, derived_schema
 from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
@@ -20,6 +20,7 @@ __all__ = [
     "ArrowMissing",
     "ArrowRows",
     "As",
+    "ColumnTimes",
     "Columns",
     "DataType",
     "NullTimeError",

@@ -35,6 +35,7 @@ from .package import ColumnError, ColumnsMissing
 from .per_time import per_time, sort_by_time
 from .reducing import distinct, reduce_by_key, reduce_by_time
 from .sessions import sessions
+from .stamping import stamp
 from .table import collect_table
 from .windows import sliding, tumbling
 
@@ -63,6 +64,7 @@ __all__ = [
     "sessions",
     "sliding",
     "sort_by_time",
+    "stamp",
     "sum",
     "tumbling",
     "variance",

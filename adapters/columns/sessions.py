@@ -14,8 +14,9 @@ from .grouping import Numbers, grouped
 from .groups import Marks, Table
 from .package import ColumnError
 from .reducing import key_names
+from .stamping import Late
 from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, WindowPlan, numbers_of, replaced
-from .windows import Late, Named
+from .windows import Named
 
 
 class _Sessions(EventTimeWindows):
@@ -32,7 +33,7 @@ class _Sessions(EventTimeWindows):
 
     @override
     def begin(self, kind: TimeKind) -> None:
-        gap = self.plan.durations["gap"]
+        gap = self.durations["gap"]
         self._gap = kind.duration(gap, "gap")
         if self._gap <= 0:
             raise ColumnError(f"{kind.where}: gap={gap!r} must be positive")
@@ -46,7 +47,7 @@ class _Sessions(EventTimeWindows):
         """Number the sessions of all keys; each row of the table begins at START and ends at STOP."""
         np = numpy()
         starts, stops = numbers_of(table, START, STOP)
-        keys = grouped([table.column(key) for key in self.plan.keys], len(table)).numbers
+        keys = grouped([table.column(key) for key in self.keys], len(table)).numbers
         order = np.lexsort((starts, keys))
         starts, keys = starts[order], keys[order]
         # The latest end so far of the same key: ends are compared by their ranks, which leave room for the key.
@@ -108,4 +109,4 @@ def sessions(
     time is before that end. `first` and `last` are the earliest and the latest. Sessions with equal ends are emitted in
     the order in which they began. Everything else is as in `tumbling`.
     """
-    return opens(_Sessions(WindowPlan(at, keys, named, {"gap": gap}, lateness, late)))
+    return opens(_Sessions(WindowPlan(at, lateness, late, keys, named, {"gap": gap})))

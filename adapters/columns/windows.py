@@ -1,11 +1,11 @@
 """`tumbling` and `sliding`: windows of one size over a time column."""
 
 from math import gcd
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from typing_extensions import override
 
-from pullstream import Sink, Transformer, transformer
+from pullstream import Transformer, transformer
 from pullstream.authoring import Call, opens
 
 from ..arrow import pyarrow
@@ -14,9 +14,9 @@ from .aggregates import Aggregate, aggregates
 from .event_times import TimeKind
 from .grouping import Numbers
 from .groups import Marks, Table
-from .late import LateOption
 from .package import ColumnError
 from .reducing import TOGETHER, key_names
+from .stamping import Late
 from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, WindowPlan, numbers_of, replaced
 
 
@@ -38,7 +38,7 @@ class _OnGrid(EventTimeWindows):
 
     @override
     def begin(self, kind: TimeKind) -> None:
-        durations = self.plan.durations
+        durations = self.durations
         self._size = kind.duration(durations["size"], "size")
         self._every = kind.duration(durations["every"], "every") if "every" in durations else self._size
         for name, number in (("size", self._size), ("every", self._every)):
@@ -132,7 +132,6 @@ class _WindowResults:
 
 
 Named = Annotated[Any, _WindowResults()]
-Late = Annotated[Literal["error", "drop"] | Sink[Any, Any], LateOption()]
 
 
 @transformer
@@ -177,7 +176,7 @@ def tumbling(
         ColumnError: at an ask; a time is null or has another type, or as in `reduce_by_key`.
         CapabilityError: at an ask; a row is late, or the input has a second time.
     """
-    return opens(_OnGrid(WindowPlan(at, keys, named, {"size": size}, lateness, late)))
+    return opens(_OnGrid(WindowPlan(at, lateness, late, keys, named, {"size": size})))
 
 
 @transformer
@@ -208,4 +207,4 @@ def sliding(
     of `size` and `every`, and windows merge panes. If `every` is larger than `size`, rows between windows are in none.
     Everything else is as in `tumbling`.
     """
-    return opens(_OnGrid(WindowPlan(at, keys, named, {"size": size, "every": every}, lateness, late)))
+    return opens(_OnGrid(WindowPlan(at, lateness, late, keys, named, {"size": size, "every": every})))

@@ -100,6 +100,18 @@ def test_a_schema_gives_the_same_file_from_columns_and_rows(given, tmp_path, sch
     assert pq.read_table(path).column("at").cast(pa.timestamp("us", "UTC")).equals(expected)
 
 
+@pytest.mark.parametrize("limit", [1, 3, 4096])
+def test_a_stream_is_stamped_without_rows(given, limit, monkeypatch):
+    """Aggregates of the times in a column, read in an order that is not known to the reader."""
+    no_rows(monkeypatch)
+    counts = ps.pipe(columns.stamp("day", lateness=1), columns.reduce_by_time(n=columns.count()))
+
+    table = ps.run(ps.pipe(files.read_parquet(given), counts, columns.collect_table()), limit=limit)
+
+    days = TABLE.column("day").to_pylist()
+    assert table["n"].to_list() == [days.count(day) for day in sorted(set(days))]
+
+
 def test_one_table_is_collected(given, monkeypatch):
     """A polars DataFrame of all rows, which a notebook displays."""
     no_rows(monkeypatch)

@@ -49,6 +49,9 @@ async def table(ctx, rows, cuts, kind):
 
 
 def by_rows(kind, shape, keys, options):
+    stamp = ps.stamp(lambda row: row["t"], **options)
+    if shape[0] == "stamp":
+        return stamp
     size, *more = (KINDS[kind][1](number) for number in shape[1:])
     key = (lambda row: get(row, "key")) if keys else None
     if shape[0] == "tumbling":
@@ -62,10 +65,12 @@ def by_rows(kind, shape, keys, options):
         name, rows = window.value if keys else (None, window.value)
         return {"start": window.start, "end": window.end, **({"key": name} if keys else {}), **result(rows, NAMES)}
 
-    return ps.pipe(ps.stamp(lambda row: row["t"], **options), window, ps.map(made))
+    return ps.pipe(stamp, window, ps.map(made))
 
 
 def by_columns(kind, shape, keys, options):
+    if shape[0] == "stamp":
+        return columns.stamp("t", **options)
     make = {"tumbling": columns.tumbling, "sliding": columns.sliding, "sessions": columns.sessions}[shape[0]]
     named = {name: AGGREGATES[name][0] for name in NAMES}
     numbers = [KINDS[kind][1](number) for number in shape[1:]]
@@ -90,11 +95,12 @@ def outcome(source, program, limit, *, check):
         st.tuples(st.just("tumbling"), st.integers(1, 12)),
         st.tuples(st.just("sliding"), st.integers(1, 12), st.integers(1, 12)),
         st.tuples(st.just("sessions"), st.integers(1, 12)),
+        st.just(("stamp",)),
     ),
     st.tuples(st.booleans(), st.integers(0, 60), st.sampled_from(["drop", "error", "sink"])),
 )
 def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
-    """Tumbling, sliding (with gaps, too) and sessions, with and without keys, and with late rows."""
+    """Tumbling, sliding (with gaps, too), sessions and rows alone, with and without keys, and with late rows."""
     (cuts, limit, check), (keys, lateness, late) = run, options
     aside = {"rows": [], "columns": []}
 

@@ -1,0 +1,242 @@
+"""`stamp` by a column, and the base of windows: rows in any order get the times of a column, with some lateness."""
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from typing import Annotated, Any, Literal
+
+import attrs
+from typing_extensions import override
+
+from pullstream import DONE, Batch, Sink, Transformer, transformer
+from pullstream.authoring import Ascending, Backlog, Done, Kernel, Pace, Traits, opens
+from pullstream.errors import CapabilityError
+from pullstream.timely import BEGINNING
+
+from ..arrow import ArrowRows, ColumnTimes, RowForm, pyarrow
+from ..arrow.package import numpy
+from .event_times import TimeKind
+from .expressions import check_names
+from .frames import ColumnReader, rows_at_once
+from .grouping import Numbers
+from .late import LateOption, LateRows
+from .package import ColumnError
+
+Late = Annotated[Literal["error", "drop"] | Sink[Any, Any], LateOption()]
+
+
+@attrs.frozen
+class TimePlan:
+    """The arguments of a module that assigns times; immutable."""
+
+    at: str
+    lateness: Any
+    late: Any
+
+
+class EventTimes(Kernel[Any]):
+    """Reads times from a column, sorts out late rows, and holds the least time at which a result may follow.
+
+    It replaces the times of its input, of which there may be one, as `ps.stamp` does.
+    """
+
+    def __init__(self, plan: TimePlan) -> None:
+        self.plan = plan
+        self.traits = Traits(trusted=True, summaries=((),), later=True, counts=plan.late != "error")
+        self._held: Any = BEGINNING
+        self._outer: tuple[Hashable] | None = None
+        self._kind: TimeKind | None = None
+        self._late_rows, self.results = Backlog(self), Backlog(self)
+        self._failure: BaseException | None = None
+        self._over = False
+        self._latest: int | None = None
+        self._lateness = 0
+        self.number = 0
+        """The number of rows that have arrived."""
+        self.form: RowForm = "rows"
+
+    # ---- what a module supplies
+
+    @abstractmethod
+    def begin(self, kind: TimeKind) -> None:
+        """Convert the durations, when the type of the times is known."""
+
+    @abstractmethod
+    def ends(self, times: Numbers) -> Numbers:
+        """The least time at which a row at each time may have a result."""
+
+    @abstractmethod
+    def arrived(self, rows: Any, times: Numbers) -> None:
+        """Take rows that are not late."""
+
+    @abstractmethod
+    def advance(self, hold: int) -> int:
+        """Give what is final, as times before `hold` no longer arrive; return the least time that may follow."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Give all other results."""
+
+    # ---- the kernel
+
+    @property
+    def kind(self) -> TimeKind:
+        """The type of the times; there has been a row."""
+        assert self._kind is not None, "a row has arrived"
+        return self._kind
+
+    @override
+    def placed(self) -> None:
+        self.location.hold(BEGINNING)
+
+    @override
+    async def acquire(self) -> None:
+        self._pace, self._reader = Pace(self.run, rows_at_once(self.run.limit)), ColumnReader(str(self.location))
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            for ready in (self._late_rows, self.results):
+                if ready:
+                    return ready.take(limit)
+            if self._failure is not None:
+                raise self._failure
+            if self._over:
+                return DONE
+            batch = await self.upstream.ask(self._pace.next())
+            self._pace.took()
+            if batch is DONE:
+                self._end()
+                continue
+            self._take(batch)
+            if self._failure is None:
+                self.upstream.ack()
+            if not await self.breathe():
+                return DONE
+
+    def _end(self) -> None:
+        try:
+            if self._kind is not None:
+                self.finish()
+        except ColumnError as exc:
+            self._failure = exc
+        self._over = True
+        self.location.drop(self._held)
+
+    def _take(self, batch: Batch[Any]) -> None:
+        try:
+            self._enter(batch.time)
+            rows = self._reader.rows(batch.values)
+            self.form = rows.form
+            times = self._times(rows)
+            if len(times):
+                self._arrive(rows if len(times) == len(rows) else rows[: len(times)], times)
+        except Exception as exc:  # noqa: BLE001 - raised after the results before it
+            self._failure = self._failure or exc
+
+    def _enter(self, outer: Hashable) -> None:
+        if self._outer is None:
+            self._outer = (outer,)
+        elif self._outer != (outer,):
+            raise CapabilityError(
+                f"{self.location} assigns times by the column {self.plan.at!r}, but its input already has several: "
+                f"{self._outer[0]!r} and {outer!r}. To discard them, put map_time(lambda _: 0) in front"
+            )
+
+    def _times(self, rows: ArrowRows) -> Numbers:
+        """The times of rows, up to one without a time, which is the next failure."""
+        at = self.plan.at
+        check_names(self._reader.where, rows, {at})
+        column = rows.batch.column(at)
+        if self._kind is None:
+            self._kind = TimeKind(self._reader.where, at, column.type)
+            self.begin(self._kind)
+            if self.plan.lateness is not None:
+                self._lateness = self._kind.duration(self.plan.lateness, "lateness")
+        if column.null_count:
+            place: int = column.is_null().index(value=True).as_py()
+            self._failure = ColumnError(
+                f"{self._reader.where}: the time column {at!r} is null in row {self.number + place + 1}, "
+                f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
+            )
+            column = column.slice(0, place)
+        return self._kind.numbers(column)
+
+    def _arrive(self, rows: Any, times: Numbers) -> None:
+        np, pa = numpy(), pyarrow()
+        latest = times[0] if self._latest is None else self._latest
+        before = np.maximum.accumulate(np.concatenate(([latest], times)))
+        hold = before[:-1] - self._lateness
+        late = times < hold
+        self.number += len(rows)
+        if late.any():
+            if self.plan.late == "error":
+                place = int(late.argmax())
+                self._failure = self._too_late(rows, times, before, place)
+                rows, times, before = rows[:place], times[:place], before[: place + 1]
+            else:
+                self._aside(rows.batch.filter(pa.array(late)), self.ends(hold[late]))
+                rows, times = rows.with_batch(rows.batch.filter(pa.array(~late))), times[~late]
+        self._latest = int(before[-1])
+        if len(times):
+            self.arrived(rows, times)
+        held = self.kind.time(self.advance(self._latest - self._lateness))
+        if held != self._held:
+            self.location.hold(held)
+            self.location.drop(self._held)
+            self._held = held
+
+    def _too_late(self, rows: Any, times: Numbers, before: Numbers, place: int) -> CapabilityError:
+        time, latest = self.kind.times(numpy().array([times[place], before[place]]))
+        return CapabilityError(
+            f"{self.location}, got a row that is too late: row {self.number - len(rows) + place + 1}, "
+            f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {latest!r} has "
+            f'already arrived, and lateness={self.plan.lateness!r}. Allow more lateness, or pass late="drop" or a sink'
+        )
+
+    def _aside(self, batch: Any, times: Numbers) -> None:
+        if self.plan.late == "drop":
+            self.location.meter.skipped += batch.num_rows
+            return
+        self._late_rows.put(Batch.of(Ascending(self.kind.times(times)), LateRows(batch, self.form)))
+
+
+class _Stamping(EventTimes):
+    @override
+    def begin(self, kind: TimeKind) -> None:
+        pass
+
+    @override
+    def ends(self, times: Numbers) -> Numbers:
+        return times
+
+    @override
+    def arrived(self, rows: Any, times: Numbers) -> None:
+        found = ColumnTimes(self.kind.column_of(times))
+        ordered = (times[1:] >= times[:-1]).all()
+        self.results.put(Batch.of(Ascending(found) if ordered else list(found), rows))
+
+    @override
+    def advance(self, hold: int) -> int:
+        return hold
+
+    @override
+    def finish(self) -> None:
+        pass
+
+
+@transformer
+def stamp(at: str, /, *, lateness: Any = None, late: Late = "error") -> Transformer[Any, Any]:
+    """Assign each row the time in a column: event time; the rows stay in columns.
+
+    >>> import pullstream as ps
+    >>> from pullstream import columns
+    >>> clicks = ps.values([{"second": second} for second in (1, 4, 3)])
+    >>> per_second = columns.reduce_by_time(n=columns.count())
+    >>> ps.run(ps.pipe(clicks, columns.stamp("second", lateness=2), per_second, ps.collect(timed=True)))
+    [(1, {'n': 1}), (3, {'n': 1}), (4, {'n': 1})]
+
+    Times must not go back, unless `lateness` allows it: then a time is complete once a row has arrived that is more
+    than `lateness` later. Late rows are an error, dropped and counted, or passed to a sink. The types of times and
+    `lateness`, and the errors, are those of `tumbling`. The times of the input are replaced, as in `ps.stamp`.
+    """
+    return opens(_Stamping(TimePlan(at, lateness, late)))
