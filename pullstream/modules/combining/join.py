@@ -28,9 +28,9 @@ from pullstream.timely import BEGINNING
 A = TypeVar("A")
 B = TypeVar("B")
 K = TypeVar("K", bound=Hashable)
-How = Literal["inner", "left"]
+How = Literal["inner", "left", "full", "semi", "anti"]
 
-HOW: Final = ("inner", "left")
+HOW: Final = ("inner", "left", "full", "semi", "anti")
 CAPACITY: Final = 1_000_000
 """The default limit on the values that a join keeps of each source."""
 
@@ -67,7 +67,7 @@ class _Join(FanIn):
         super().__init__(*sources)
         self._catches = catches(on_error)
         self._keys = keys
-        self._outer = how == "left"
+        self._how: How = how
         self._within = within
         if within is not None:
             self.traits = attrs.evolve(self.traits, lasting=self._last_match, later=True)
@@ -84,16 +84,24 @@ class _Join(FanIn):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        new = MatchState if self._within is None else Near
+        owes = self._how in {"left", "full", "anti"}, self._how == "full"
+        marks = owes[0] or self._how == "semi", owes[1]
         self._sides = [
-            Side(each, port, key, new(marks=owes), self.edge, pace=Pace(self.run), owes=owes)
-            for each, port, key, owes in zip(
-                self.all, self.location.ports, self._keys, (self._outer, False), strict=True
+            Side(
+                *each,
+                MatchState(marks=marked) if self._within is None else Near(marks=owed),
+                self.edge,
+                pace=Pace(self.run),
+                owes=owed,
+                marks=marked,
+            )
+            for each, owed, marked in zip(
+                zip(self.all, self.location.ports, self._keys, strict=True), owes, marks, strict=True
             )
         ]
         left, right = self._sides
         left.other, right.other = right, left
-        self._pairing = Pairing(self.location, self._sides, self._within, catches=self._catches)
+        self._pairing = Pairing(self.location, self._sides, self._how, self._within, catches=self._catches)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -193,19 +201,18 @@ class _Join(FanIn):
         if not self._stale:
             return False
         self._stale = False
-        left, right = self._sides
-        for time, values in left.kept.forget(right.arriving()):
-            if self._outer:
-                if values:
-                    self._ready.put(Batch(time, [(value, None) for value in values]))
-                if not left.kept.keeps(time):
-                    self.location.drop(time)
-        right.kept.forget(left.arriving())
+        for side in self._sides:
+            for time, values in side.kept.forget(side.other.arriving()):
+                if side.owes:
+                    if values:
+                        self._ready.put(Batch(time, [self._pairing.alone(side, value) for value in values]))
+                    if not side.kept.keeps(time):
+                        self.location.drop(time)
         return bool(self._ready)
 
     def _over(self) -> bool:
-        left, right = (side.each.done and not side.kept.size for side in self._sides)
-        return left or (right and not self._outer)
+        over = [side.each.done and not side.kept.size for side in self._sides]
+        return all(over) or any(one and not side.other.owes for one, side in zip(over, self._sides, strict=True))
 
     # ---- asking
 
@@ -266,6 +273,28 @@ def join(
     capacity: int = CAPACITY,
     on_error: OnError[A | B] = "fail",
 ) -> Source[tuple[A, B | None]]: ...
+@overload
+def join(
+    left: Source[A],
+    right: Source[B],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    how: Literal["full"],
+    within: Any = None,
+    capacity: int = CAPACITY,
+    on_error: OnError[A | B] = "fail",
+) -> Source[tuple[A | None, B | None]]: ...
+@overload
+def join(
+    left: Source[A],
+    right: Source[B],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    how: Literal["semi", "anti"],
+    within: Any = None,
+    capacity: int = CAPACITY,
+    on_error: OnError[A | B] = "fail",
+) -> Source[A]: ...
 @source
 def join(
     left: Annotated[Source[Any], checks.sources],
@@ -276,7 +305,7 @@ def join(
     within: Annotated[Any, duration] = None,
     capacity: Positive = CAPACITY,
     on_error: OnError[Any] = "fail",
-) -> Source[tuple[Any, Any]]:
+) -> Source[Any]:
     """Pair the values of two sources that have equal keys and equal (or near) times.
 
     >>> import pullstream as ps
@@ -291,6 +320,13 @@ def join(
     >>> both = ps.join(orders, ps.values(["rice"]), on=(lambda row: row[0], str), how="left")
     >>> sorted(ps.run(ps.pipe(both, ps.collect())))
     [(('rice', 1), 'rice'), (('tea', 2), None)]
+
+    With `how="full"`, values of the second source without a match are paired, too: (None, value). `how="semi"` and
+    `how="anti"` make no pairs. They emit each value of the first source that has a match, at its first one, or each
+    that has none:
+
+    >>> ps.run(ps.pipe(ps.join(orders, ps.values(["rice"]), on=(lambda row: row[0], str), how="anti"), ps.collect()))
+    [('tea', 2)]
 
     Times match if they are equal or, with `within`, if they are at most that far apart; `within` is a number or a
     `timedelta` that can be added to the times. A pair is emitted as soon as both of its values have arrived, at the

@@ -1,7 +1,7 @@
 """The pairs that `join` makes from a batch of one side and the kept values of the other."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final, cast
 
@@ -44,6 +44,7 @@ class Side:
         *,
         pace: Pace,
         owes: bool,
+        marks: bool,
     ) -> None:
         self.each = each
         self.pace = pace
@@ -53,6 +54,8 @@ class Side:
         self._edge = edge
         self.owes = owes
         """Whether values without a match are answered, too."""
+        self.marks = marks
+        """Whether it matters which values have had a match."""
         self.met: set[Any] = set()
         """Times of its values, at most two: enough to tell whether there is more than one."""
         self.sample: dict[Hashable, Any] = {}
@@ -102,9 +105,10 @@ class Pairs:
 class Pairing:
     """Makes the pairs of a batch, value by value, as each may be answered or acknowledged alone."""
 
-    def __init__(self, location: Location, sides: Sequence[Side], within: Any, *, catches: bool) -> None:
+    def __init__(self, location: Location, sides: Sequence[Side], how: str, within: Any, *, catches: bool) -> None:
         self._location = location
         self._sides = sides
+        self._how = how
         self._within = within
         self._catches = catches
         self.place = 0
@@ -173,7 +177,7 @@ class Pairing:
                     self._matched = there is not None and not there.keys().isdisjoint(keys)
                     if len(side.sample) < SAMPLE:
                         side.sample.update(dict.fromkeys(keys[:SAMPLE], time))
-                pairs = self._matches(side, keys, some, there or {}, keep=keep)
+                pairs = self._matches(side, keys, some, there or {}, others.matched(time), keep=keep)
                 while not made.take(pairs):
                     yield made.chunk()
                 if there is not None:
@@ -181,7 +185,7 @@ class Pairing:
                 if keep and keys:
                     if kept.add(time, keys, some) and side.owes:
                         self._location.hold(time)
-                    if there is not None and side.owes:
+                    if there is not None and side.marks:
                         kept.match(time, there.keys() & keys)
                 begin += len(keys)
                 if wrong is not None:
@@ -191,16 +195,35 @@ class Pairing:
                     made.take([caught(value, failure)])
                     begin += 1
 
+    def alone(self, side: Side, value: Any) -> Any:
+        """The result of a value without a match."""
+        if self._how == "anti":
+            return value
+        return (value, None) if side is self._sides[0] else (None, value)
+
     def _matches(
-        self, side: Side, keys: Sequence[Hashable], values: Sequence[Any], there: ValuesByKey, *, keep: bool
-    ) -> Iterator[tuple[Any, Any]]:
+        self,
+        side: Side,
+        keys: Sequence[Hashable],
+        values: Sequence[Any],
+        there: ValuesByKey,
+        matched: Container[Hashable],
+        *,
+        keep: bool,
+    ) -> Iterator[Any]:
         """Pair values with the kept values at their time. Each pair is made when it is taken."""
-        each = zip(values, keys, strict=True)
-        if side is not self._sides[0]:
-            return ((match, value) for value, key in each if key in there for match in there[key])
-        if side.owes and not keep:
-            return ((value, match) for value, key in each for match in there.get(key, _NOBODY))
-        return ((value, match) for value, key in each if key in there for match in there[key])
+        each, is_left = zip(values, keys, strict=True), side is self._sides[0]
+        if self._how == "anti":
+            return (value for value, key in each if key not in there) if is_left and not keep else iter(())
+        if self._how == "semi":
+            if is_left:
+                return (value for value, key in each if key in there)
+            new = (key for key in dict.fromkeys(keys) if key in there and key not in matched)
+            return (value for key in new for value in there[key])
+        nobody = _NOBODY if side.owes and not keep else ()
+        if is_left:
+            return ((value, match) for value, key in each for match in there.get(key, nobody))
+        return ((match, value) for value, key in each for match in there.get(key, nobody))
 
     def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
         """Make the pairs of a batch whose values match those at nearby times."""
@@ -209,7 +232,8 @@ class Pairing:
         arriving = side.other.arriving()
         reaches = self._reaches(times)
         keep_all = reaches is not None and arriving.less_equal(min(reaches))
-        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, side.other.owes
+        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, side.other.marks
+        once, never = self._how == "semi", self._how == "anti"
         time: Any = NOTHING
         reach, keep = None, False
         for place, (value, at) in enumerate(zip(values, times, strict=True)):
@@ -234,9 +258,15 @@ class Pairing:
                 end = bisect_right(row.times, reach, begin)
                 if begin < end:
                     found = row.values[begin:end]
-                    now = bisect_right(row.times, time, begin, end)
-                    pairs = [(value, match) for match in found] if is_left else [(match, value) for match in found]
-                    made.add([time] * (now - begin) + row.times[now:end], pairs)
+                    if once and is_left:
+                        made.add((max(time, row.times[begin]),), [value])
+                    elif once:
+                        new = [each for each in range(begin, end) if not row.matched[each]]
+                        made.add([max(time, row.times[each]) for each in new], [row.values[each] for each in new])
+                    elif not never:
+                        now = bisect_right(row.times, time, begin, end)
+                        pairs = [(value, match) for match in found] if is_left else [(match, value) for match in found]
+                        made.add([time] * (now - begin) + row.times[now:end], pairs)
                     if marks:
                         row.matched[begin:end] = b"\1" * (end - begin)
                     if len(made.pairs) > MANY:
@@ -245,7 +275,7 @@ class Pairing:
                 if kept.add(key, time, reach, value, bool(found)):
                     self._location.hold(time)
             elif owes and not found:
-                made.add((time,), [(value, None)])
+                made.add((time,), [self.alone(side, value)])
 
     def _reaches(self, times: Sequence[Any]) -> list[Any] | None:
         """Compute the last time that each of these times matches; None if one of them has none."""

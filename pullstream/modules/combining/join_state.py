@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 from operator import itemgetter
@@ -55,6 +55,10 @@ class MatchState:
         """Mark the kept values of a time with these keys as matched, if marks are kept."""
         if self._matched is not None:
             self._matched.setdefault(time, set()).update(self._times[time].keys() & keys)
+
+    def matched(self, time: Hashable) -> Container[Hashable]:
+        """The keys of a time that are marked as matched."""
+        return () if self._matched is None else self._matched.get(time, ())
 
     def keeps(self, time: Hashable) -> bool:
         """Whether a value is kept at a time."""
