@@ -1,13 +1,17 @@
 """`join`: the rows of two sources that have equal keys, time by time."""
 
+from bisect import insort
 from collections.abc import Hashable, Sequence
+from itertools import takewhile
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 from typing_extensions import override
 
-from pullstream import Batch, Source, Transformer, merge, pipe, transformer
-from pullstream.authoring import PROMPT, Call, Notified, OneOf, PassOn, checked, opens, sources, together
+from pullstream import DONE, Batch, Source, source
+from pullstream.authoring import Backlog, Call, Done, FanIn, Input, Lane, OneOf, Pace, opens, sources, together
+from pullstream.timely import sort_key
+from pullstream.timely.order import is_total
 
 from ..arrow import ArrowRows, RowForm, pyarrow
 from .expressions import check_names, first_line
@@ -17,45 +21,10 @@ from .package import ColumnError, polars
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
 Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
 
+AHEAD: Final = 1 << 20
+"""The number of rows that a source may be ahead of the other."""
+
 HOW: Final[tuple[str, ...]] = get_args(How)
-
-
-class LeftRows(ArrowRows):
-    """Rows of the first source on their way to the join."""
-
-
-class RightRows(ArrowRows):
-    """Rows of the second source."""
-
-
-class _Marking(PassOn):
-    """Marks the rows of a source."""
-
-    traits = PROMPT
-
-    def __init__(self, kind: type[ArrowRows]) -> None:
-        self._kind = kind
-        self._reader: ColumnReader | None = None
-
-    @override
-    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        if self._reader is None:
-            self._reader = ColumnReader(str(self.location))
-        rows = self._reader.rows(batch.values)
-        marked = self._kind(rows.batch, rows.form)
-        return Batch(batch.time, marked) if batch.uniform else Batch.of(batch.times, marked)
-
-
-@transformer
-def left_rows() -> Transformer[Any, Any]:
-    """Mark the rows of the first source."""
-    return opens(_Marking(LeftRows))
-
-
-@transformer
-def right_rows() -> Transformer[Any, Any]:
-    """Mark the rows of the second source."""
-    return opens(_Marking(RightRows))
 
 
 @attrs.frozen
@@ -68,46 +37,123 @@ class JoinPlan:
     strategy: Strategy
 
 
-class _Joining(Notified):
-    """Keeps the rows of both sources until their time is complete."""
+class _Side:
+    """The rows of a source that wait until their time is complete in both."""
 
-    def __init__(self, plan: JoinPlan) -> None:
-        super().__init__()
+    def __init__(self, where: str, pace: Pace) -> None:
+        self.reader = ColumnReader(where)
+        self.pace = pace
+        self.schema: Any = None
+        self.rows: dict[Hashable, list[ArrowRows]] = {}
+        self.size = 0
+
+    def take(self, time: Hashable) -> list[ArrowRows]:
+        """Remove and return the rows of a time."""
+        rows = self.rows.pop(time, [])
+        self.size -= sum(map(len, rows))
+        return rows
+
+
+class _Joining(FanIn):
+    """Joins the rows of a time when it is complete in both sources; the one that is far ahead is not asked."""
+
+    def __init__(self, both: tuple[Source[Any], Source[Any]], plan: JoinPlan) -> None:
+        super().__init__(*both)
         self._plan = plan
         self._form: RowForm | None = None
-        self._rows: dict[Hashable, tuple[list[ArrowRows], list[ArrowRows]]] = {}
-        self._schemas: list[Any] = [None, None]
+        self._open: list[Hashable] = []
+        """The times of the rows, sorted."""
+        self._total = True
+        """Whether the times are totally ordered."""
+        self._ready = Backlog(self)
+        self._failure: BaseException | None = None
 
     @override
-    def most(self) -> int:
-        return rows_at_once(self.run.limit)
+    async def acquire(self) -> None:
+        await super().acquire()
+        most = rows_at_once(self.run.limit)
+        self._sides = [_Side(f"{self.location}, in source {each}", Pace(self.run, most)) for each in (1, 2)]
 
     @override
-    def receive(self, batch: Batch[Any]) -> None:
-        for run in self.apart(batch):
-            rows: Any = run.values
-            right = isinstance(rows, RightRows)
-            if self._form is None or not right:
-                self._form = rows.form
-            if self._schemas[right] is None:
-                wanted = {*self._plan.on, *([] if self._plan.at is None else [self._plan.at])}
-                check_names(f"{self.location}, in source {right + 1}", rows, wanted)
-                self._schemas[right] = rows.schema
-            if run.time not in self._rows:
-                self.notify(run.time, run.time)
-                self._rows[run.time] = ([], [])
-            self._rows[run.time][right].append(rows)
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._ready:
+                return self._ready.take(limit)
+            if self._failure is not None:
+                raise self._failure
+            try:
+                if self._complete():
+                    continue
+                for each, side in zip(self.all, self._sides, strict=True):
+                    if each:
+                        self._keep(each, side)
+            except Exception as exc:  # noqa: BLE001 - raised after the results before it
+                self._failure = exc
+                continue
+            if self.failure_above is not None:
+                raise self.failure_above
+            if not self.going and not self._open:
+                return DONE
+            if self._ask():
+                await self.until_complete(self._open[:1] if self._total else self._open)
+
+    def _complete(self) -> bool:
+        """Join the times that are complete; True if there were any."""
+        fronts = [self.edge.arriving(number) for number, each in enumerate(self.all) if not each.done]
+
+        def over(time: Hashable) -> bool:
+            return not any(front.less_equal(time) for front in fronts)
+
+        times = list((takewhile if self._total else filter)(over, self._open))
+        for time in times:
+            self._join(time)
+            self._open.remove(time)
+            self.location.drop(time)
+        return bool(times)
+
+    def _keep(self, each: Input, side: _Side) -> None:
+        plan = self._plan
+        rows = side.reader.rows(each.head.values)
+        if self._form is None or side is self._sides[0]:
+            self._form = rows.form
+        if side.schema is None:
+            check_names(side.reader.where, rows, {*plan.on, *([] if plan.at is None else [plan.at])})
+            side.schema = rows.schema
+        side.size += len(rows)
+        begin = 0
+        for run in each.head.runs():
+            if not any(run.time in one.rows for one in self._sides):
+                self.location.hold(run.time)
+                insort(self._open, run.time, key=sort_key)
+                self._total = self._total and is_total(run.time)
+            part: Any = rows[begin : begin + len(run.values)]
+            side.rows.setdefault(run.time, []).append(part)
+            begin += len(part)
+        each.drop()
+
+    def _ask(self) -> bool:
+        """Ask the sources, but not the one that is far ahead; True if there is nothing to take then."""
+        for number, (each, side) in enumerate(zip(self.all, self._sides, strict=True)):
+            other, behind = self.all[1 - number], self._sides[1 - number]
+            near = side.size <= max(AHEAD, behind.size) or other.ending is not None
+            if near and each.ending is None and not self.asking(each.lane):
+                self.ask_beside(each.lane, side.pace.next())
+        return not any(self.all)
 
     @override
-    def complete(self, time: Hashable) -> None:
-        left, right = map(self._frame, self._rows.pop(time), self._schemas)
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        super().arrived(lane, answer)
+        next(side for each, side in zip(self.all, self._sides, strict=True) if each.lane is lane).pace.took()
+
+    def _join(self, time: Hashable) -> None:
+        left, right = (self._frame(side.take(time), side.schema) for side in self._sides)
         assert self._form is not None, "rows have arrived"
         try:
             made = self._joined(left, right)
         except polars().exceptions.PolarsError as exc:
             raise ColumnError(f"{self.location}: {first_line(exc)}, at the time {time!r}") from None
-        if made is not None:
-            self.give(time, rows_of(made, self._form))
+        if made is not None and len(made):
+            self._ready.put(Batch(time, rows_of(made, self._form)))
 
     def _frame(self, rows: Sequence[ArrowRows], schema: Any) -> Any:
         """The rows of a source at a time as a frame; None if its columns are not known yet."""
@@ -136,12 +182,6 @@ class _Joining(Notified):
         return left.join(right, on=list(plan.on), how=plan.how, coalesce=True, maintain_order=order)
 
 
-@transformer
-def join_rows(plan: JoinPlan) -> Transformer[Any, Any]:
-    """Join the marked rows of two sources."""
-    return opens(_Joining(plan))
-
-
 def _keys(call: Call, on: Any) -> tuple[str, ...]:
     names = (on,) if isinstance(on, str) else tuple(on)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
@@ -157,7 +197,7 @@ def _with_at(call: Call) -> None:
         raise call.refuse("needs on=, the names of the columns that must be equal")
 
 
-@checked
+@source
 @together(_with_at)
 def join(
     left: Annotated[Source[Any], sources],
@@ -188,11 +228,11 @@ def join(
     [{'at': 5, 'item': 'tea', 'price': 6}]
 
     A time is joined when it is complete in both sources, and its rows are emitted in the order of the first source (by
-    `at`, for "asof"). Until then, the rows of both are kept in columns. A column of the second source whose name is
-    taken gets the suffix `_right`. Until a source has given a row, its columns are not known and results lack them.
+    `at`, for "asof"). Until then, the rows of both are kept in columns; a source that is more than about a million rows
+    ahead of the other waits for it. A column of the second source whose name is taken gets the suffix `_right`. Until a
+    source has given a row, its columns are not known and results lack them.
 
     Raises:
         ColumnError: at an ask; a column is missing, or the types of keys do not match.
     """
-    both = merge(pipe(left, left_rows()), pipe(right, right_rows()))
-    return pipe(both, join_rows(JoinPlan(on, how, at, strategy)))
+    return opens(_Joining((left, right), JoinPlan(on, how, at, strategy)))

@@ -14,6 +14,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.tasks import Asking
+from pullstream.engine.sidecar.waiting import completion
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import TimeDomainError, less_equal
 
@@ -145,6 +146,12 @@ class FanIn(Asking[Any]):
         self.going -= 1
         if isinstance(answer, BaseException):
             self.failure_above = self.failure_above or answer
+
+    async def until_complete(self, times: Iterable[Hashable]) -> None:
+        """Wait until an input has answered, or one of the times is complete in all inputs."""
+        self._changed = self.run.signal()
+        places = [port.place for port in self.location.ports]
+        await self.edge.until([completion(self.location, places, time) for time in times], self._changed)
 
     def settle(self, among: Iterable[Input] | None = None) -> None:
         """Acknowledge the used values of the batches, in the step in which they are answered."""

@@ -1,11 +1,14 @@
 """Joins of columns give what comparing every row with every other gives, time by time."""
 
+from importlib import import_module
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
 from adapters.arrow import ArrowRows
+from pullstream.timely import Product
 from tests.sampling import amount
 
 pa = pytest.importorskip("pyarrow")
@@ -104,3 +107,69 @@ def test_a_missing_key_names_the_source():
 
     with pytest.raises(columns.ColumnError, match=r"in source 2: there is no column 'a'; the columns are 'b'"):
         ps.run(ps.pipe(joined, ps.collect()))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_source_that_is_far_ahead_waits(first, monkeypatch):
+    """Memory holds the rows of the open times, and a bounded number of those of later ones."""
+    monkeypatch.setattr(import_module("adapters.columns.join"), "AHEAD", 20)
+    given, ahead = [], []
+
+    @ps.source
+    async def many(ctx):
+        for time in range(200):
+            for _ in range(5):
+                given.append(time)
+                yield ps.Batch(time, [{"key": time}])
+
+    @ps.source
+    async def few(ctx):
+        for time in range(200):
+            ahead.append(len(given) - 5 * time)
+            yield ps.Batch(time, [{"key": time}])
+
+    sources = (many(), few()) if first else (few(), many())
+    found = len(ps.run(ps.pipe(columns.join(*sources, on="key"), ps.collect()), limit=1))
+
+    assert found == 1000
+    assert max(ahead) <= 30
+    assert given == [time for time in range(200) for _ in range(5)]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_source_that_fails_ends_the_join(number):
+    """Times that were complete before are joined; the other source is ended, and the error arrives as it is."""
+    ended = []
+
+    @ps.source
+    async def rows(ctx, fails):
+        try:
+            for time in range(100):
+                if fails and time == 3:
+                    raise ValueError("no more")
+                yield ps.Batch(time, [{"key": time}])
+        finally:
+            ended.append(fails)
+
+    got = []
+    joined = columns.join(rows(number == 0), rows(number == 1), on="key")
+
+    with pytest.raises(ValueError, match="no more"):
+        ps.run(ps.pipe(joined, ps.drain(got.append)), limit=1)
+
+    assert sorted(ended) == [False, True]
+    assert got in ([{"key": 0}, {"key": 1}], [{"key": 0}, {"key": 1}, {"key": 2}])
+
+
+def test_times_in_no_order():
+    """Times that are only partially ordered are joined when each is complete in both sources."""
+    times = [Product(0, 1), Product(1, 0), Product(1, 1)]
+    one, two = (
+        [ps.values([{"key": 1, name: repr(time)}], time=lambda _, time=time: time) for time in times] for name in "lr"
+    )
+
+    found = ps.run(ps.pipe(columns.join(ps.merge(*one), ps.merge(*two), on="key"), ps.collect(timed=True)))
+
+    assert sorted(found, key=repr) == sorted(
+        [(time, {"key": 1, "l": repr(time), "r": repr(time)}) for time in times], key=repr
+    )
