@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from adapters.arrow import arrow_rows
 from adapters.spark.executing import partition as partition_module
 from adapters.spark.executing.answers import KeyAnswer
 from adapters.spark.executing.input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
@@ -71,6 +72,19 @@ class TestBackPressure:
         go_on.set()
         assert next(results).to_pylist() == [{"n": 2}]
         assert next(results, None) is None
+
+    def test_rows_stay_in_columns(self, partition, monkeypatch):
+        """Modules for columns compute on Spark's own batches, and their results leave as columns."""
+        pl, columns = pytest.importorskip("polars"), pytest.importorskip("pullstream.columns")
+        made = []
+        monkeypatch.setattr(arrow_rows, "_rows", lambda batch, form: made.append(len(batch)))
+        modules = columns.filter(pl.col("n") % 2 == 1), columns.select(n=3 * pl.col("n")), ps.skip(1)
+        batches = (pa.record_batch({"c0": range(start, start + 1000)}) for start in range(0, 20_000, 1000))
+
+        results = [batch for batch in partition(batches, *modules, schema=N).results()]
+
+        assert [n for batch in results for n in batch.column("n").to_pylist()] == list(range(9, 60_000, 6))
+        assert made == []
 
     def test_small_results_are_joined(self, partition, numbers):
         """A thousand results with one row each do not become a thousand Arrow batches."""
