@@ -24,7 +24,6 @@ PARTS: Final = 64
 TIME: Final = "__time__"
 """A column of the rows: the number of their time among those that are aggregated together."""
 
-
 _NONE: Final = object()
 """No time."""
 
@@ -160,7 +159,7 @@ class _Reducing(Notified):
                 try:
                     self._fold_all(parts)
                 except ColumnError as exc:
-                    self._states[time].failure = exc
+                    self._states[time].failure, self._states[time].waits = exc, False
 
     def _fold_all(self, waiting: Sequence[tuple[Hashable, Any]]) -> None:
         np, pa = numpy(), pyarrow()

@@ -10,7 +10,7 @@ import pullstream as ps
 from adapters.arrow import ArrowRows
 
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("polars")
+pl = pytest.importorskip("polars")
 
 from adapters import columns  # noqa: E402 - where polars is installed
 
@@ -128,13 +128,23 @@ def test_two_dictionaries_with_other_numbers():
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
-def test_results_before_an_error_are_delivered(limit):
-    """A time whose sum does not fit fails when it is complete, and hides no other time."""
+@pytest.mark.parametrize(
+    ("values", "of", "why"),
+    [
+        ([1, 2**63 - 1, 1, 1, 1], pl.col("n"), r"s=sum\(.*: a sum does not fit into 64 bits"),
+        (["1", "1", "one", "1", "1"], pl.col("n").cast(pl.Int64), "conversion from `str` to `i64` failed"),
+    ],
+)
+def test_results_before_an_error_are_delivered(values, of, why, limit):
+    """A time whose sum does not fit, or whose input fails, does so when it is complete, and hides no other time."""
     got = []
-    rows = ps.values([{"t": t, "n": n} for t, n in [(1, 1), (2, 2**63 - 1), (2, 1), (3, 1)]], time=lambda row: row["t"])
-    sums = columns.reduce_by_time(s=columns.sum("n"))
+    batch = pa.record_batch({"t": [1, 2, 2, 3, 4], "n": values})
 
-    with pytest.raises(columns.ColumnError, match=r"s=sum\(.*: a sum does not fit into 64 bits"):
-        ps.run(ps.pipe(rows, sums, ps.drain(got.append)), limit=limit)
+    @ps.source
+    async def table(ctx):
+        yield ps.Batch.of(batch.column("t").to_pylist(), ArrowRows(batch, "dicts"))
+
+    with pytest.raises(columns.ColumnError, match=why):
+        ps.run(ps.pipe(table(), columns.reduce_by_time(s=columns.sum(of)), ps.drain(got.append)), limit=limit)
 
     assert got == [{"s": 1}]

@@ -81,7 +81,7 @@ class TestBackPressure:
         modules = columns.filter(pl.col("n") % 2 == 1), columns.select(n=3 * pl.col("n")), ps.skip(1)
         batches = (pa.record_batch({"c0": range(start, start + 1000)}) for start in range(0, 20_000, 1000))
 
-        results = [batch for batch in partition(batches, *modules, schema=N).results()]
+        results = list(partition(batches, *modules, schema=N).results())
 
         assert [n for batch in results for n in batch.column("n").to_pylist()] == list(range(9, 60_000, 6))
         assert made == []
