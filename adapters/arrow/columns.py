@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import reduce
 from itertools import chain, pairwise, repeat
 from typing import Any, Final, overload
 
@@ -79,14 +80,24 @@ def check(column: Array) -> None:
         values(column)
 
 
-def run_starts(column: Array) -> Array:
-    """The rows where runs of equal values begin, starting with 0, in a column without nulls."""
+def run_starts(*columns: Array) -> Array:
+    """The rows where runs of rows with equal values in these columns begin, starting with 0; two nulls are equal."""
     pa = pyarrow()
-    if len(column) == 0:
+    if len(columns[0]) == 0:
         return pa.array([], pa.uint64())
-    changes = pa.compute.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+    changes = map(_changes, columns)
     first = pa.array([True], pa.bool_())
-    return pa.compute.indices_nonzero(pa.concat_arrays([first, changes]))
+    return pa.compute.indices_nonzero(pa.concat_arrays([first, reduce(pa.compute.or_, changes)]))
+
+
+def _changes(column: Array) -> Array:
+    """Whether each value after the first differs from the one before."""
+    compute = pyarrow().compute
+    this, before = column.slice(1), column.slice(0, len(column) - 1)
+    changes = compute.not_equal(this, before)
+    if column.null_count:
+        changes = compute.or_(changes.fill_null(False), compute.xor(this.is_null(), before.is_null()))  # noqa: FBT003
+    return changes
 
 
 def goes_on(column: Array) -> bool:

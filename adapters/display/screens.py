@@ -42,13 +42,9 @@ class Screen(ABC):
     ) -> None:
         self._guarded(self._stack.close)
 
-    def show(self, history: History) -> None:
-        """Show the current state of the run."""
-        self._guarded(self.draw, history)
-
-    def end(self, history: History) -> None:
-        """Show the final state."""
-        self._guarded(self.draw_last, history)
+    def show(self, history: History, *, last: bool = False) -> None:
+        """Show the state of the run; the `last` one stays."""
+        self._guarded(self.draw, history, last)
 
     def say(self, text: str) -> None:
         """Print a line from another thread while the run's thread is busy."""
@@ -72,12 +68,8 @@ class Screen(ABC):
         return min(self.console.width, WIDEST)
 
     @abstractmethod
-    def draw(self, history: History) -> None:
+    def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
         """Draw the state."""
-
-    @abstractmethod
-    def draw_last(self, history: History) -> None:
-        """Draw the final state."""
 
     @abstractmethod
     def interject(self, text: str) -> None:
@@ -110,12 +102,8 @@ class Terminal(Screen):
         _redirect_logs(self._stack, dict(zip(before, (sys.stdout, sys.stderr), strict=True)))
 
     @override
-    def draw(self, history: History) -> None:
-        self._put(lines(history, self.width, self.console.height))
-
-    @override
-    def draw_last(self, history: History) -> None:
-        self._put(lines(history, self.width))
+    def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
+        self._put(lines(history, self.width, 0 if last else self.console.height))
 
     @override
     def interject(self, text: str) -> None:
@@ -136,7 +124,10 @@ class Log(Screen):
         self._quiet = False
 
     @override
-    def draw(self, history: History) -> None:
+    def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
+        if last:
+            self._print(lines(history, self.width))
+            return
         silent = quiet(history)
         if silent and not self._quiet:
             self._print([Text(line if number == 0 else f"  {line}") for number, line in enumerate(silent)])
@@ -144,10 +135,6 @@ class Log(Screen):
         if history.seconds >= self._next:
             self._next = history.seconds + self._every
             self._print(headline(history))
-
-    @override
-    def draw_last(self, history: History) -> None:
-        self._print(lines(history, self.width))
 
     @override
     def interject(self, text: str) -> None:
@@ -169,11 +156,7 @@ class Notebook(Screen):
         self._last: list[Text] = []
 
     @override
-    def draw(self, history: History) -> None:
-        self._put(lines(history, WIDEST))
-
-    @override
-    def draw_last(self, history: History) -> None:
+    def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
         self._put(lines(history, WIDEST))
 
     @override

@@ -109,4 +109,4 @@ class Display:
                     lookout.alive()
             finally:
                 history.look()
-                screen.end(history)
+                screen.show(history, last=True)

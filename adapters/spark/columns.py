@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypeVar
 
+from .errors import SparkMissing
 from .failures import first_line, unlogged
-from .reading.jobs import is_connect
+from .reading.jobs import STOPPED, is_connect, stands
+from .refusals import no_frame, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,6 +23,18 @@ Refusal = Callable[[str], "CompositionError"]
 
 TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
 """The Spark types that a time may have."""
+
+
+def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None:
+    """Refuse, in a module's name, anything but a DataFrame whose session has not been stopped."""
+    try:
+        from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
+    except ImportError as exc:
+        raise SparkMissing.of("pyspark") from exc
+    if not isinstance(df, DataFrame):
+        raise refused(module, no_frame(wanted, df))
+    if not stands(df.sparkSession):
+        raise refused(module, f"got a DataFrame, and {STOPPED}")
 
 
 def functions(df: "DataFrame") -> Any:

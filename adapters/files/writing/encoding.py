@@ -3,13 +3,12 @@
 import bz2
 import lzma
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, Protocol, TypeAlias
 
-from typing_extensions import Buffer, override
+from typing_extensions import Buffer
 
 from pullstream import CompositionError
 from pullstream.authoring import Site
@@ -40,30 +39,17 @@ def codec_argument(module: str, target: object, compression: object) -> Codec | 
     return None
 
 
-class Encoder(ABC):
-    """Writes units to a file."""
+class Encoder:
+    """Writes units to a file: `write` appends one, and `end` writes the end of the content."""
 
-    @abstractmethod
-    def write(self, unit: Any) -> None:
-        """Append a unit."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Write the end of the file."""
-
-
-class Plain(Encoder):
-    """Writes bytes unchanged."""
-
-    def __init__(self, out: Out) -> None:
+    def __init__(self, out: Out, write: Callable[[Any], object], end: Callable[[], object] = lambda: None) -> None:
+        self.write = write
+        self.end = end
         self._out = out
 
-    @override
-    def write(self, unit: Any) -> None:
-        self._out.write(unit)
-
-    @override
     def finish(self) -> None:
+        """Write the end of the file."""
+        self.end()
         self._out.finish()
 
 
@@ -80,64 +66,24 @@ _COMPRESSORS: Mapping[Codec, Callable[[], _Compressor]] = {
 }
 
 
-class Compressed(Encoder):
-    """Writes bytes through a compressor, as one member or frame per file."""
-
-    def __init__(self, codec: Codec, out: Out) -> None:
-        self._out = out
-        self._compressor = _COMPRESSORS[codec]()
-
-    @override
-    def write(self, unit: Any) -> None:
-        self._out.write(self._compressor.compress(unit))
-
-    @override
-    def finish(self) -> None:
-        self._out.write(self._compressor.flush())
-        self._out.finish()
-
-
-class Zstandard(Encoder):
-    """Writes bytes through pyarrow's Zstandard, as one frame per file."""
-
-    def __init__(self, out: Out) -> None:
-        pa = pyarrow()
-        self._out = out
-        self._stream = pa.CompressedOutputStream(pa.PythonFile(out, "w"), "zstd")
-
-    @override
-    def write(self, unit: Any) -> None:
-        self._stream.write(unit)
-
-    @override
-    def finish(self) -> None:
-        self._stream.close()
-        self._out.finish()
-
-
 def encoded(codec: Codec | None, out: Out) -> Encoder:
-    """The encoder for bytes with a codec."""
+    """The encoder for bytes with a codec: one member or frame per file."""
     if codec is None:
-        return Plain(out)
-    return Zstandard(out) if codec == "zstd" else Compressed(codec, out)
+        return Encoder(out, out.write)
+    if codec == "zstd":
+        pa = pyarrow()
+        stream = pa.CompressedOutputStream(pa.PythonFile(out, "w"), "zstd")
+        return Encoder(out, stream.write, stream.close)
+    compressor = _COMPRESSORS[codec]()
+    return Encoder(out, lambda unit: out.write(compressor.compress(unit)), lambda: out.write(compressor.flush()))
 
 
-class CsvEncoder(Encoder):
-    """Writes tables as CSV: text always quoted, nulls empty."""
-
-    def __init__(self, codec: Codec | None, out: Out, delimiter: str, header: Buffer) -> None:
-        self._encoder = encoded(codec, out)
-        self._delimiter = delimiter
-        if header:
-            self._encoder.write(header)
-
-    @override
-    def write(self, unit: Any) -> None:
-        self._encoder.write(csv_of(unit, self._delimiter))
-
-    @override
-    def finish(self) -> None:
-        self._encoder.finish()
+def csv_encoder(codec: Codec | None, out: Out, delimiter: str, header: Buffer) -> Encoder:
+    """The encoder for tables as CSV: text always quoted, nulls empty."""
+    content = encoded(codec, out)
+    if header:
+        content.write(header)
+    return Encoder(out, lambda table: content.write(csv_of(table, delimiter)), content.end)
 
 
 def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
@@ -184,42 +130,23 @@ def parquet_takes(kind: DataType) -> bool:
     return True
 
 
-class ParquetEncoder(Encoder):
-    """Writes tables as Parquet, one row group per table."""
-
-    def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:
-        parquet: Any = import_module("pyarrow.parquet")
-        self._out = out
-        self._writer = parquet.ParquetWriter(out, schema, **options)
-
-    @override
-    def write(self, unit: Any) -> None:
-        self._writer.write_table(unit, row_group_size=max(1, unit.num_rows))
-
-    @override
-    def finish(self) -> None:
-        self._writer.close()
-        self._out.finish()
+def parquet_encoder(schema: Schema, out: Out, options: Mapping[str, Any]) -> Encoder:
+    """The encoder for tables as Parquet, one row group per table."""
+    writer = import_module("pyarrow.parquet").ParquetWriter(out, schema, **options)
+    return Encoder(out, lambda table: writer.write_table(table, row_group_size=max(1, table.num_rows)), writer.close)
 
 
-class ArrowEncoder(Encoder):
-    """Writes tables as an Arrow IPC file, one record batch per table."""
+def arrow_encoder(schema: Schema, out: Out, options: Mapping[str, Any]) -> Encoder:
+    """The encoder for tables as an Arrow IPC file, one record batch per table."""
+    ipc = pyarrow().ipc
+    writer = ipc.new_file(out, schema, options=ipc.IpcWriteOptions(**options))
 
-    def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:
-        ipc = pyarrow().ipc
-        self._out = out
-        self._writer = ipc.new_file(out, schema, options=ipc.IpcWriteOptions(**options))
-
-    @override
-    def write(self, unit: Any) -> None:
+    def write(table: Any) -> None:
         # Copied buffers have the exact length of their data; the originals may have spare capacity.
-        copied = [_copy(column) for column in unit.columns]
-        self._writer.write_table(pyarrow().Table.from_arrays(copied, schema=unit.schema) if copied else unit)
+        copied = [_copy(column) for column in table.columns]
+        writer.write_table(pyarrow().Table.from_arrays(copied, schema=table.schema) if copied else table)
 
-    @override
-    def finish(self) -> None:
-        self._writer.close()
-        self._out.finish()
+    return Encoder(out, write, writer.close)
 
 
 def _copy(column: Any) -> Any:

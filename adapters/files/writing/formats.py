@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import attrs
 from typing_extensions import Buffer, override
@@ -11,14 +11,14 @@ from typing_extensions import Buffer, override
 from ...arrow import Columns, DataType, Schema, pyarrow
 from .disk import Disk, Out
 from .encoding import (
-    ArrowEncoder,
     Codec,
-    CsvEncoder,
     Encoder,
-    ParquetEncoder,
+    arrow_encoder,
+    csv_encoder,
     csv_of,
     csv_takes,
     encoded,
+    parquet_encoder,
     parquet_takes,
 )
 from .raw import Raw, RawBytes, RawRows
@@ -31,10 +31,8 @@ class WriteFormat(ABC):
     module: str
     codec: Codec | None
 
-    @property
-    def grows(self) -> bool:
-        """Whether data can be appended to a file."""
-        return True
+    grows: ClassVar[bool] = True
+    """Whether data can be appended to a file."""
 
     @property
     def costly(self) -> bool:
@@ -118,17 +116,13 @@ class CsvTable(TableFormat):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return CsvEncoder(self.codec, out, self.delimiter, self.head(raw) if head else b"")
+        return csv_encoder(self.codec, out, self.delimiter, self.head(raw) if head else b"")
 
 
 @attrs.frozen
 class _Binary(TableFormat):
     options: Mapping[str, Any]
-
-    @property
-    @override
-    def grows(self) -> bool:
-        return False
+    grows = False
 
     @property
     @override
@@ -146,7 +140,7 @@ class ParquetTable(_Binary):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return ParquetEncoder(_fixed(raw), out, self.options)
+        return parquet_encoder(_fixed(raw), out, self.options)
 
 
 @attrs.frozen
@@ -155,4 +149,4 @@ class ArrowTable(_Binary):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return ArrowEncoder(_fixed(raw), out, self.options)
+        return arrow_encoder(_fixed(raw), out, self.options)

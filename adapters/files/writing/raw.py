@@ -30,9 +30,9 @@ class Raw(ABC):
         """The bytes in memory."""
 
     @property
-    @abstractmethod
     def loose(self) -> int:
         """The number of Python objects in memory, whose size is unknown."""
+        return 0
 
     @property
     @abstractmethod
@@ -43,8 +43,7 @@ class Raw(ABC):
     def add(self, values: Sequence[Any]) -> None:
         """Add values."""
 
-    @abstractmethod
-    def settle(self) -> None:
+    def settle(self) -> None:  # noqa: B027 - not every store has loose objects
         """Convert loose objects to a form whose size is known."""
 
     @abstractmethod
@@ -74,11 +73,6 @@ class RawBytes(Raw):
 
     @property
     @override
-    def loose(self) -> int:
-        return 0
-
-    @property
-    @override
     def full(self) -> bool:
         return self._end - self._read + len(self._memory) >= BLOCK
 
@@ -86,10 +80,6 @@ class RawBytes(Raw):
     def add(self, values: Sequence[Any]) -> None:
         self._memory += self._lines(values)
         self.rows += len(values)
-
-    @override
-    def settle(self) -> None:
-        pass
 
     @override
     def spill(self) -> None:

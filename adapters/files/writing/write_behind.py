@@ -13,9 +13,9 @@ class WriteBehind:
     """A thread for one call at a time; an exception is raised by the next call, or by `done`."""
 
     def __init__(self) -> None:
-        self._call: Future[None] | None = None
+        self._call: Future[object] | None = None
 
-    def put(self, function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    def put(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
         """Start a call after the previous one has ended."""
         self.done()
         self._call = start_in_thread(function, *args, **kwargs)

@@ -17,59 +17,29 @@ if TYPE_CHECKING:
 
 
 class ConnectBatches:
-    """The Arrow batches of a DataFrame, read on demand.
-
-    `next` and `close` may each be called from one thread at a time; `cancel` from any.
-    """
+    """The batches of a DataFrame, in order; for one thread at a time."""
 
     ready = False
 
-    def __init__(self, frame: "DataFrame") -> None:
+    def __init__(self, frame: "DataFrame", jobs: Jobs) -> None:
         self._frame = frame
         self._session: Any = frame.sparkSession
-        self._jobs = Jobs(frame.sparkSession)
+        self._jobs = jobs
         self._batches: Any = None
         self._thread: int | None = None
-        self._doing = ""
-        self._failure: Exception | None = None
-        self._ended = False
+        self.doing = ""
+        """The current activity of Spark, as its server last reported it."""
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end and ever after. A failure is raised again at each call.
-
-        Raises:
-            SparkJobError: the query failed, with Spark's message.
-            JobCancelled: `cancel` or `close` was called.
-        """
-        if self._ended:
-            return None
-        if self._failure is not None:
-            raise self._failure
+        """Wait for the next batch; None at the end. Raises as `OrderedBatches.next` does."""
         self._thread = threading.get_ident()
         try:
-            batch = self._jobs.submit(self._first) if self._batches is None else self._jobs.call(self._following)
-        except Exception as exc:
-            # The rest of the result would look like its end.
-            self._failure = exc
-            raise
+            return self._jobs.submit(self._first) if self._batches is None else self._jobs.call(self._following)
         finally:
             self._thread = None
-        if batch is None:
-            self._ended = True
-            self._jobs.ended()
-        return batch
-
-    def doing(self) -> str:
-        """The current activity of Spark, as its server last reported it."""
-        return self._doing
-
-    def cancel(self) -> None:
-        """Interrupt the query and make a blocked `next` raise; does not wait. A second call has no effect."""
-        self._jobs.cancel()
 
     def close(self) -> None:
-        """Interrupt the query if it has not ended, and wait until it has released everything. Can be called twice."""
-        self._jobs.close()
+        """Release the query, which must have ended or been interrupted. Idempotent."""
         batches, self._batches = self._batches, None
         if batches is not None:
             self._session.removeProgressHandler(self._progress)
@@ -91,7 +61,7 @@ class ConnectBatches:
         at_work = [stage for stage in stages or () if not stage.done]
         done, of_all = sum(stage.num_completed_tasks for stage in at_work), sum(stage.num_tasks for stage in at_work)
         numbers = ", ".join(str(stage.stage_id) for stage in at_work)
-        self._doing = f"Spark: stage {numbers}, {done} of {of_all} tasks done" if at_work else ""
+        self.doing = f"Spark: stage {numbers}, {done} of {of_all} tasks done" if at_work else ""
 
 
 def _batches(frame: "DataFrame") -> Generator[RecordBatch]:

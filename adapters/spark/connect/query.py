@@ -1,23 +1,20 @@
 """The Spark side of a streaming query of Spark Connect: its lifetime, and its micro-batches at their `gate`.
 
-It replaces the `streaming.query` of a classic session, with the same messages. All work is done in the one thread that
-waits for the query. This class blocks, and runs in threads.
+All work is done in the one thread that waits for the query.
 """
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SparkStreamError
-from ..failures import stream_error, unlogged
-from ..reading.jobs import STOPPED, over
+from typing_extensions import override
+
 from ..streaming.checked import StreamingFrame
-from ..streaming.messages import Message, Messenger, QueryStopped, Reply
-from ..streaming.query import COMMIT_SECONDS, stopped_elsewhere
+from ..streaming.messages import Message, QueryStopped
 from ..streaming.status import StreamStatus
+from ..streaming.stream_query import StreamQuery
 from .gate import Gate
 
 if TYPE_CHECKING:
@@ -38,67 +35,36 @@ START_PAUSE = 5.0
 _SLOW_START = "Python worker failed to connect back"
 
 
-class ConnectQuery:
-    """A streaming query; it passes messages to `send` in the thread of `run`, and `reply` answers them."""
+class ConnectQuery(StreamQuery):
+    """A streaming query of Spark Connect; messages are sent in the thread of `run`."""
 
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
-        self._spec = spec
-        self._status = status
-        self._messenger = Messenger(spec.as_, send, self._lives, ALIVE_SECONDS)
-        self._begun = False
+        super().__init__(spec, send, status, ALIVE_SECONDS)
         self._cut = False
-        self._over = threading.Event()
-        self._query: StreamingQuery | None = None
         self._gate = Gate(spec.frame.sparkSession, spec.checkpoint)
 
-    def run(self) -> None:
-        """Start the query and wait for its end.
-
-        Raises:
-            SparkStreamError: it failed, with Spark's message, or was stopped from elsewhere.
-        """
-        session = self._spec.frame.sparkSession
-        self._begun = True
-        try:
-            with unlogged():
-                if self._messenger.stopping.is_set():
-                    return
-                self._gate.open()
-                self._query = query = self._started()
-                self._gate.clear()
-                self._wait(query)
-        except Exception as exc:  # noqa: BLE001 - any error of Spark or the network ends the query
-            if over(session):
-                raise SparkStreamError(f"the streaming query failed: {STOPPED}", str(exc)) from None
-            raise stream_error(exc) from None
-        finally:
-            self._gate.close()
-            self._over.set()
-        if not self._messenger.stopping.is_set() and (self._cut or not self._spec.ends):
-            raise stopped_elsewhere(session)
-
-    def reply(self, reply: Reply) -> None:
-        """Answer a message."""
-        self._messenger.reply(reply)
-
+    @override
     def close(self) -> None:
-        """Stop the query, without committing the current micro-batch, and wait until it has released everything.
-
-        A second call has no effect.
-        """
         self._messenger.stop()
         while self._begun and not self._over.wait(LOOK_SECONDS):
             self._messenger.cancel()
 
-    def wait_for_commit(self, batch: int) -> None:
-        """Wait at most two seconds until Spark has noted the commit of a micro-batch, or the query has ended."""
-        end = time.monotonic() + COMMIT_SECONDS
-        while time.monotonic() < end and not self._over.is_set():
-            if self._status.has_committed(batch):
-                return
-            time.sleep(0.01)
-
     # ---- in the thread of `run`
+
+    @override
+    def _work(self) -> None:
+        self._gate.open()
+        self._query = query = self._started()
+        self._gate.clear()
+        self._wait(query)
+
+    @override
+    def _finish(self) -> None:
+        self._gate.close()
+
+    @override
+    def _whole(self) -> bool:
+        return self._spec.ends and not self._cut
 
     def _started(self) -> "StreamingQuery":
         end = time.monotonic() + START_SECONDS
@@ -143,9 +109,6 @@ class ConnectQuery:
         self._messenger.hand_over(batch, lambda: query.id, self._gate.frame)
         if not self._gate.commit(batch):
             raise QueryStopped
-
-    def _lives(self) -> bool:
-        return self._query is not None and self._query.isActive
 
     def _report(self, query: "StreamingQuery") -> None:
         self._status.update(_reports(query))

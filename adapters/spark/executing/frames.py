@@ -1,6 +1,7 @@
 """The columns of a DataFrame that transformers run on: times, keys, and their positions."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -8,14 +9,16 @@ from pullstream import CompositionError
 from pullstream.authoring import Module, Site
 
 from ...arrow import As, Schema
-from ..columns import TIMES, column, looked_up
-from ..errors import SparkMissing
-from ..reading.jobs import STOPPED, stands
-from ..refusals import no_frame, refused
+from ..columns import TIMES, check_frame, column, looked_up
+from ..refusals import refused
+from ..schemas import arrow_schema
+from .partition import PartitionPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
+
+P = TypeVar("P", bound=PartitionPlan)
 
 KEYS = TIMES | {"boolean", "binary"}
 
@@ -33,20 +36,39 @@ class Asked:
     module: str = "on_executors"
     """The name of the module in error messages."""
 
+    def plan(
+        self,
+        kind: type[P],
+        names: Sequence[str],
+        keys: Sequence[str],
+        time: str | None,
+        schema: "StructType",
+        **more: Any,
+    ) -> P:
+        """The executors' work, for the columns with these names."""
+        places = {name: 1 + place for place, name in enumerate(keys)}
+        if time is not None:
+            places.setdefault(time, 0)
+        return kind(
+            self.modules,
+            self.site,
+            self.as_,
+            tuple(names),
+            tuple(keys),
+            time,
+            arrow_schema(schema),
+            {name: place for name, place in places.items() if name in schema.names},
+            self.module,
+            **more,
+        )
+
 
 class Frame:
     """A DataFrame whose columns are resolved."""
 
     def __init__(self, df: Any) -> None:
-        try:
-            from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
-        except ImportError as exc:
-            raise SparkMissing.of("pyspark") from exc
-        if not isinstance(df, DataFrame):
-            raise refusal(no_frame("a Spark DataFrame", df))
-        if not stands(df.sparkSession):
-            raise refusal(f"got a DataFrame, and {STOPPED}")
-        self.df = df
+        check_frame("on_executors", df)
+        self.df: DataFrame = df
 
     def column(self, option: str, given: Any, kinds: frozenset[str]) -> "tuple[str, Column]":
         """A column's name, and the column."""

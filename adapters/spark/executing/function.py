@@ -11,7 +11,7 @@ from pullstream.types import Blueprint
 
 from ...arrow import As, Schema, shape_argument
 from ..columns import TIMES
-from ..schemas import arrow_schema, spark_schema
+from ..schemas import spark_schema
 from .frames import KEYS, Asked, Frame
 from .partition import PartitionPlan
 from .shipping import pickled, shipped
@@ -44,20 +44,8 @@ class OnExecutors(Asked):
         keys = [frame.column("by", key, KEYS) for key in self.by]
         time = None if self.time is None else frame.column("time", self.time, TIMES)
         marks = [*keys, *([] if time is None else [time])]
-        given = {name: 1 + place for place, (name, _) in enumerate(keys)}
-        if time is not None:
-            given.setdefault(time[0], 0)
-        plan = PartitionPlan(
-            self.modules,
-            self.site,
-            self.as_,
-            tuple(df.columns),
-            tuple(name for name, _ in keys),
-            None if time is None else time[0],
-            arrow_schema(schema),
-            {name: place for name, place in given.items() if name in schema.names},
-            self.module,
-        )
+        names = [name for name, _ in keys]
+        plan = self.plan(PartitionPlan, df.columns, names, None if time is None else time[0], schema)
         arranged = frame.arranged([column for _, column in keys], [column for _, column in marks])
         return cast("Any", arranged).mapInArrow(shipped(pickled(self.modules, plan)), schema)
 

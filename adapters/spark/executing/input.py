@@ -19,7 +19,7 @@ from typing_extensions import override
 from pullstream import DONE, Batch, Source
 from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, Traits
 
-from ...arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
+from ...arrow import As, NullTimeError, RecordBatch, Shape, run_starts
 from ...arrow import values as python_values
 from .answers import KeyAnswer
 
@@ -60,7 +60,7 @@ class Splitting:
                 f"no time in {marks[-1].null_count} of the next {len(batch)} rows: {self._time} is null. Give every "
                 f"row a time, or remove rows without one, with a filter in Spark"
             )
-        starts = _starts(marks)
+        starts = run_starts(*marks)
         changes = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
         bounds: list[int] = [*starts.to_pylist(), len(batch)]
         values = self._shape.of(batch.select(list(range(width))))
@@ -84,21 +84,6 @@ class Splitting:
     def _stretch(self, mark: tuple[Any, ...], values: Sequence[Any]) -> Stretch:
         key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
         return Stretch(key, Batch(time, values))
-
-
-def _starts(columns: Sequence[Any]) -> Any:
-    """Find the rows at which any of the columns changes; two nulls are equal."""
-    pa = pyarrow()
-    size = len(columns[0])
-    changed = pa.array([False] * (size - 1), pa.bool_())
-    for column in columns:
-        this, before = column.slice(1), column.slice(0, size - 1)
-        differs = pa.compute.fill_null(pa.compute.not_equal(this, before), False)  # noqa: FBT003 - what nulls become
-        changed = pa.compute.or_(changed, differs)
-        if column.null_count:
-            changed = pa.compute.or_(changed, pa.compute.xor(this.is_null(), before.is_null()))
-    first = pa.array([True], pa.bool_())
-    return pa.compute.indices_nonzero(pa.concat_arrays([first, changed]))
 
 
 @attrs.define(eq=False)

@@ -39,25 +39,13 @@ def keyed_streams(asked: Asked, frame: Frame, schema: "StructType") -> "DataFram
     place, name = _time(frame, asked.time)
     keys = [frame.column("by", key, KEYS) for key in asked.by]
     _check_session(df)
-    given = {key: 1 + number for number, (key, _) in enumerate(keys)}
-    given.setdefault(name, 0)
     # By position, with the keys in their own columns: names may repeat, and keys may be expressions.
     numbered = df.select("*", *(column for _, column in keys))
     width = len(df.columns)
     names = [*(f"c{number}" for number in range(width)), *(f"m{number}" for number in range(len(keys)))]
     numbered = numbered.toDF(*names)
-    plan = KeyedPlan(
-        asked.modules,
-        asked.site,
-        asked.as_,
-        tuple(df.columns),
-        tuple(key for key, _ in keys),
-        name,
-        arrow_schema(schema),
-        {column: number for column, number in given.items() if column in schema.names},
-        asked.module,
-        columns=arrow_schema(numbered.schema),
-    )
+    key_names = [key for key, _ in keys]
+    plan = asked.plan(KeyedPlan, df.columns, key_names, name, schema, columns=arrow_schema(numbered.schema))
     try:
         plan.instalments.ahead()
     except JournalError as exc:

@@ -22,6 +22,7 @@ class Cells:
     """The batches of a DataFrame, in order; for one thread at a time."""
 
     ready = False
+    doing = ""
 
     def __init__(self, frame: "DataFrame", jobs: Jobs) -> None:
         self._frame = frame

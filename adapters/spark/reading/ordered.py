@@ -1,12 +1,13 @@
 """Read a DataFrame's batches in order, and the source that delivers them.
 
 `OrderedBatches` reads Spark's own Arrow format, a window of partitions at a time (`partitions`), or else through Python
-workers (`cells`). It is independent of the pull protocol: its calls block, and are meant for a thread.
+workers (`cells`); with Spark Connect, it reads what the server sends (`connect.batches`). It is independent of the pull
+protocol: its calls block, and are meant for a thread.
 """
 
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 from typing_extensions import override
@@ -46,7 +47,7 @@ class OrderedBatches:
     def __init__(self, frame: "DataFrame") -> None:
         self._frame = frame
         self._jobs = Jobs(frame.sparkSession)
-        self._way: Partitions | Cells | None = None
+        self._way: Partitions | Cells | ConnectBatches | None = None
         self._failure: Exception | None = None
         self._ended = False
 
@@ -81,7 +82,7 @@ class OrderedBatches:
 
     def doing(self) -> str:
         """Describe what Spark is doing; any thread may call it, and it blocks briefly."""
-        return self._jobs.doing()
+        return self._jobs.doing() or ("" if self._way is None else self._way.doing)
 
     def cancel(self) -> None:
         """Cancel the jobs, so that a blocked `next` raises; does not wait for it. Idempotent."""
@@ -93,16 +94,10 @@ class OrderedBatches:
         if self._way is not None:
             self._way.close()
 
-    def _choose(self) -> Partitions | Cells:
+    def _choose(self) -> Partitions | Cells | ConnectBatches:
+        if is_connect(self._frame):
+            return ConnectBatches(self._frame, self._jobs)
         return (Partitions if offered(self._frame.sparkSession) else Cells)(self._frame, self._jobs)
-
-
-Batches: TypeAlias = OrderedBatches | ConnectBatches
-
-
-def batches_of(frame: "DataFrame") -> Batches:
-    """Read the Arrow batches of a DataFrame, in a classic session or through Spark Connect."""
-    return ConnectBatches(frame) if is_connect(frame) else OrderedBatches(frame)
 
 
 class OrderedSource(Kernel[Any]):
@@ -128,7 +123,7 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self._batches = batches_of(self._frame)
+        self._batches = OrderedBatches(self._frame)
         if self._allowed is not None:
             self._lateness = Lateness(self._allowed, self._late, self.location)
         self.run.spawn_watch(self._look)

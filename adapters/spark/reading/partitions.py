@@ -51,6 +51,8 @@ class Partitions:
     are read again and compared. If the rows are the same, the stream continues.
     """
 
+    doing = ""
+
     def __init__(self, frame: "DataFrame", jobs: Jobs) -> None:
         self._frame = frame
         self._jobs = jobs

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
-from ..columns import TIMES, column, functions, looked_up
+from ..columns import TIMES, check_frame, column, functions, looked_up
 from ..errors import SparkMissing
-from ..refusals import distinct, no_frame, refused
-from .jobs import STOPPED, stands
+from ..refusals import distinct, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -89,12 +88,7 @@ def check_packages() -> None:
 
 
 def _check_frame(df: Any) -> None:
-    from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
-
-    if not isinstance(df, DataFrame):
-        raise refusal(no_frame("a Spark DataFrame", df))
-    if not stands(df.sparkSession):
-        raise refusal(f"got a DataFrame, and {STOPPED}")
+    check_frame("from_dataframe", df)
     if df.isStreaming:
         raise refusal("reads a DataFrame that is not a stream, but got a streaming one: use from_streaming")
     distinct("from_dataframe", df.columns)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import attrs
 
 from ...arrow import As, shape_argument
+from ..columns import check_frame
 from ..connect.gate import trouble
-from ..reading.jobs import STOPPED, is_connect, stands
+from ..reading.jobs import is_connect
 from ..reading.timed import check_packages
-from ..refusals import distinct, no_frame, refused
+from ..refusals import distinct, refused
 from .status import StreamStatus
 
 if TYPE_CHECKING:
@@ -102,12 +103,7 @@ def streaming(
 
 
 def _check_frame(df: Any) -> None:
-    from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
-
-    if not isinstance(df, DataFrame):
-        raise _refusal(no_frame("a streaming Spark DataFrame", df))
-    if not stands(df.sparkSession):
-        raise _refusal(f"got a DataFrame, and {STOPPED}")
+    check_frame("from_streaming", df, "a streaming Spark DataFrame")
     if not df.isStreaming:
         raise _refusal("needs a streaming DataFrame, but got one that is not a stream: use from_dataframe")
     distinct("from_streaming", df.columns)

@@ -10,7 +10,7 @@ import attrs
 
 from ...arrow import As, Shape, in_utc
 from ..errors import JobCancelled, SparkJobError, SparkStreamError
-from ..reading.ordered import Batches, batches_of
+from ..reading.ordered import OrderedBatches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,7 +73,7 @@ class Messenger:
         self._lives = lives
         self._seconds = seconds
         self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
-        self._batches: Batches | None = None
+        self._batches: OrderedBatches | None = None
         self.stopping = threading.Event()
 
     def reply(self, reply: Reply) -> None:
@@ -108,7 +108,8 @@ class Messenger:
 
     def _read(self, frame: "DataFrame") -> None:
         shape = Shape(self._as, frame.columns)
-        self._batches = batches = batches_of(frame.toDF(*(f"c{place}" for place in range(len(frame.columns)))))
+        plain = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+        self._batches = batches = OrderedBatches(plain)
         try:
             while (batch := batches.next()) is not None:
                 if values := shape.of(in_utc(batch)):

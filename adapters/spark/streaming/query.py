@@ -5,8 +5,6 @@ order, one Arrow batch at a time, and hands each over before it takes the next. 
 results of the rows are complete. It never raises an exception of its own, which Spark would treat as a failure of the
 query. Instead it hands the exception over, waits until the query is stopped, and then raises what Spark takes for the
 interruption of a thread. So `close` is the only way to end a query.
-
-This module is independent of the pull protocol: its calls block, and are meant for threads.
 """
 
 import json
@@ -18,39 +16,20 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SparkJobError, SparkStreamError
-from ..failures import stream_error, unlogged
-from ..reading.jobs import STOPPED, ended, over
+from typing_extensions import override
+
+from ..failures import unlogged
 from .checked import StreamingFrame
-from .messages import Message, Messenger, QueryStopped, Reply
+from .messages import Message, QueryStopped
 from .status import StreamStatus
+from .stream_query import StreamQuery
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_SECONDS = 0.25
 """Seconds between checks of a waiting body whether its query was stopped elsewhere."""
-
-COMMIT_SECONDS = 2.0
-"""Seconds to wait for Spark to record that a micro-batch is committed."""
-
-
-def stopped_elsewhere(session: "SparkSession") -> SparkJobError:
-    """The error for a query that ended unexpectedly."""
-    if (end := ended(session)) is not None:
-        return end
-    if over(session):
-        return _session_stopped()
-    return SparkStreamError(
-        "the streaming query was stopped elsewhere: by query.stop(), or because another query was started with the "
-        "same checkpoint",
-        "",
-    )
-
-
-def _session_stopped(details: str = "") -> SparkStreamError:
-    return SparkStreamError(f"the streaming query failed: {STOPPED}", details)
 
 
 class Interrupted(Exception):
@@ -65,63 +44,48 @@ class Interrupted(Exception):
         )
 
 
-class Query:
-    """A streaming query. `send` gets the body's messages, in the body's thread, and `reply` answers them."""
+class Query(StreamQuery):
+    """A streaming query of a classic session; messages are sent in the body's thread."""
 
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
-        self._spec = spec
-        self._status = status
-        self._messenger = Messenger(spec.as_, send, lambda: not self._inactive(), LOOK_SECONDS)
-        self._begun = False
+        super().__init__(spec, send, status, LOOK_SECONDS)
         self._let_through = -1
         """The last micro-batch that Spark may commit."""
         self._started = threading.Event()
-        self._over = threading.Event()
-        self._query: StreamingQuery | None = None
+        self._body = _Body(self)
         self._connection: Any = None
 
-    def run(self) -> None:
-        """Start the query and wait for its end.
-
-        Raises:
-            SparkStreamError: it failed, with Spark's message, or was stopped elsewhere.
-        """
-        body = _Body(self)
-        session = self._spec.frame.sparkSession
-        self._begun = True
+    @override
+    def _work(self) -> None:
         logging.getLogger("py4j.clientserver").addFilter(_is_no_interruption)
-        try:
-            with unlogged():
-                if self._messenger.stopping.is_set():
-                    return
-                self._query = query = self._spec.start(body)
-                self._started.set()
-                while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # fractions of a second work
-                    self._report(query)
-                # A timeout also returns for a query that is being stopped, whose thread and body still run.
-                query.awaitTermination()
-                self._report(query)
-        except Exception as exc:  # noqa: BLE001 - any error of Spark or py4j ends the query
-            if (end := ended(session)) is not None:
-                raise end from None
-            raise _session_stopped(str(exc)) if over(session) else stream_error(exc) from None
-        finally:
-            self._started.set()
-            # Java keeps the body until its next garbage collection. What the body refers to must not wait for that.
-            body.query = None
-            self._hang_up()
-            self._over.set()
+        self._query = query = self._spec.start(self._body)
+        self._started.set()
+        while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # fractions of a second work
+            self._report(query)
+        # A timeout also returns for a query that is being stopped, whose thread and body still run.
+        query.awaitTermination()
+        self._report(query)
+
+    @override
+    def _finish(self) -> None:
+        self._started.set()
+        # Java keeps the body until its next garbage collection. What the body refers to must not wait for that.
+        self._body.query = None
+        self._hang_up()
+
+    @override
+    def _whole(self) -> bool:
         # A query that is stopped after its body has returned but before the commit has ended unexpectedly, too.
-        whole = self._spec.ends and (self._let_through < 0 or self._status.has_committed(self._let_through))
-        if not (self._messenger.stopping.is_set() or whole):
-            raise stopped_elsewhere(session)
+        return self._spec.ends and (self._let_through < 0 or self._status.has_committed(self._let_through))
 
-    def reply(self, reply: Reply) -> None:
-        """Answer the waiting body."""
-        self._messenger.reply(reply)
+    @override
+    def _look(self) -> None:
+        with suppress(Exception), unlogged():
+            if self._query is not None:
+                self._report(self._query)
 
+    @override
     def close(self) -> None:
-        """Stop the query and wait until it has ended; a micro-batch under way stays uncommitted. Idempotent."""
         self._messenger.stop()
         if not self._begun:
             return
@@ -131,16 +95,6 @@ class Query:
         while not self._over.wait(LOOK_SECONDS / 5):
             self._messenger.cancel()
         stopping.join()
-
-    def wait_for_commit(self, batch: int) -> None:
-        """Wait, at most two seconds, until Spark has recorded a micro-batch as committed, or the query has ended."""
-        end = time.monotonic() + COMMIT_SECONDS
-        with suppress(Exception), unlogged():
-            while (query := self._query) is not None and time.monotonic() < end and query.isActive:
-                self._report(query)
-                if self._status.has_committed(batch):
-                    return
-                time.sleep(0.01)
 
     # ---- in the thread of the body
 
@@ -169,14 +123,8 @@ class Query:
     def _wait_until_stopped(self) -> None:
         """Wait until Spark stops the query: only then it takes an interruption for its own."""
         self._started.wait()
-        while not self._inactive():
+        while self._lives():
             time.sleep(0.003)
-
-    def _inactive(self) -> bool:
-        try:
-            return self._query is not None and not self._query.isActive
-        except Exception:  # noqa: BLE001 - Spark has ended
-            return True
 
     # ----
 

@@ -17,8 +17,9 @@ from ..reading.jobs import is_connect
 from ..threads import in_thread
 from .checked import StreamingFrame, streaming
 from .messages import Began, Broken, Message, Over, Read, Reply
-from .query import Query, stopped_elsewhere
+from .query import Query
 from .status import StreamStatus
+from .stream_query import stopped_elsewhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

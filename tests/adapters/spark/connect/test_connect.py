@@ -9,7 +9,6 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.connect import gate, local
-from adapters.spark.connect.batches import ConnectBatches
 from tests.adapters.spark.helpers import settings
 from tests.adapters.spark.streaming.conftest import Landing
 
@@ -60,7 +59,7 @@ def test_enough_and_aborts(remote):
 
 def test_sparks_activity_is_shown(remote):
     """While no rows arrive, the status shows the server's own progress report."""
-    batches = ConnectBatches(slowly(remote))
+    batches = spark.OrderedBatches(slowly(remote))
     told = []
 
     async def main():
