@@ -102,7 +102,7 @@ class Terminal(Screen):
         _redirect_logs(self._stack, dict(zip(before, (sys.stdout, sys.stderr), strict=True)))
 
     @override
-    def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
+    def draw(self, history: History, last: bool) -> None:
         self._put(lines(history, self.width, 0 if last else self.console.height))
 
     @override
@@ -124,7 +124,7 @@ class Log(Screen):
         self._quiet = False
 
     @override
-    def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
+    def draw(self, history: History, last: bool) -> None:
         if last:
             self._print(lines(history, self.width))
             return
@@ -156,7 +156,7 @@ class Notebook(Screen):
         self._last: list[Text] = []
 
     @override
-    def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
+    def draw(self, history: History, last: bool) -> None:
         self._put(lines(history, WIDEST))
 
     @override

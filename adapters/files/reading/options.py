@@ -12,7 +12,7 @@ from ...arrow import As, schema_argument, shape_argument
 from .blocks import BLOCK
 from .formats import ReadFormat
 from .listing import Paths, checked_paths
-from .reader import ReadPlan
+from .order import ReadPlan
 from .source import FilesSource
 from .streams import CODECS
 from .times import PathTime, time_argument

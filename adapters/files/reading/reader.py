@@ -1,8 +1,7 @@
-"""Reading of files in a run's threads: which file is next, its values, and their times."""
+"""Reading of files in a run's threads: their values, and the times of these."""
 
 from collections.abc import Generator, Hashable, Iterator, Sequence
-from contextlib import closing, suppress
-from itertools import pairwise
+from contextlib import closing
 from threading import Lock
 from typing import Any, Final
 
@@ -16,14 +15,14 @@ from pullstream.timely import less_equal
 from ...arrow import Shape
 from ..conflicts import RunFiles
 from .digests import ends_of
-from .errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
-from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, TablePiece
+from .errors import FileChangedError, FileReadError, NoColumnError
+from .formats import AT_A_TIME, Agreed, Bad, Piece, Start, TablePiece
 from .listing import File, Listing
+from .order import FileOrder, ReadPlan
 from .read_ahead import ReadAhead
 from .resuming import EarlierRun, Position, Turn
 from .streams import RawFile, Stop, explained
 from .times import PathTime, Timing
-from .watch import FolderWatch
 
 SCHEMA: Final = ("schema",)
 """The journal key for the columns that the files agreed on."""
@@ -33,22 +32,6 @@ END: Final = ("end",)
 
 MOST_TIMELESS: Final = 10_000
 """The maximum number of bad values before the first value with a time."""
-
-
-@attrs.frozen
-class ReadPlan:
-    """The arguments of a file source; immutable."""
-
-    paths: tuple[str, ...]
-    format: ReadFormat
-    shape: Any
-    time: Any = None
-    filesystem: Any = None
-    storage_options: Any = attrs.field(factory=dict[str, Any])
-    follow: bool = False
-    every: float = 1.0
-    available: bool = False
-    """Whether to follow only the files that exist at the start."""
 
 
 @attrs.frozen
@@ -88,8 +71,8 @@ class FilesReader:
     def __init__(self, plan: ReadPlan, earlier: EarlierRun, run_files: RunFiles, *, catches: bool) -> None:
         self._plan = plan
         self._run_files = run_files
-        self._earlier = earlier
-        self._mended: set[str] = set()
+        self.order = FileOrder(plan, earlier)
+        self._journal = earlier.journal
         self._catches = catches
         self._lock = Lock()
         self._stop = Stop()
@@ -107,10 +90,6 @@ class FilesReader:
         self.ready = False
         """Whether the next step is quick enough to run without a thread."""
         self.path = ""
-        self.done = 0
-        self.of: int | None = None
-        self.absent: list[str] = []
-        """Missing paths that are waited for."""
 
     def step(self) -> list[Found] | None:
         """Read the next piece; None at the end. Runs in a thread."""
@@ -136,20 +115,19 @@ class FilesReader:
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
         absence = "available=True reads nothing there" if plan.available else "follow=True waits for it"
         with closing(Listing(plan.paths, plan.filesystem, plan.storage_options, absence)) as listing:
-            self.absent = listing.absent
             reads = listing.reads()
             try:
                 for read in reads:
                     self._run_files.read(read)
-                for turn in self._turns(listing):
+                for turn in self.order.turns(listing):
                     if turn is None:
                         self.path = ""
                         yield [Wait()]
                         continue
                     self.path = turn.file.path
-                    yield self._begun(turn)
+                    yield self._beginning(turn)
                     yield from self._file(turn, timing)
-                    self.done += 1
+                    self.order.done += 1
                     if turn.floor is not None:
                         self._advance(turn.file, (turn.floor,))
                         yield [Floor(turn.floor)]
@@ -162,15 +140,14 @@ class FilesReader:
                     self._run_files.over(read)
             if self._timeless:
                 yield [self._pending(self._last[0] if self._last else 0)]
-            if self._earlier.journal and not plan.available:
+            if self._journal and not plan.available:
                 yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
 
-    def _begun(self, turn: Turn) -> list[Found]:
+    def _beginning(self, turn: Turn) -> list[Found]:
         facts: list[Found] = []
-        if self._earlier.journal:
+        if self._journal:
             decided = (turn.number, turn.file.identity, ends_of(turn.file))
-            # Not only for new paths: another file may now be at a known path.
-            if turn.file.path in self._mended or self._earlier.files.get(turn.file.path) != decided:
+            if not self.order.is_recorded(turn.file.path, decided):
                 facts.append(Decided(turn.file.path, decided))
         if turn.time is not None:
             self._advance(turn.file, (turn.time,))
@@ -178,67 +155,6 @@ class FilesReader:
         if turn.last:
             self._last = turn.last
         return facts
-
-    # ---- order of files
-
-    def _turns(self, listing: Listing) -> Iterator[Turn | None]:
-        """Iterate over the files in order; None if there is currently no new one."""
-        files = listing.look(follow=self._plan.follow)
-        self._mended = self._earlier.mended(files, self._plan.time, numbered=self._plan.follow)
-        self._earlier = self._earlier.as_now(files, self._mended)
-        self._earlier.check(files)
-        if self._plan.follow:
-            yield from self._followed(listing, files)
-            return
-        self.of = len(files)
-        time = self._plan.time
-        if isinstance(time, PathTime):
-            turns = self._dated(files, self._earlier)
-        elif time is None:
-            turns = [Turn(file, number, 0) for number, file in enumerate(files)]
-        else:
-            turns = self._earlier.placed([file.path for file in files], {file.path: file for file in files})
-        self.done = self.of - len(turns)
-        yield from turns
-
-    def _dated(self, files: list[File], earlier: EarlierRun | None = None) -> list[Turn]:
-        """The files that have one time each, from their paths, in the order of these times."""
-        dated = [(self._plan.time.of(file.path), file) for file in files]
-        times = [time for time, _ in dated]
-        if not all(less_equal(first, second) for first, second in pairwise(times)):
-            dated.sort(key=lambda pair: pair[0])
-        left = (earlier or attrs.evolve(self._earlier, files={})).by_path(dated, self._plan.time)
-        floors = [time for time, _ in left[1:]]
-        return [Turn(file, 0, time, after) for (time, file), after in zip(left, [*floors, None], strict=False)]
-
-    def _followed(self, listing: Listing, first: list[File]) -> Iterator[Turn | None]:
-        earlier, time = self._earlier, self._plan.time
-        watch = FolderWatch(listing, earlier.identities)
-        there = {file.path: file for file in first}
-        number = earlier.count
-        looked = False
-        if isinstance(time, PathTime):
-            again = self._dated([there[path] for path in earlier.order if path in there], earlier)
-        else:
-            again = earlier.numbered(there) if time is None else earlier.placed(earlier.order, there)
-        while True:
-            fresh = watch.fresh()
-            self.absent = listing.absent
-            if isinstance(time, PathTime):
-                turns = [*again, *self._dated(fresh)]
-            else:
-                turns = [*again, *(Turn(file, number + count) for count, file in enumerate(fresh))]
-            number += len(fresh)
-            again = []
-            for turn in turns:
-                if time is None:
-                    turn = attrs.evolve(turn, time=turn.number, floor=turn.number + 1)  # noqa: PLW2901 - its own time
-                yield turn
-                watch.check(turn.file)
-            if looked and self._plan.available:
-                return
-            looked = True
-            yield None
 
     # ---- content of a file
 
@@ -255,37 +171,37 @@ class FilesReader:
             form = self._plan.format
             found = form.pieces(file, raw, turn.start, agreed)
             with ReadAhead(found) if form.decodes else closing(found) as pieces:
-                for piece in self._parts(pieces, apart=timing.by_row and self._plan.shape != "batches"):
+                for piece in self._cut(pieces, apart=timing.by_row and self._plan.shape != "batches"):
                     self._stop.look()
                     self.ready = piece.more
-                    if self._earlier.journal and not settled and agreed.schema is not None:
+                    if self._journal and not settled and agreed.schema is not None:
                         settled = True
                         yield [Decided(SCHEMA, agreed.saved())]
-                    yield from self._told(turn, piece, timing)
-            if self._earlier.journal and turn.time is None and self._last:
+                    yield from self._timed(turn, piece, timing)
+            if self._journal and turn.time is None and self._last:
                 yield [Reached(self._last, Position(file.path, None, self._last))]
         except (FileChangedError, NoColumnError):
             raise
         except FileReadError as exc:
             if not self._catches:
                 raise
-            mark = self._marked(Bad(file.path, exc), turn.time)
+            mark = self._failed(Bad(file.path, exc), turn.time)
             if mark is not None:
                 yield [mark]
         finally:
             if raw is not None:
                 raw.close()
 
-    def _told(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
+    def _timed(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
         """Yield the values of a piece with their times; errors come after the values before them (R8)."""
         facts: list[Found] = []
         # Positions are recorded if times increase within a file; one time for the whole file needs none.
-        place = self._place(turn.file, piece) if self._earlier.journal and turn.time is None else None
+        place = self._place(turn.file, piece) if self._journal and turn.time is None else None
         line = None if isinstance(piece, Bad) else piece.line
         try:
             for part in [piece] if isinstance(piece, Bad) else timing.timed(turn.file, piece, turn.time):
                 at, line = line, None if line is None else line + self._rows(part)
-                batch = self._marked(part, turn.time) if isinstance(part, Bad) else part
+                batch = self._failed(part, turn.time) if isinstance(part, Bad) else part
                 if batch is None:
                     continue
                 times: Sequence[Hashable] = (batch.time,) if batch.uniform else batch.times
@@ -302,7 +218,7 @@ class FilesReader:
         if facts:
             yield facts
 
-    def _parts(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
+    def _cut(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
         """With `apart`, split tables into as many rows as are created at a time; many live objects cost more each."""
         for piece in pieces:
             if isinstance(piece, TablePiece) and apart and len(piece.batch) > AT_A_TIME:
@@ -348,7 +264,7 @@ class FilesReader:
             first = "Sort the input, or read it"
         return f"{first} without time= and set times below, with some lateness: {below} (R12)"
 
-    def _marked(self, bad: Bad, time: Hashable | None) -> Batch[Any] | None:
+    def _failed(self, bad: Bad, time: Hashable | None) -> Batch[Any] | None:
         """A mark in place of a bad value, at the file's time or that of the value before it."""
         if not self._catches:
             if isinstance(bad.error, FileReadError):
@@ -370,13 +286,3 @@ class FilesReader:
     def _pending(self, time: Hashable) -> Batch[Any]:
         marks, self._timeless = self._timeless, []
         return Batch(time, marks)
-
-
-def check_over(plan: ReadPlan, earlier: EarlierRun) -> None:
-    """Refuse files that changed since an earlier run read them to the end; runs in a thread."""
-    there: list[File] = []
-    for path in plan.paths if earlier.files else ():
-        # A missing path counts as an empty one.
-        with suppress(NoFilesError), closing(Listing([path], plan.filesystem, plan.storage_options)) as listing:
-            there += listing.look(follow=True)
-    earlier.check_over(there)

@@ -13,18 +13,8 @@ from pullstream.authoring import Backlog, Carries, Done, Kernel, Outside, Traits
 from pullstream.errors import JournalError
 
 from ..conflicts import RunFiles
-from .reader import (
-    END,
-    SCHEMA,
-    Decided,
-    FilesReader,
-    Floor,
-    Found,
-    Reached,
-    ReadPlan,
-    Wait,
-    check_over,
-)
+from .order import ReadPlan, check_over
+from .reader import END, SCHEMA, Decided, FilesReader, Floor, Found, Reached, Wait
 from .resuming import EarlierRun
 
 T = TypeVar("T")
@@ -134,12 +124,13 @@ class FilesSource(Kernel[Any], Outside):
         reading = self._reading
         if reading is None:
             return ""
-        of = "" if reading.of is None else f" of {reading.of}"
+        order = reading.order
+        of = "" if order.count is None else f" of {order.count}"
         now = ", waiting for new ones" if self._plan.follow and not self._plan.available else ""
-        if reading.absent:
-            now = f", waiting for {', '.join(reading.absent)}, which {'do' if reading.absent[1:] else 'does'} not exist"
+        if order.absent:
+            now = f", waiting for {', '.join(order.absent)}, which {'do' if order.absent[1:] else 'does'} not exist"
         if reading.path:
             now = f", reading {reading.path}"
         if not self.edge.open:
             now = ""
-        return f"{reading.done}{of} files read{now}"
+        return f"{order.done}{of} files read{now}"
