@@ -9,7 +9,7 @@ from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
 from .columns import ColumnTimes, by_column, in_utc, run_starts, values
 from .exact import exact_array
 from .inferring import Columns, derived_schema
-from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
+from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow, serialized
 from .packing import Packing, Portion, SchemaError
 from .schemas import schema_argument
 from .shapes import As, NullTimeError, Shape, shape_argument
@@ -43,6 +43,7 @@ __all__ = [
     "row_count",
     "run_starts",
     "schema_argument",
+    "serialized",
     "shape_argument",
     "values",
 ]

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from .collector import between_its_rounds
 from .columns import converted, values
-from .package import RecordBatch, pyarrow
+from .package import RecordBatch, pyarrow, serialized
 from .row_types import row_type
 
 RowForm: TypeAlias = Literal["rows", "tuples", "dicts"]
@@ -180,23 +180,14 @@ class ArrowRows(Sequence[Any]):
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), _packed(self.batch), self.form)
+        # Without the rows around them that share their memory.
+        return _restored, (type(self), serialized(self.batch).to_pybytes(), self.form)
 
 
 def joined_rows(parts: Sequence[ArrowRows]) -> Sequence[Any]:
     """Join rows in order: as columns if their schemas and forms are equal, else as a list."""
     whole = type(parts[0]).join_values(parts)
     return [row for part in parts for row in part] if whole is None else whole
-
-
-def _packed(batch: RecordBatch) -> bytes:
-    """A record batch as bytes, without the rows around it that share its memory."""
-    pa = pyarrow()
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, batch.schema) as stream:
-        stream.write_batch(batch)
-    data: bytes = out.getvalue().to_pybytes()
-    return data
 
 
 def _restored(kind: type[ArrowRows], data: bytes, form: RowForm) -> ArrowRows:

@@ -28,6 +28,16 @@ def pyarrow() -> Any:
     return import_module("pyarrow")
 
 
+def serialized(*batches: RecordBatch) -> Any:
+    """Write record batches of one schema as an IPC stream; returns a pyarrow buffer."""
+    pa = pyarrow()
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, batches[0].schema) as stream:
+        for batch in batches:
+            stream.write_batch(batch)
+    return out.getvalue()
+
+
 @cache
 def numpy() -> Any:
     """Import NumPy, which pyarrow does not install, but needs to convert columns quickly.

@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from ...arrow import ArrowRows, Columns, RecordBatch, joined_rows, pyarrow
+from ...arrow import ArrowRows, Columns, RecordBatch, joined_rows, pyarrow, serialized
 from .disk import BLOCK, Disk
 
 LOOSE = 1024
@@ -189,15 +189,12 @@ class RawRows(Raw):
     @override
     def spill(self) -> None:
         self.settle()
-        pa = pyarrow()
         while self._memory:
             # One stream per spill, because each may have its own schema until the file's is fixed.
-            schema = self._memory[0].schema
-            out = pa.BufferOutputStream()
-            with pa.ipc.new_stream(out, schema) as stream:
-                while self._memory and self._memory[0].schema.equals(schema):
-                    stream.write_batch(self._memory.popleft())
-            data = out.getvalue()
+            schema, batches = self._memory[0].schema, list[RecordBatch]()
+            while self._memory and self._memory[0].schema.equals(schema):
+                batches.append(self._memory.popleft())
+            data = serialized(*batches)
             self._disk.append(self._path, data)
             self._spilled.append((self._end, data.size))
             self._end += data.size

@@ -11,7 +11,7 @@ import trio
 from pullstream import DONE, Batch, Context, Reader, Sink, Source, pipe
 from pullstream.authoring import Done, Module, Site, without_cancelled
 
-from ...arrow import ArrowRows, Packing, RecordBatch, pyarrow
+from ...arrow import ArrowRows, Packing, RecordBatch, pyarrow, serialized
 from . import frames
 
 ROWS = 10_000
@@ -84,7 +84,7 @@ class TaskFeed:
                         if not values:
                             break
                         batches.extend(self._packing.batches([(part, {}) for part in values]))
-                    await self._send(b"B", frames.packed(batches.popleft()))
+                    await self._send(b"B", memoryview(serialized(batches.popleft())))
             self._finished()
             await self._send(b"E")
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import trio
 
-from ...arrow import RecordBatch, pyarrow
-
 HEAD = struct.Struct("!cQ")
 HELLO = b"H"
 LONGEST_HELLO = 1 << 16
@@ -56,15 +54,6 @@ async def receive_frame(stream: trio.abc.ReceiveStream, longest: int = 1 << 31) 
         raise WrongHello(f"a frame of {size} bytes, where at most {longest} are allowed")
     content = await receive_exactly(stream, size)
     return (kind, content) if len(content) == size else None
-
-
-def packed(batch: RecordBatch) -> memoryview:
-    """Serialize a batch."""
-    pa = pyarrow()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return memoryview(sink.getvalue())
 
 
 async def send_frame(stream: trio.abc.SendStream, kind: bytes, content: bytes | memoryview = b"") -> None:

@@ -13,9 +13,8 @@ import trio
 from pullstream import Context, PullstreamError, Reader, Source
 from pullstream.authoring import Site
 
-from ...arrow import Packing
+from ...arrow import Packing, serialized
 from ..threads import in_thread
-from . import frames
 from .feeding import GONE_SECONDS, BatchJoiner, Body, fed
 
 
@@ -68,7 +67,7 @@ class ReplayFile:
                     if not values:
                         return
                     for batch in packing.batches([(part, {}) for part in values]):
-                        await self._write(frames.packed(batch))
+                        await self._write(memoryview(serialized(batch)))
 
         return body
 

@@ -13,7 +13,7 @@ import trio
 from pullstream import PullstreamError, Source
 from pullstream.authoring import READS, Call, Site
 
-from ...arrow import Packing, SchemaError
+from ...arrow import Packing, SchemaError, serialized
 from ..schemas import arrow_schema
 from ..threads import in_thread
 from . import frames
@@ -283,7 +283,7 @@ class ServedSource:
             for batch in self._packing.batches([(values[start : start + ROWS], {})]):
                 if await frames.receive_frame(stream) is None:
                     return
-                await frames.send_frame(stream, b"B", frames.packed(batch))
+                await frames.send_frame(stream, b"B", memoryview(serialized(batch)))
         if await frames.receive_frame(stream) is not None:
             await frames.send_frame(stream, b"E")
 
