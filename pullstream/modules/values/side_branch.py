@@ -18,7 +18,8 @@ class SideBranch(Wiring):
     """The wiring of a transformer that lets some values go to a `sink`, and the others on.
 
     `aside(value)` tells which, or `aside` is the class of those that go there; `given(value)` is what the sink gets of
-    them: the value itself if left out. For ready-made modules: to put it below another one, compose both.
+    them: the value itself if left out. If `aside` is a class of sequences, all values of a batch go there or none. For
+    ready-made modules: to put it below another one, compose both.
 
     >>> import pullstream as ps
     >>> odd = []
@@ -43,14 +44,19 @@ class SideBranch(Wiring):
         return hub.main
 
     def _sort(self, batch: Batch[Any]) -> "_Sorted":
-        values, given = batch.values, self._given
+        values, given, aside = batch.values, self._given, self._aside
+        if isinstance(aside, type) and issubclass(aside, Sequence):
+            if not isinstance(values, aside):
+                return batch, None, None
+            all_ = values if given is None else given(values)
+            return None, Batch(batch.time, all_) if batch.uniform else Batch.of(batch.times, all_), None
         places, stop, failure = self._places(values)
         if not places and failure is None:
             return batch, None, None
         side: list[Any] = []
         try:
             for place in places:
-                side.append(values[place] if given is None else given(values[place]))  # noqa: PERF401 - up to a failure
+                side.append(values[place] if given is None else given(values[place]))
         except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
             stop, failure = places[len(side)], exc
             del places[len(side) :]
@@ -94,7 +100,7 @@ def _without(values: Sequence[Any], places: Sequence[int], stop: int) -> list[An
     return out
 
 
-_Sorted = tuple[Batch[Any], Batch[Any] | None, BaseException | None]
+_Sorted = tuple[Batch[Any] | None, Batch[Any] | None, BaseException | None]
 """The values that go on, those that go aside, if any do, and what has ended the sorting."""
 
 
@@ -119,9 +125,10 @@ class _Aside(Hub):
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
         main, side, failure = self._sort(batch)
-        yield self.main, main
+        if main is not None:
+            yield self.main, main
         if side is not None:
             yield self.side, side
         if failure is not None:
-            self.taken = len(main.values) + (0 if side is None else len(side.values))
+            self.taken = sum(len(part.values) for part in (main, side) if part is not None)
             raise failure
