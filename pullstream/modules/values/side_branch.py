@@ -56,7 +56,7 @@ class SideBranch(Wiring):
         side: list[Any] = []
         try:
             for place in places:
-                side.append(values[place] if given is None else given(values[place]))
+                side.append(values[place] if given is None else given(values[place]))  # noqa: PERF401 - up to a failure
         except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
             stop, failure = places[len(side)], exc
             del places[len(side) :]
