@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Queue
 from shutil import copy2
 from time import monotonic
+from typing import Any
 
 import attrs
 from hypothesis import Phase, settings
@@ -36,7 +37,7 @@ FAILED, TIMED_OUT = 1, -1
 """The exit code of pytest when a test has failed, and the one here when it was stopped."""
 
 RUNNING: set["subprocess.Popen[bytes]"] = set()
-"""The pytests that run now; none of them hears Ctrl-C."""
+"""The processes that run now; none of them hears Ctrl-C."""
 
 
 @attrs.frozen
@@ -129,13 +130,18 @@ def tried(root: Path, tests: Sequence[str], limit: float) -> tuple[int, str, str
     begun = root.with_suffix(".begun")
     begun.write_text("", encoding="utf-8")
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "tests.breaks", "--hypothesis-seed=0"]
-    environment = {**os.environ, "PYTHONPATH": str(root), BEGUN: str(begun)}
+    code, printed = ran(root, ["pytest", *options, *tests], limit, {BEGUN: str(begun)})
+    return code, begun.read_text(encoding="utf-8"), printed
+
+
+def ran(root: Path, module: Sequence[str], limit: float, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run a module with arguments in a copy: its exit code, and what it printed."""
     with (
         tempfile.TemporaryFile() as output,
         subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *tests],
+            [sys.executable, "-m", *module],
             cwd=root,
-            env=environment,
+            env={**os.environ, "PYTHONPATH": str(root), **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -151,12 +157,11 @@ def tried(root: Path, tests: Sequence[str], limit: float) -> tuple[int, str, str
         finally:
             RUNNING.discard(process)
         output.seek(0)
-        printed = output.read().decode(errors="replace")
-    return code, begun.read_text(encoding="utf-8"), printed
+        return code, output.read().decode(errors="replace")
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Kill pytest and what it has started."""
+    """Kill a process and what it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -178,15 +183,21 @@ def outcome(each: Break, root: Path, limit: float) -> Outcome:
     return Outcome(each.name, "found" if code == FAILED else "found, hangs", seconds, test)
 
 
-def main() -> int:
-    """Try the breaks that are asked for, or all."""
-    parser = argparse.ArgumentParser(prog="python -m tests.breaks", description="Break the code; tests must notice.")
+def main(
+    prog: str,
+    description: str,
+    table: Sequence[Break],
+    try_one: Callable[[Any, Path, float], Outcome],
+    limit: float,
+) -> int:
+    """Run the command of a table: try the breaks that are asked for, or all."""
+    parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=description)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of a break; by default all")
     parser.add_argument("--list", action="store_true", help="list the breaks, and try none")
-    parser.add_argument("--limit", type=float, default=120, help="seconds for each break (default: 120)")
+    parser.add_argument("--limit", type=float, default=limit, help=f"seconds for each break (default: {limit})")
     parser.add_argument("-n", dest="workers", type=int, default=2, help="breaks tried at once (default: 2)")
     given = parser.parse_args()
-    breaks = {each.name: each for each in load()}
+    breaks = {each.name: each for each in table}
     if unknown := set(given.names) - set(breaks):
         parser.error(f"there is no break {', '.join(sorted(unknown))}: see --list")
     chosen = [breaks[name] for name in given.names or breaks]
@@ -206,7 +217,7 @@ def main() -> int:
         def one(each: Break) -> Outcome:
             root = copies.get()
             try:
-                found = outcome(each, root, given.limit)
+                found = try_one(each, root, given.limit)
             finally:
                 copies.put(root)
             print(found.row(width), flush=True)
@@ -225,4 +236,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("tests.breaks", "Break the code; tests must notice.", load(), outcome, limit=120))

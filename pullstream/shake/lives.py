@@ -2,15 +2,16 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from pullstream.errors import PullstreamError
 from pullstream.shake.choices import Choices
 from pullstream.shake.disk import JOURNAL, Disk, contents
-from pullstream.shake.judging import Judgement, Wrong
+from pullstream.shake.judging import Check, Compare, Judgement, Wrong
 from pullstream.shake.simulation import MadePipeline, Simulated, Simulation
 
 MOST: Final = 4
@@ -27,15 +28,24 @@ class Lives:
         self._folder = folder
         self._make: Callable[[], MadePipeline] = make if folder is None else partial(make, folder)
         self._like: Simulated
+        self._judging: Judgement
         self._cut_short = False
-        self.judging: Judgement | None = None
 
-    def undisturbed(self) -> Simulated:
-        """Return the run in the normal order, after one that fills the caches of the process."""
+    def undisturbed(self, compare: Compare, checks: Sequence[Check]) -> Judgement:
+        """Judge other runs by the one in the normal order, after one that fills the caches of the process.
+
+        Raises:
+            PullstreamError: it is wrong itself.
+        """
         for _ in range(2):
             self._clear()
             self._like = self._life(Choices(), 0)
-        return self._like
+        self._judging = Judgement(self._like, compare, checks)
+        if (wrong := self._judging.wrong(self._like)) is not None:
+            raise PullstreamError(
+                f"the undisturbed run is wrong, so nothing can be compared with it: {wrong.kind}: {wrong.what}"
+            )
+        return self._judging
 
     def run(self, choices: Choices, seed: int) -> tuple[Simulated, Wrong | None]:
         """Return the last run, or the first one that is wrong, and what is wrong with it."""
@@ -57,9 +67,8 @@ class Lives:
         run.resumed, run.cut_short = resumed, self._cut_short
         if choice is not None and run.died:
             choices.told[choice] = f"the process was killed at its write number {dies_at}, {run.died}"
-        assert self.judging is not None, "nothing to compare with"
-        self._cut_short |= run.way == "finish" or (run.injected is not None and self.judging.handles)
-        return run, self.judging.wrong(run)
+        self._cut_short |= run.way == "finish" or (run.injected is not None and self._judging.handles)
+        return run, self._judging.wrong(run)
 
     def _life(
         self, choices: Choices, seed: int, like: Simulated | None = None, dies_at: int = 0, *, last: bool = True

@@ -14,8 +14,8 @@ import trio
 import pullstream as ps
 from pullstream.shake.lives import Lives
 from pullstream.shake.simulation import shown
-from tests.pullstream.shake.faults import first_wrong
 from tests.pullstream.shake.scenes import slowly
+from tests.pullstream.shake.search import first_wrong
 from tests.sampling import amount
 from tests.tutorials.patches import ANSWERS
 from tutorials.exercises.judges.rows import Table
@@ -120,7 +120,7 @@ UNSEEN = {
 
 def outcome(make):
     """What happens in the undisturbed run."""
-    run = Lives(make).undisturbed()
+    run = Lives(make).undisturbed("nothing", ()).like
     values = {sink: [(each.time, each.shown) for each in row] for sink, row in run.delivered.items()}
     return run.ending, type(run.failure), values, shown(run.result)
 
@@ -137,7 +137,7 @@ def test_a_wrong_answer_is_found_or_there_is_a_reason(name, tmp_path):
     answer = ANSWERED[name]
     wrong_one = made(answer, answer.written(tmp_path))
 
-    if not first_wrong(wrong_one, amount(40, 300)):
+    if not first_wrong(wrong_one, range(amount(40, 300))):
         alike = outcome(wrong_one) != outcome(made(answer, answer.exercise.solution))
         assert alike or answer.kinds <= UNSEEN.keys()
 
@@ -157,4 +157,4 @@ ALIKE = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_module_is_found_or_there_is_a_reason(name):
     """Those without a reason are found within few seeds."""
-    assert bool(first_wrong(WRONG[name], amount(10, 300))) is (name not in ALIKE)
+    assert bool(first_wrong(WRONG[name], range(amount(10, 300)))) is (name not in ALIKE)

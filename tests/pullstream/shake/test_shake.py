@@ -212,7 +212,6 @@ def test_the_trace_of_a_difference_is_a_trace():
 PROGRAM = """
 import hashlib
 from pullstream.shake.choices import Choices
-from pullstream.shake.judging import Judgement
 from pullstream.shake.lives import Lives, folder_for
 from tests.pullstream.shake.test_killed import rows
 from tests.pullstream.shake.test_shake import five_modules, of_branches, of_threads, with_a_handle
@@ -220,7 +219,7 @@ from tests.pullstream.shake.test_shake import five_modules, of_branches, of_thre
 for make in (five_modules, of_branches, of_threads, with_a_handle, rows):
     with folder_for(journal=make is rows) as folder:
         lives = Lives(make, folder)
-        lives.judging = Judgement(lives.undisturbed(), "auto", ())
+        lives.undisturbed("auto", ())
         for seed in range(10):
             run, _ = lives.run(Choices(seed), seed)
             print(hashlib.sha256(f"{run.trace}{run.story()}{run.files}".encode()).hexdigest())
