@@ -120,10 +120,12 @@ FEW: Final = 4
 class ColumnTimes(Sequence[Hashable]):
     """A column's values as times; once more than a few are accessed, one of each run of equal times is converted."""
 
-    __slots__ = ("_column", "_looked", "_runs", "_times")
+    __slots__ = ("_column", "_looked", "_runs", "_starts", "_times")
 
-    def __init__(self, column: Array) -> None:
+    def __init__(self, column: Array, starts: Array | None = None) -> None:
         self._column = column
+        self._starts = starts
+        """Where the runs start, if that is known."""
         self._looked: dict[int, Hashable] = {}
         """The times converted one by one, by position; usually the first and last."""
         self._runs: tuple[list[int], list[Hashable]] | None = None
@@ -132,7 +134,7 @@ class ColumnTimes(Sequence[Hashable]):
 
     def _apart(self) -> tuple[list[int], list[Hashable]]:
         if self._runs is None:
-            starts = run_starts(self._column)
+            starts = run_starts(self._column) if self._starts is None else self._starts
             self._runs = starts.to_pylist(), values(self._column.take(starts))
         return self._runs
 

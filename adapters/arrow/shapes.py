@@ -82,11 +82,12 @@ class Shape:
         if len(time) == 0:
             return
         starts = run_starts(time)
-        in_order = goes_on(time)
+        heads = time.take(starts)
+        in_order = goes_on(heads)
         if in_order and len(starts) > 1 and self._as != "batches":
-            yield Batch.of(Ascending(ColumnTimes(time)), self.of(batch, origin))
+            yield Batch.of(Ascending(ColumnTimes(time, starts)), self.of(batch, origin))
             return
-        times = values(time.take(starts))
+        times = values(heads)
         spans = pairwise([*starts.to_pylist(), len(time)])
         if self._as == "batches":
             whole = self._renamed(batch)

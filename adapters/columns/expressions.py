@@ -15,7 +15,7 @@ from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import PROMPT, Ascending, Call, PassOn, opens
 
 from ..arrow import ArrowRows, pyarrow
-from .frames import ColumnReader, Frame, frame_of, rows_of
+from .frames import ColumnReader, Frame, first_line, frame_of, rows_of
 from .package import ColumnError, polars
 
 
@@ -118,11 +118,6 @@ def roots(given: Sequence[Expression]) -> set[str] | None:
     return found
 
 
-def first_line(exc: BaseException) -> str:
-    """The first line of an error's message."""
-    return (str(exc) or type(exc).__name__).strip().split("\n")[0]
-
-
 def check_names(where: str, rows: ArrowRows, wanted: set[str] | None) -> None:
     """Refuse rows that lack a column.
 
@@ -145,17 +140,14 @@ class _PerRow(PassOn):
         self._given = given
         self._roots = roots(given)
         self._rows = 0
-        self._reader: ColumnReader | None = None
+
+    @override
+    def placed(self) -> None:
+        self._columns = ColumnReader(str(self.location))
 
     @abstractmethod
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
         """The result for some rows, whose columns that the expressions read are in a frame."""
-
-    @property
-    def _columns(self) -> ColumnReader:
-        if self._reader is None:
-            self._reader = ColumnReader(str(self.location))
-        return self._reader
 
     def _computed(self, rows: ArrowRows) -> ArrowRows:
         check_names(self._columns.where, rows, self._roots)

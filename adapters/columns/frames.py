@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..arrow import ArrowRows, Columns, RowForm, joined_rows, pyarrow
+from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, pyarrow
 from .package import ColumnError, polars
 
 Frame = Any
@@ -93,32 +93,49 @@ def frame_of(rows: ArrowRows, names: Collection[str] | None = None) -> Frame:
     return frame
 
 
-def frame_of_all(parts: Sequence[ArrowRows], names: Collection[str] | None = None) -> Frame:
+def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:
     """The columns of several parts, one below the other, as one polars DataFrame."""
-    whole = joined_rows(parts)
-    return same([frame_of(part, names) for part in ([whole] if isinstance(whole, ArrowRows) else parts)])
+    return polars().from_arrow(joined(where, [part.batch for part in parts]))
+
+
+def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:
+    """Batches with the same columns, one below the other; types are widened to hold the values of all.
+
+    Raises:
+        ColumnError: the values of a column have no common type.
+    """
+    pa = pyarrow()
+    if len(batches) == 1:
+        return batches[0]
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    if any(table.schema != tables[0].schema for table in tables):
+        tables = list(map(decoded, tables))
+    try:
+        return plain(pa.concat_tables(tables, promote_options="permissive"))
+    except pa.ArrowException as exc:
+        raise ColumnError(
+            f"{where}: a column has values without a common type: {first_line(exc)}; convert them above"
+        ) from None
 
 
 def rows_of(frame: Frame, form: RowForm) -> ArrowRows:
     """The rows of a polars DataFrame."""
+    return ArrowRows(plain(frame.to_arrow(compat_level=polars().CompatLevel.oldest())), form)
+
+
+def plain(table: Any) -> RecordBatch:
+    """A pyarrow table as one record batch."""
     pa = pyarrow()
-    table = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
     columns = [
         column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)])
         for column in table.columns
     ]
-    return ArrowRows(pa.RecordBatch.from_arrays(columns, schema=table.schema), form)
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
-def same(frames: Sequence[Frame]) -> Frame:
-    """Put frames with the same columns below each other; types are widened to hold the values of all."""
-    if len(frames) == 1:
-        return frames[0]
-    return polars().concat(frames, how="vertical" if _alike(frames) else "vertical_relaxed")
-
-
-def _alike(frames: Sequence[Frame]) -> bool:
-    return all(frame.schema == frames[0].schema for frame in frames)
+def first_line(exc: BaseException) -> str:
+    """The first line of an error's message."""
+    return (str(exc) or type(exc).__name__).strip().split("\n")[0]
 
 
 def decoded(table: Any) -> Any:

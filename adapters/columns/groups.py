@@ -8,8 +8,8 @@ import attrs
 
 from ..arrow import ArrowRows, joined_rows, pyarrow
 from .aggregates import SUM, Aggregate
-from .expressions import check_names, first_line
-from .frames import rows_of
+from .expressions import check_names
+from .frames import first_line, joined, rows_of
 from .grouping import Column, Grouped, grouped
 from .package import ColumnError, polars
 
@@ -61,7 +61,6 @@ class Groups:
 
     def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Column]) -> Table:
         """The columns of rows that are read, and `more` columns."""
-        pa = pyarrow()
         whole = joined_rows(rows)
         batches = [part.batch for part in ([whole] if isinstance(whole, ArrowRows) else rows)]
         names: list[str] = batches[0].schema.names
@@ -69,21 +68,8 @@ class Groups:
         chosen = [name for name in names if self._columns is None or name in self._columns]
         parts = [batch.select(chosen) for batch in batches]
         # A record batch of no columns would forget how many rows it has.
-        columns = dict(zip(chosen, self.joined(parts).columns, strict=True)) if chosen else {}
-        return pa.RecordBatch.from_pydict({**columns, **more})
-
-    def joined(self, batches: Sequence[Table]) -> Table:
-        """Several tables with the same columns; types are widened to hold the values of all."""
-        pa = pyarrow()
-        tables = [pa.Table.from_batches([batch]) for batch in batches]
-        try:
-            whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-        except pa.ArrowException as exc:
-            raise ColumnError(
-                f"{self._where}: a column has values without a common type: {first_line(exc)}; convert them above"
-            ) from None
-        columns = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in whole.columns]
-        return pa.RecordBatch.from_arrays(columns, schema=whole.schema)
+        columns = dict(zip(chosen, joined(self._where, parts).columns, strict=True)) if chosen else {}
+        return pyarrow().RecordBatch.from_pydict({**columns, **more})
 
     def partial(self, table: Table) -> Table:
         """The partial results of some rows."""
@@ -108,7 +94,7 @@ class Groups:
         """The partial results of all parts, in their order."""
         if len(partials) == 1:
             return partials[0]
-        return self.regrouped(self.joined(partials))
+        return self.regrouped(joined(self._where, partials))
 
     def regrouped(self, whole: Table) -> Table:
         """Merge the partial results with equal keys."""

@@ -14,8 +14,8 @@ from pullstream.timely import sort_key
 from pullstream.timely.order import is_total
 
 from ..arrow import ArrowRows, RowForm, pyarrow
-from .expressions import check_names, first_line
-from .frames import ColumnReader, decoded, rows_at_once, rows_of, same
+from .expressions import check_names
+from .frames import ColumnReader, decoded, first_line, joined, rows_at_once, rows_of
 from .package import ColumnError, polars
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
@@ -159,7 +159,8 @@ class _Joining(FanIn):
         """The rows of a source at a time as a frame; None if its columns are not known yet."""
         pa, pl = pyarrow(), polars()
         if rows:
-            return same([pl.from_arrow(decoded(pa.Table.from_batches([part.batch]))) for part in rows])
+            batch = joined(str(self.location), [part.batch for part in rows])
+            return pl.from_arrow(decoded(pa.Table.from_batches([batch])))
         return None if schema is None else pl.from_arrow(decoded(schema.empty_table()))
 
     def _joined(self, left: Any, right: Any) -> Any:

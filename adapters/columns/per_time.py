@@ -9,8 +9,7 @@ from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import Call, Notified, Sync, opens
 
 from ..arrow import ArrowRows
-from .expressions import first_line
-from .frames import ColumnReader, frame_of_all, rows_at_once, rows_of
+from .frames import ColumnReader, first_line, frame_of_all, rows_at_once, rows_of
 from .package import ColumnError, polars
 from .reducing import some_keys
 
@@ -43,7 +42,7 @@ class _PerTime(Notified):
     def complete(self, time: Hashable) -> None:
         pl, rows = polars(), self._rows.pop(time)
         try:
-            result = self._query(frame_of_all(rows).lazy())
+            result = self._query(frame_of_all(str(self.location), rows).lazy())
             if isinstance(result, pl.LazyFrame):
                 result = result.collect()
         except pl.exceptions.PolarsError as exc:

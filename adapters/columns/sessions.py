@@ -10,6 +10,7 @@ from pullstream.authoring import opens
 from ..arrow import pyarrow
 from ..arrow.package import numpy
 from .event_times import TimeKind
+from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
 from .package import ColumnError
@@ -63,7 +64,7 @@ class _Sessions(EventTimeWindows):
     @override
     def fold(self, partial: Table) -> None:
         if self._open is not None:
-            partial = self.groups.joined([self._open, partial])
+            partial = joined(str(self.location), [self._open, partial])
             partial = self.groups.regrouped(replaced(partial, self.assign(partial)))
         self._keep(partial)
 

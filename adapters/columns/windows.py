@@ -12,6 +12,7 @@ from ..arrow import pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates
 from .event_times import TimeKind
+from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
 from .package import ColumnError
@@ -83,7 +84,7 @@ class _OnGrid(EventTimeWindows):
         if not self._parts:
             return None
         np, pa = numpy(), pyarrow()
-        whole = self.groups.joined(self._parts)
+        whole = joined(str(self.location), self._parts)
         (panes,) = numbers_of(whole, WINDOW)
         places, ends = self._windows(panes, until)
         if not len(ends):
