@@ -91,8 +91,7 @@ def files_source(
             f"{nearest(unknown[0], names) or '. It has ' + ', '.join(f'{key}=' for key in sorted(names))}"
         )
     time, block = options.get("time"), options.get("block_size", BLOCK)
-    follow, every = options.get("follow", False), options.get("every", 1.0)
-    available = options.get("available", False)
+    follow, available = options.get("follow", False), options.get("available", False)
     if follow and available:
         raise CompositionError(
             f"{name}() at {Site.here()} got follow=True, which waits for new files, and available=True, which ends "
@@ -101,7 +100,7 @@ def files_source(
     compression = options.get("compression", "infer")
     time_argument(name, time)
     Count(1)(Call(name, name="block_size"), block)
-    seconds(Call(name, name="every"), every)
+    seconds(Call(name, name="every"), options.get("every", 1.0))
     _YES_OR_NO(Call(name, name="follow"), follow)
     _YES_OR_NO(Call(name, name="available"), available)
     if compression not in {"infer", None, *CODECS.values()}:
@@ -109,17 +108,12 @@ def files_source(
         raise CompositionError(
             f"{name}() at {Site.here()} got compression={compression!r}: it must be 'infer', None, or one of {codecs}"
         )
-    filesystem = options.get("filesystem")
+    rest: Any = {key: value for key, value in options.items() if key not in {"compression", "block_size"}}
     plan = ReadPlan(
-        checked_paths(name, paths, filesystem),
+        checked_paths(name, paths, options.get("filesystem")),
         format(compression, block),
         as_,
-        time,
-        filesystem,
-        dict(options.get("storage_options", {})),
-        follow or available,
-        every,
-        available,
+        **{**rest, "follow": follow or available},
     )
     shown = list(plan.paths)
     # The blueprint shows the given options, and they distinguish one pipeline from another.

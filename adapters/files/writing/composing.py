@@ -67,16 +67,8 @@ def writer(
             f"{module}({place.template!r}) at {Site.here()}: a file at a URL cannot grow; add {{time}} to the target, "
             f"or write to a local path",
         )
-    plan = WritePlan(
-        place,
-        format,
-        options.get("key"),
-        _manifest(module, options.get("manifest")),
-        options.get("open_files", 64),
-        options.get("durable", True),
-        options.get("storage_options"),
-        f"{module}() at {Site.here()}",
-    )
+    given: Any = {**options, "manifest": _manifest(module, options.get("manifest"))}
+    plan = WritePlan(place, format, f"{module}() at {Site.here()}", **given)
     options_set = [(name, value) for name, value in {**own, **options}.items() if value is not None]
     shown = {"compression": "infer", "end": "\n", "delimiter": ",", "header": True, "open_files": 64, "durable": True}
     options_shown = tuple((name, value) for name, value in options_set if shown.get(name) != value)

@@ -60,13 +60,13 @@ class WritePlan:
 
     target: Target
     format: WriteFormat
-    key: Key
-    manifest: str | None
-    open_files: int
-    durable: bool
-    storage_options: Mapping[str, Any] | None
     where: str
     """The module and the line where it was composed."""
+    key: Key = None
+    manifest: str | None = None
+    open_files: int = 64
+    durable: bool = True
+    storage_options: Mapping[str, Any] | None = None
 
 
 class FilesWriter:

@@ -157,7 +157,7 @@ def retries(session):
     return {**found, "jobs": list(session.sparkContext.statusTracker().getActiveJobsIds())}
 
 
-def memory(session, small=1_000_000, large=4_000_000, how="batches"):
+def memory(session, small=500_000, large=2_000_000, how="batches"):
     """Read two numbers of rows; return the peaks of this process's memory, in MB (Linux)."""
     peaks = []
     for rows in (int(small), int(large)):

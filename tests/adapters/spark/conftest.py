@@ -12,6 +12,10 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
+# Set before gRPC is imported: with its handlers of a fork, some of the processes that are started in a process with a
+# channel (such as the Java of another session) abort at once.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+
 
 class Server:
     """The connection to the server process."""
