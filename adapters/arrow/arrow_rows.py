@@ -32,13 +32,22 @@ class Origin:
 class _Table:
     """A record batch and the rows made last, which all its slices share."""
 
-    __slots__ = ("_recent", "batch", "form", "origin")
+    __slots__ = ("_batch", "_recent", "encoded", "form", "origin", "schema")
 
-    def __init__(self, batch: RecordBatch, form: RowForm, origin: Origin | None) -> None:
+    def __init__(self, batch: RecordBatch, form: RowForm, origin: Origin | None, schema: Any) -> None:
         self.origin = origin
-        self.batch = batch
+        self.encoded = batch
+        self.schema: Any = batch.schema if schema is None else schema
+        self._batch: RecordBatch | None = batch if schema is None else None
         self.form: RowForm = form
         self._recent: tuple[int, list[Any]] = (-1, [])
+
+    @property
+    def batch(self) -> RecordBatch:
+        """The record batch with the types of its schema."""
+        if self._batch is None:
+            self._batch = plain(self.encoded, self.schema)
+        return self._batch
 
     def rows(self, start: int, stop: int) -> list[Any]:
         """The rows in a range. A few of them are made together with those around them."""
@@ -61,7 +70,8 @@ class ArrowRows(Sequence[Any]):
     """A sequence of rows in an Arrow record batch, which creates the rows when they are first accessed.
 
     A slice shares the columns, and two adjacent slices of one record batch are joined without copying. `batch` has the
-    columns. A row is a named tuple, a tuple or a dict (see `Shape`), whatever the types of the columns.
+    columns. A row is a named tuple, a tuple or a dict (see `Shape`), whatever the types of the columns. With a
+    `schema`, columns may be dictionaries of its types, which become plain when they are accessed.
 
     >>> import pyarrow as pa
     >>> rows = ArrowRows(pa.record_batch({"day": [1, 1, 2], "carrier": ["AA", "UA", None]}))
@@ -77,14 +87,15 @@ class ArrowRows(Sequence[Any]):
         form: RowForm = "rows",
         *,
         origin: Origin | None = None,
+        schema: Any = None,
         part: tuple[_Table, range] | None = None,
     ) -> None:
-        self._batch: RecordBatch | None = batch if part is None else None
+        self._batch: RecordBatch | None = None
         self._made: list[Any] | None = None
-        self.table, self.place = (_Table(batch, form, origin), range(batch.num_rows)) if part is None else part
+        self.table, self.place = (_Table(batch, form, origin, schema), range(batch.num_rows)) if part is None else part
 
     def _part(self, place: range) -> "ArrowRows":
-        return type(self)(self.table.batch, self.form, part=(self.table, place))
+        return type(self)(self.table.encoded, self.form, part=(self.table, place))
 
     @property
     def form(self) -> RowForm:
@@ -95,13 +106,20 @@ class ArrowRows(Sequence[Any]):
     def batch(self) -> RecordBatch:
         """The rows as a record batch; nothing is copied."""
         if self._batch is None:
-            self._batch = self.table.batch.slice(self.place.start, len(self.place))
+            whole = self.table.batch
+            all_ = len(self.place) == len(whole)
+            self._batch = whole if all_ else whole.slice(self.place.start, len(self.place))
         return self._batch
+
+    @property
+    def encoded(self) -> RecordBatch:
+        """The rows as a record batch whose texts may be dictionaries, as they were read."""
+        return self.table.encoded.slice(self.place.start, len(self.place))
 
     @property
     def schema(self) -> Any:
         """The schema of the columns."""
-        return self.table.batch.schema
+        return self.table.schema
 
     @property
     def origin(self) -> Origin | None:
@@ -133,10 +151,13 @@ class ArrowRows(Sequence[Any]):
         first = parts[0]
         if all(one.table is other.table and one.place.stop == other.place.start for one, other in pairwise(parts)):
             place = range(first.place.start, parts[-1].place.stop)
-            return cls(first.table.batch, first.form, part=(first.table, place))
+            return cls(first.table.encoded, first.form, part=(first.table, place))
         if any(part.form != first.form or not part.schema.equals(first.schema) for part in parts):
             return None
-        return cls(pyarrow().concat_batches([part.batch for part in parts]), first.form)
+        if any(part.table.encoded.schema != first.table.encoded.schema for part in parts):
+            return cls(pyarrow().concat_batches([part.batch for part in parts]), first.form)
+        # Arrow gives several dictionaries one numbering.
+        return cls(pyarrow().concat_batches([part.encoded for part in parts]), first.form, schema=first.schema)
 
     @override
     def __len__(self) -> int:
@@ -182,6 +203,15 @@ class ArrowRows(Sequence[Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the rows around them that share their memory.
         return _restored, (type(self), serialized(self.batch).to_pybytes(), self.form)
+
+
+def plain(batch: RecordBatch, schema: Any) -> RecordBatch:
+    """A batch in which dictionaries have become plain where the schema has none."""
+    columns = [
+        column if column.type == field.type else column.dictionary_decode()
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pyarrow().RecordBatch.from_arrays(columns, schema=schema) if columns else batch
 
 
 def joined_rows(parts: Sequence[ArrowRows]) -> Sequence[Any]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from pullstream import Batch, CompositionError, PullstreamError
 from pullstream.authoring import Ascending, Site
 
-from .arrow_rows import ArrowRows, Origin
+from .arrow_rows import ArrowRows, Origin, plain
 from .columns import ColumnTimes, check, goes_on, run_starts, values
 from .package import Array, RecordBatch
 
@@ -54,18 +54,27 @@ class Shape:
         self._as: As = as_
         self._names = None if names is None else list(names)
 
-    def of(self, batch: RecordBatch, origin: Origin | None = None) -> Sequence[Any]:
-        """The values of a batch in order; for `"batches"` the batch itself, if it has rows."""
+    def of(self, batch: RecordBatch, origin: Origin | None = None, schema: Any = None) -> Sequence[Any]:
+        """The values of a batch in order; for `"batches"` the batch itself, if it has rows.
+
+        `origin` and `schema` are those of `ArrowRows`.
+        """
         batch = self._renamed(batch)
         if self._as == "batches":
+            batch = batch if schema is None else plain(batch, schema)
             return [batch] if len(batch) else []
         # An error in a value is the reader's, although rows are created later.
         for column in batch.columns:
             check(column)
-        return ArrowRows(batch, self._as, origin=origin)
+        return ArrowRows(batch, self._as, origin=origin, schema=schema)
 
     def timed(
-        self, batch: RecordBatch, time: Array, shown: str = "their time", origin: Origin | None = None
+        self,
+        batch: RecordBatch,
+        time: Array,
+        shown: str = "their time",
+        origin: Origin | None = None,
+        schema: Any = None,
     ) -> Iterator[Batch[Any]]:
         """Pair the values with their times: all at once if the times are in order, else in runs of equal times.
 
@@ -85,15 +94,15 @@ class Shape:
         heads = time.take(starts)
         in_order = goes_on(heads)
         if in_order and len(starts) > 1 and self._as != "batches":
-            yield Batch.of(Ascending(ColumnTimes(time, starts)), self.of(batch, origin))
+            yield Batch.of(Ascending(ColumnTimes(time, starts)), self.of(batch, origin, schema))
             return
         times = values(heads)
         spans = pairwise([*starts.to_pylist(), len(time)])
         if self._as == "batches":
-            whole = self._renamed(batch)
+            whole = self._renamed(batch if schema is None else plain(batch, schema))
             parts: list[Any] = [[whole.slice(start, end - start)] for start, end in spans]
         else:
-            rows = self.of(batch, origin)
+            rows = self.of(batch, origin, schema)
             parts = [rows[start:end] for start, end in spans] if len(times) > 1 else [rows]
         if in_order and len(times) > 1:
             yield Batch.of(Ascending(times), [part for (part,) in parts])

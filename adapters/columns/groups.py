@@ -62,13 +62,18 @@ class Groups:
     def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Column]) -> Table:
         """The columns of rows that are read, and `more` columns."""
         whole = joined_rows(rows)
-        batches = [part.batch for part in ([whole] if isinstance(whole, ArrowRows) else rows)]
+        parts = [whole] if isinstance(whole, ArrowRows) else rows
+        # Polars would take a dictionary for a column of categories.
+        batches = [part.batch if self._computed or whole is not parts[0] else part.encoded for part in parts]
         names: list[str] = batches[0].schema.names
         check_names(self._where, rows[0], self._columns)
         chosen = [name for name in names if self._columns is None or name in self._columns]
-        parts = [batch.select(chosen) for batch in batches]
         # A record batch of no columns would forget how many rows it has.
-        columns = dict(zip(chosen, joined(self._where, parts).columns, strict=True)) if chosen else {}
+        columns = (
+            dict(zip(chosen, joined(self._where, [each.select(chosen) for each in batches]).columns, strict=True))
+            if chosen
+            else {}
+        )
         return pyarrow().RecordBatch.from_pydict({**columns, **more})
 
     def partial(self, table: Table) -> Table:

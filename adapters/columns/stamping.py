@@ -146,7 +146,7 @@ class EventTimes(Kernel[Any]):
         """The times of rows, up to one without a time, which is the next failure."""
         at = self.plan.at
         check_names(self._reader.where, rows, {at})
-        column = rows.batch.column(at)
+        column = rows.encoded.column(at)
         if self._kind is None:
             self._kind = TimeKind(self._reader.where, at, column.type)
             self.begin(self._kind)

@@ -39,6 +39,8 @@ class TablePiece:
     more: bool = False
     row: int | None = None
     """The number of the first row in its file, if rows are no lines and it is known."""
+    schema: Any = None
+    """The types of the columns, if texts may be dictionaries in their place."""
 
     def rest(self, begin: int) -> "TablePiece":
         """The rows from a place on."""

@@ -75,10 +75,14 @@ class ParquetFormat(ReadFormat):
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         parquet = import_module("pyarrow.parquet")
         with explained(file, raw, f"is not a readable Parquet file{by_name(file.path, 'read_parquet')}"):
-            reader = parquet.ParquetFile(raw, **{"pre_buffer": False, "buffer_size": BUFFER, **self.options})
+            options = {"pre_buffer": False, "buffer_size": BUFFER, **self.options}
+            reader = parquet.ParquetFile(raw, **options)
             refuse_joined_parquet(file, raw, reader.metadata)
+            schema, texts = reader.schema_arrow, self._texts(reader)
+            if texts:
+                reader = parquet.ParquetFile(raw, **options, metadata=reader.metadata, read_dictionary=texts)
         with reader:
-            self.typed.settle(file, reader.schema_arrow, agreed)
+            self.typed.settle(file, schema, agreed)
             row = 1 + sum(reader.metadata.row_group(group).num_rows for group in range(start.at))
             for group in range(start.at, reader.num_row_groups):
                 rows = _rows_at_a_time(reader.metadata.row_group(group), agreed.schema.names)
@@ -90,8 +94,29 @@ class ParquetFormat(ReadFormat):
                         batch = next(batches, None)
                     if batch is None:
                         break
-                    yield TablePiece(self.typed.cast(file, batch, agreed), None, Start(group), row=row)
+                    if texts:
+                        names = agreed.schema.names
+                        made = pyarrow().RecordBatch.from_arrays([batch.column(name) for name in names], names=names)
+                        piece = TablePiece(made, None, Start(group), row=row, schema=agreed.schema)
+                    else:
+                        piece = TablePiece(self.typed.cast(file, batch, agreed), None, Start(group), row=row)
+                    yield piece
                     row += len(batch)
+
+    def _texts(self, reader: Any) -> list[str]:
+        """The text columns to read as dictionaries, which costs half: those that are stored as such and are small."""
+        types, found = pyarrow().types, list[str]()
+        if self.typed.schema is not None or "read_dictionary" in self.options or not reader.num_row_groups:
+            return found
+        group = reader.metadata.row_group(0)
+        for column in map(group.column, range(group.num_columns)):
+            name = column.path_in_schema
+            place = reader.schema_arrow.get_field_index(name)
+            text = place >= 0 and types.is_string(reader.schema_arrow.field(place).type)
+            # Large values are not in the file's dictionary, and would have to be made one.
+            if text and column.has_dictionary_page and column.total_uncompressed_size < 4 * group.num_rows:
+                found.append(name)
+        return found
 
 
 def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:

@@ -105,7 +105,11 @@ class Timing:
         if isinstance(piece, TablePiece) and self._function is not None and self._column is not None:
             yield from self._by_column(file, piece, self._column)
             return
-        values = self._shape.of(piece.batch, piece.origin(file)) if isinstance(piece, TablePiece) else piece.values
+        values = (
+            self._shape.of(piece.batch, piece.origin(file), piece.schema)
+            if isinstance(piece, TablePiece)
+            else piece.values
+        )
         if self._function is None:
             if values:
                 yield Batch(whole, values)
@@ -119,6 +123,8 @@ class Timing:
             raise NoColumnError(file.path, f"has no column {name!r}, which time= names; it has {has}")
         begin = 0
         column = batch.column(name)
+        if piece.schema is not None and column.type != piece.schema.field(name).type:
+            column = column.dictionary_decode()
         pa = pyarrow()
         if pa.types.is_nested(column.type):
             raise NoColumnError(
@@ -127,13 +133,15 @@ class Timing:
         if column.null_count or pa.types.is_floating(column.type):
             for row in pa.compute.indices_nonzero(column.is_null(nan_is_null=True)).to_pylist():
                 part = batch.slice(begin, row - begin)
-                yield from self._shape.timed(part, part.column(name), origin=piece.rest(begin).origin(file))
+                origin = piece.rest(begin).origin(file)
+                yield from self._shape.timed(part, column.slice(begin, row - begin), origin=origin, schema=piece.schema)
                 begin = row + 1
                 line = None if piece.line is None else piece.line + row
                 value = batch.slice(row, 1).to_pylist()[0]
                 yield Bad(value, _timeless(file, name, value, line))
         rest = batch.slice(begin)
-        yield from self._shape.timed(rest, rest.column(name), origin=piece.rest(begin).origin(file))
+        origin = piece.rest(begin).origin(file)
+        yield from self._shape.timed(rest, column.slice(begin), origin=origin, schema=piece.schema)
 
     def _by_function(
         self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]

@@ -267,3 +267,47 @@ def test_literals_and_selections():
 
     assert ps.run(ps.pipe(rows, columns.select(one=pl.lit(1)), ps.collect())) == [{"one": 1}, {"one": 1}]
     assert ps.run(ps.pipe(rows, columns.select(pl.exclude("a")), ps.collect())) == [{"b": 2}, {"b": 4}]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4096])
+def test_text_is_grouped_as_it_is_stored(tmp_path, limit, monkeypatch):
+    """A dictionary of a row group is not made plain for aggregates, and nobody else sees it."""
+    texts = [*"abacb", None, *"ca"] * 64
+    table = pa.table({"day": [n // 100 for n in range(512)], "key": texts, "n": range(512)})
+    pq.write_table(table.slice(0, 300), tmp_path / "a.parquet", row_group_size=70)
+    pq.write_table(table.slice(300), tmp_path / "b.parquet", row_group_size=70, use_dictionary=False)
+    read = {"time": "day", "columns": ["key", "day", "n"]}
+    plain = []
+    given = arrow_rows.plain
+    monkeypatch.setattr(arrow_rows, "plain", lambda *args: plain.append(args) or given(*args))
+
+    sums = columns.reduce_by_key("key", n=columns.sum("n"), last=columns.last("key"))
+    found = ps.run(
+        ps.pipe(files.read_parquet(tmp_path / "a.parquet", **read), sums, columns.collect_table()), limit=limit
+    )
+
+    expected = pl.from_arrow(table.slice(0, 300)).group_by("day", "key", maintain_order=True)
+    expected = expected.agg(pl.col("n").sum(), last=pl.col("key").last())
+    assert found.equals(expected.select("key", "n", "last"))
+    assert plain == []
+
+    both = files.read_parquet(str(tmp_path), **read)
+    assert ps.run(ps.pipe(both, columns.collect_table()), limit=limit).equals(
+        pl.from_arrow(table.select(["key", "day", "n"]))
+    )
+    assert plain != [], "the columns of the first file were dictionaries until then"
+    upper = columns.reduce_by_time(n=columns.count_unique(pl.col("key").str.to_uppercase()))
+    assert [row.n for row in ps.run(ps.pipe(both, upper, ps.collect()), limit=limit)] == [3] * 6
+    assert [row.key for row in ps.run(ps.pipe(both, ps.collect()), limit=limit)] == texts
+    batches = ps.run(ps.pipe(files.read_parquet(str(tmp_path), as_="batches"), ps.collect()), limit=limit)
+    assert pa.Table.from_batches(batches).equals(table)
+
+
+def test_text_may_be_the_time(tmp_path):
+    """Also if it is stored as a dictionary."""
+    texts = sorted("aabbc" * 40)
+    pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", row_group_size=30)
+
+    found = ps.run(ps.pipe(files.read_parquet(tmp_path / "t.parquet", time="t"), ps.collect(timed=True)))
+
+    assert found == [(text, (text,)) for text in texts]

@@ -1,4 +1,4 @@
-"""Columns beside polars and Arrow: aggregates of a day (also of text read as a dictionary), windows, reading alone.
+"""Columns beside polars and Arrow: aggregates of a day, windows, reading alone.
 
     python -m tests.benchmarks --only columns [-- ROWS]    # ten million by default
 
@@ -38,14 +38,10 @@ def write(path, rows):
 READ = ["day", "key", "n", "x"]
 
 
-def per_day(path, **options):
+def per_day(path):
     named = {"n": columns.count(), "sum": columns.sum("n"), "mean": columns.mean("x")}
-    rows = files.read_parquet(path, time="day", columns=READ, **options)
+    rows = files.read_parquet(path, time="day", columns=READ)
     return len(ps.run(ps.pipe(rows, columns.reduce_by_key("key", **named), columns.collect_table())))
-
-
-def encoded(path):
-    return per_day(path, parquet_options={"read_dictionary": ["key"]})
 
 
 def reading(path):
@@ -74,12 +70,12 @@ def by_arrow(path):
 
 
 def main(rows):
-    ways = (per_day, encoded, reading, windows, by_polars, by_arrow)
+    ways = (per_day, reading, windows, by_polars, by_arrow)
     least = dict.fromkeys(ways, float("inf"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write(path, rows)
-        assert per_day(path) == encoded(path) == by_polars(path) == by_arrow(path)
+        assert per_day(path) == by_polars(path) == by_arrow(path)
         for _ in range(REPEATS):
             for way in ways:
                 began = time.process_time()
