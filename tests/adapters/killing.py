@@ -7,14 +7,16 @@ import time
 from pathlib import Path
 
 
-def run(seconds, program, *arguments):
-    """Run a program, and kill it so many seconds after it has begun; return whether it finished, and its seconds.
-
-    It prints a line when it begins.
-    """
+def started(program, *arguments):
+    """Start a program of the tests; it prints a line when it begins."""
     here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     command = [sys.executable, str(program), *map(str, arguments)]
-    with subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def run(seconds, program, *arguments):
+    """Run a program, and kill it so many seconds after it has begun; return whether it finished, and its seconds."""
+    with started(program, *arguments) as process:
         process.stdout.readline()
         begun = time.monotonic()
         try:

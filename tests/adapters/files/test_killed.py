@@ -2,12 +2,10 @@
 
 import gzip
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from adapters import files
+from tests.adapters.killing import run, started
 from tests.sampling import amount
 
 from .writing.kit import content, visible, written
@@ -42,15 +41,9 @@ def write_data(folder, dice):
     (folder / "prices.jsonl.gz").write_bytes(gzip.compress("\n".join(lines["prices"]).encode()))
 
 
-def started(*arguments):
-    command = [sys.executable, str(PROGRAM), *map(str, arguments)]
-    here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def run_killed(seconds, early, look, *arguments):
     """Kill the program so long after it printed `begun` or, with `early`, was started; return whether it finished."""
-    with started(*arguments) as process:
+    with started(PROGRAM, *arguments) as process:
         if not early:
             process.stdout.readline()
         until = time.monotonic() + seconds
@@ -63,29 +56,20 @@ def run_killed(seconds, early, look, *arguments):
         return process.returncode == 0
 
 
-def run_whole(*arguments):
-    """Run the program to its end; return its seconds since it printed `begun`."""
-    with started(*arguments) as process:
-        process.stdout.readline()
-        begun = time.monotonic()
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-        return time.monotonic() - begun
-
-
 def kill_over_and_over(tmp_path, kills, seed, journal):
     """Start run after run with the same data, and kill each again and again until it finishes."""
     dice = random.Random(seed)
     data, whole = tmp_path / "data", tmp_path / "whole"
     write_data(data, dice)
-    seconds = run_whole(data, whole)
+    _, seconds = run(None, PROGRAM, data, whole)
     expected = content(whole)
     assert len(expected) > DAYS
-    done = run = 0
-    while done < kills:
-        run += 1
-        out = tmp_path / f"out-{run}"
-        arguments = [data, out, *([tmp_path / f"{run}.journal"] if journal else [])]
+    done = 0
+    for number in count():
+        if done >= kills:
+            return
+        out = tmp_path / f"out-{number}"
+        arguments = [data, out, *([tmp_path / f"{number}.journal"] if journal else [])]
 
         def look(out=out):
             for name, found in visible(out).items():
@@ -97,7 +81,7 @@ def kill_over_and_over(tmp_path, kills, seed, journal):
         while here < most and not run_killed(dice.random() * seconds / 2, dice.random() < 0.2, look, *arguments):
             here += 1
         done += here
-        run_whole(*arguments)
+        run(None, PROGRAM, *arguments)
         names = str(out).encode(), str(whole).encode()
         assert {name: found.replace(*names) for name, found in content(out).items()} == expected
         assert [*out.rglob(".pullstream-*"), *out.rglob("*.part")] == []
@@ -121,7 +105,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
     write_data(tmp_path / "data", random.Random(4))
     out = tmp_path / "out" / "numbers"
     write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")
-    with started(tmp_path / "data", tmp_path / "out") as process:
+    with started(PROGRAM, tmp_path / "data", tmp_path / "out") as process:
         while not visible(out):
             assert process.poll() is None
             time.sleep(0.02)

@@ -72,17 +72,6 @@ async def test_a_file_waits_for_the_last_value_of_its_time(tmp_path, autojump_cl
         assert [name for name in names(tmp_path) if name[0] != "."] == ["1.jsonl", "2.jsonl", "3.jsonl"]
 
 
-async def test_completed_means_that_the_file_is_there(tmp_path, autojump_clock):
-    """The frontier waits for the renaming, not only for the last value."""
-    seen = []
-    rows = [{"day": day} for day in range(20)]
-    async with ps.pipe(days(*rows), files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
-        for day in range(20):
-            await running.progress.completed(day)
-            seen.append((tmp_path / f"{day}.jsonl").exists())
-    assert seen == [True] * 20
-
-
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("place", ["source", "map", "sink", "branch", "abort"])
 async def test_after_an_error_or_abort_there_are_whole_files_only(place, limit, tmp_path, autojump_clock):

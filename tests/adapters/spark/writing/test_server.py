@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 import trio
@@ -97,11 +98,13 @@ def task(address):
 
 @pytest.fixture
 def query(address):
-    """A function that plans a query, as Spark's process does."""
+    """A function that plans a query, as Spark's process does; with `now`, one of the trigger `availableNow`."""
     opened = []
 
-    def made(rows=None):
+    def made(rows=None, *, now=False):
         opened.append(remote._stream_reader()(address, "x", None if rows is None else str(rows)))
+        if now:
+            opened[-1].prepareForTriggerAvailableNow()
         return opened[-1]
 
     yield made
@@ -113,9 +116,20 @@ def rows(batches):
     return [row["n"] for batch in batches for row in batch.to_pylist()]
 
 
+def micro_batches(reader, start):
+    """Plan micro-batches, and read them, up to the end of the source; yield the end of each, and its rows."""
+    while (end := reader.latest(start)) != start:
+        yield end, [n for part in reader.partitions(start, end) for n in rows(reader.read(part))]
+        start = end
+
+
 def within(seconds, test):
+    """Wait until a test passes, and is not refused any more."""
     deadline = time.monotonic() + seconds
-    while not test():
+    while True:
+        with suppress(remote.PullSourceError):
+            if test():
+                return
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -291,13 +305,9 @@ def test_a_failure_arrives_after_earlier_values(server, served, kept, task, quer
     for _ in range(2):
         with pytest.raises(remote.PullSourceError, match=rf"{kind.__name__}: row 3 is bad\nraised in map\(check"):
             if way == "stream":
-                reader = query(rows=1)
-                reader.prepareForTriggerAvailableNow()
-                at = reader.initialOffset()
-                while True:
-                    end = reader.latest(at)
-                    got += [n for part in reader.partitions(at, end) for n in rows(reader.read(part))]
-                    at = end
+                reader = query(rows=1, now=True)
+                for _, some in micro_batches(reader, reader.initialOffset()):
+                    got += some
             for batch in task():
                 got += rows([batch])
         if way == "stream":
@@ -498,13 +508,11 @@ class TestLog:
     def test_micro_batches_have_the_available_values(self, served, query):
         """Never more than allowed; in the end all of them, each once."""
         served(ps.values(range(25)))
-        reader = query(rows=10)
-        reader.prepareForTriggerAvailableNow()
+        reader = query(rows=10, now=True)
         at, got = reader.initialOffset(), []
-        while (end := reader.latest(at)) != at:
-            assert end["values"] - at["values"] <= 10
-            for part in reader.partitions(at, end):
-                got += rows(reader.read(part))
+        for end, some in micro_batches(reader, at):
+            assert len(some) == end["values"] - at["values"] <= 10
+            got += some
             reader.commit(at)
             at = end
         assert got == list(range(25))
@@ -564,8 +572,7 @@ class TestLog:
                 return seen[-1]
 
             patch.setattr(ps.Pipeline, "open", noting)
-            reader = query(rows=2)
-            reader.prepareForTriggerAvailableNow()
+            reader = query(rows=2, now=True)
             start = reader.initialOffset()
             end = reader.latest(start)
             assert end["values"] == 2
@@ -585,8 +592,7 @@ class TestLog:
     def test_uncommitted_values_are_read_again(self, served, query):
         """A restarted query gets the same values with the same numbers."""
         served(ps.values(range(30)))
-        first = query(rows=10)
-        first.prepareForTriggerAvailableNow()
+        first = query(rows=10, now=True)
         end = first.latest(first.initialOffset())
         (part,) = first.partitions(first.initialOffset(), end)
         before = rows(first.read(part))
@@ -598,8 +604,7 @@ class TestLog:
     def test_committed_values_are_gone_with_an_error(self, served, query):
         """A new query and an old checkpoint are refused, instead of getting no values."""
         served(ps.values(range(30)))
-        reader = query(rows=10)
-        reader.prepareForTriggerAvailableNow()
+        reader = query(rows=10, now=True)
         end = reader.latest(reader.initialOffset())
         reader.commit(end)
         with pytest.raises(remote.PullSourceError, match="first 10 values have been committed.*checkpointLocation"):
@@ -616,13 +621,7 @@ class TestLog:
         assert (end["values"], after["values"]) == (10, 20)
         first.stop()
 
-        def begins():
-            try:
-                return query().latest(after)["values"] > 20 + 10
-            except remote.PullSourceError:
-                return False
-
-        within(5, begins)
+        within(5, lambda: query().latest(after)["values"] > 20 + 10)
 
     def test_a_query_that_disconnects_while_it_waits_is_over(self, served, query):
         """A query that is stopped while a slow source has no values must not block another one."""
@@ -636,13 +635,7 @@ class TestLog:
         time.sleep(0.1)
         reader.stop()
 
-        def begins():
-            try:
-                return query().latest(there) == there
-            except remote.PullSourceError:
-                return False
-
-        within(5, begins)
+        within(5, lambda: query().latest(there) == there)
 
     def test_an_unknown_number_is_refused(self, served, query):
         """A copy of a checkpoint lacks later commits."""
@@ -656,14 +649,12 @@ class TestLog:
     def test_a_checkpoint_from_elsewhere_is_refused(self, served, query, asked, nameless):
         """The numbers of an earlier registration do not apply to this one, even if they are in range."""
         served(ps.values(range(30)))
-        earlier = query(rows=10)
-        earlier.prepareForTriggerAvailableNow()
+        earlier = query(rows=10, now=True)
         old = earlier.latest(earlier.initialOffset())
         if nameless:
             old = {"values": old["values"]}
         served(ps.values(range(100, 130)))
-        reader = query(rows=10)
-        reader.prepareForTriggerAvailableNow()
+        reader = query(rows=10, now=True)
         new = reader.latest(reader.initialOffset())
         with pytest.raises(remote.PullSourceError, match="another source, to an earlier registration"):
             if asked == "partitions":
@@ -675,12 +666,8 @@ class TestLog:
     def test_whole_times(self, served, query):
         """With offsets by times, no micro-batch ends within a time, even if a time is larger than a micro-batch."""
         served(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
-        reader = query(rows=8)
-        reader.prepareForTriggerAvailableNow()
-        at, got = reader.initialOffset(), []
-        while (end := reader.latest(at)) != at:
-            got.append([n for part in reader.partitions(at, end) for n in rows(reader.read(part))])
-            at = end
+        reader = query(rows=8, now=True)
+        got = [some for _, some in micro_batches(reader, reader.initialOffset())]
         assert [*itertools.chain.from_iterable(got)] == [1] * 3 + [2] * 4 + [3] * 30 + [4] * 2
         for before, after in itertools.pairwise(got):
             assert before[-1] != after[0]
@@ -763,9 +750,7 @@ class TestJournal:
     def test_a_source_that_was_read_to_its_end_has_no_more_values(self, program):
         """All is committed: the next program plans nothing, and its offset is the end."""
         reader, end = program()
-        at = reader.initialOffset()
-        while (to := reader.latest(at)) != at:
-            at = to
+        *_, (at, _) = micro_batches(reader, reader.initialOffset())
         assert reader.over.wait(5)
         end()
         seen = []
