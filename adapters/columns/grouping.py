@@ -158,7 +158,12 @@ def _codes(key: Column) -> tuple[Numbers, int]:
     types, kind = pa.types, key.type
     if types.is_dictionary(kind):
         codes, size = _codes(pa.concat_arrays([key.dictionary, pa.nulls(1, kind.value_type)]))
-        return codes[key.indices.fill_null(len(key.dictionary)).cast(pa.int64()).to_numpy()], size
+        # The null at the end is the code of nulls in the indices.
+        indices = key.indices
+        if indices.null_count:
+            indices = indices.cast(pa.int64()).fill_null(len(key.dictionary))
+        indices = indices.to_numpy()
+        return (indices if (codes == np.arange(len(codes))).all() else codes[indices]), size
     if types.is_floating(kind):
         # Zeros and NaNs have several forms.
         key = pa.compute.if_else(key.is_nan(), pa.scalar(np.nan, kind), pa.compute.add(key, pa.scalar(0.0, kind)))

@@ -110,6 +110,13 @@ def test_keys_of_every_type(kind, keys, counts, cut):
     assert [count for _, count in found] == counts
 
 
+def test_a_full_dictionary_with_nulls():
+    """Nulls get a number that the type of the indices does not have."""
+    keys = pa.DictionaryArray.from_arrays(pa.array([127, None, 127], pa.int8()), [str(n) for n in range(128)])
+
+    assert aggregate(columns.count(), table(3, pa.int64(), keys, range(3)), 1) == [("127", 2), (None, 1)]
+
+
 def test_two_dictionaries_with_other_numbers():
     """The same text has another number in the next batch, and twice the same one in a dictionary."""
     parts = [
