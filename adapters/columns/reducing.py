@@ -215,7 +215,7 @@ def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, aggr
     `keys` are columns. Each keyword names a result: `count`, `sum`, `min`, `max`, `mean`, `variance`, `first`, `last`,
     `any`, `all`, `count_unique` or `quantile` of a column or an expression. The keys of a time are in the order in
     which they first arrived; null is a key of its own, and so is NaN. Times complete earliest first, as in
-    `ps.reduce_by_key`. Memory holds a row for each key of an open time, and up to 65,536 rows that wait for their turn.
+    `ps.reduce_by_key`. Memory holds a row for each key of an open time, and up to 100,000 rows that wait.
 
     Raises:
         ColumnError: at an ask; a column is missing, has a type that the aggregate does not take, or a sum overflows.

@@ -170,7 +170,7 @@ def tumbling(
 
     Times are whole numbers, dates, or timestamps (results are at ints, microseconds since 1970, UTC); `size` and
     `lateness` are whole numbers or timedeltas. Windows start at multiples of the size from 0, or from 1 January 1970.
-    Keys are in the order in which they first arrived. Memory holds the groups of open windows, and up to 65,536 rows.
+    Keys are in the order in which they first arrived. Memory holds the groups of open windows, and up to 100,000 rows.
     The input may have only one time; see `ps.stamp`.
 
     Raises:
