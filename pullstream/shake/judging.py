@@ -62,7 +62,7 @@ class Judgement:
         if run.ending == "killed":
             return None
         if run.ending == "hanging":
-            return Wrong("hang", f"the run did not end{'' if failure is None else f': {failure!r}'}")
+            return Wrong("hang", f"the run did not end by itself{'' if failure is None else f': {failure!r}'}")
         if run.ending == "abandoned" != like.ending and run.way not in ("abort", "cancel"):
             return Wrong("ending", "the run was abandoned, though nothing aborted it")
         if run.ending != "failed" or failure is None:
@@ -169,7 +169,7 @@ def _comparable(like: Simulated) -> tuple[Compare, str]:
         return "nothing", f"the results of {clocked} depend on the clock"
     reorders = next((name for name, each in traits if each.reorders), None)
     if reorders is None:
-        return "order", "no module changes their order"
+        return "order", "no module changes it"
     keeps = next((name for name, each in traits if each.carries is not Carries.NOTHING), None)
     keeps = keeps or next((name for name in _names(like) if name in ORDER_MATTERS), None)
     if keeps is not None:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,16 @@ class Lives:
     """Runs a program as choices decide; with a folder, each of its runs resumes the one before with a journal."""
 
     def __init__(self, make: Callable[..., MadePipeline], folder: Path | None = None) -> None:
+        """Raise a TypeError if `make` does not take a folder just where there is one."""
+        try:
+            signature(make).bind(*[folder] * (folder is not None))
+        except TypeError as exc:
+            raise TypeError(
+                f"with a journal, the function that makes the pipeline must take one argument, a folder: {exc}"
+                if folder
+                else f"the function that makes the pipeline must need no argument, or else a folder, and then "
+                f"journal=True (--journal): {exc}"
+            ) from None
         self._folder = folder
         self._make: Callable[[], MadePipeline] = make if folder is None else partial(make, folder)
         self._like: Simulated

@@ -67,12 +67,13 @@ class Shaken:
         return self
 
     def __str__(self) -> str:
+        count = f"{self.seeds:,} seed{'s' * (self.seeds != 1)}"
         if self.ok:
-            return f"{self.seeds:,} seeds: no difference. {self.compared}"
+            return f"{count}: no difference. {self.compared}"
         found = ", ".join(f"{kind} x {count}" for kind, count in self.kinds.most_common())
         return "\n\n".join(
             [
-                f"{self.seeds:,} seeds: {self.kinds.total()} differ ({found}). {self.compared}",
+                f"{count}: {self.kinds.total()} with a difference ({found}). {self.compared}",
                 *map(str, self.differences),
             ]
         )

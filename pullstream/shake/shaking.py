@@ -22,8 +22,8 @@ COLLECTED: Final = 50
 """The number of runs between two collections of garbage: one in the middle of a run could change its course."""
 
 COMPARED: Final = {
-    "order": "Each sink received the same values in the same order",
-    "times": "Each sink received the same values at each time",
+    "order": "The values of each sink were compared in order",
+    "times": "The values of each sink were compared per time",
     "nothing": "Values were not compared",
 }
 
@@ -61,11 +61,15 @@ def shake(
     >>> import pullstream as ps
     >>> from pullstream.shake import shake
     >>> print(shake(lambda: ps.pipe(ps.values("ab"), ps.map(str.upper), ps.collect()), 20))
-    20 seeds: no difference. Each sink received the same values in the same order: no module changes their order.
+    20 seeds: no difference. The values of each sink were compared in order: no module changes it.
 
     Raises:
+        ValueError: `seeds` is less than 1.
+        TypeError: `make` takes a folder, and there is no journal; or the other way round.
         PullstreamError: this version of trio cannot be simulated, or the undisturbed run is wrong.
     """
+    if seeds < 1:
+        raise ValueError(f"shake() needs at least 1 seed, and was given {seeds}")
     gc.collect()
     kinds: Counter[str] = Counter()
     differences: list[Difference] = []

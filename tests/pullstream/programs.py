@@ -13,15 +13,15 @@ import attrs
 import trio
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
-from trio._core import _run as scheduler
-from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.conformance import Subject
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
+from pullstream.shake.choices import Choices
+from pullstream.shake.simulation import LIMITS, Simulation
 from tests.pullstream.common import per_time
-from timely import Product, TimeDomainError
+from timely import Product
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -111,7 +111,7 @@ class Bundles(ps.authoring.Kernel):
         return ps.Batch.of(*map(list, zip(*part, strict=True)))
 
 
-async def push(handle, bundles, seed, at):
+async def push(handle, bundles, seed, at, running):
     """Push values from outside, and say meanwhile what will not come."""
     rng, last = random.Random(seed), 0
     try:
@@ -280,7 +280,6 @@ class Program:
     dealt: bool = False
     fails: int | None = None
     limit: int = 4096
-    ending: str = "end"
     domain: str = "int"
     seed: int = 0
 
@@ -329,9 +328,10 @@ class Program:
             return ps.partition(lambda n: n % 2, {0: branches[0]}, other=branches[1], capacity=self.seed % 4)
         return ps.tee(*branches, capacity=self.seed % 4)
 
-    def pipeline(self, logs, driven):
-        """Make the pipeline; what is to be done to its handles goes to `driven`."""
+    def made(self, logs=None):
+        """Make the pipeline, and functions of its run that use its handles; sinks keep logs."""
         at, _ = DOMAINS[self.domain]
+        logs, driven = logs or [[] for _ in self.sinks], []
 
         def source(kind, bundles, seed):
             match kind:
@@ -339,15 +339,16 @@ class Program:
                     return generated(bundles, seed, at)
                 case "pushed":
                     handle = ps.pushable(100)
-                    driven.append((handle, bundles, seed, at))
+                    driven.append(functools.partial(push, handle, bundles, seed, at))
                     return handle
                 case _:
                     return Bundles(bundles, seed, at, paced=kind == "paced")
 
-        return ps.pipe(self.source(source), self.sink(lambda kind, place: SINKS[kind](logs[place], self.seed + place)))
+        sink = self.sink(lambda kind, place: SINKS[kind](logs[place], self.seed + place))
+        return ps.pipe(self.source(source), sink), *driven
 
 
-def programs(kinds, rows, *, joins=tuple(JOINS), domains=("int",), endings=("end",), fails=(None,), most=3):
+def programs(kinds, rows, *, joins=tuple(JOINS), domains=("int",), fails=(None,), most=3):
     """Programs of up to `most` sources of these kinds, of these rows, joins and so on."""
     row = st.sampled_from(sorted(rows))
     few = st.lists(row, max_size=2).map(tuple)
@@ -363,7 +364,6 @@ def programs(kinds, rows, *, joins=tuple(JOINS), domains=("int",), endings=("end
         st.booleans(),
         st.sampled_from(fails),
         st.sampled_from([1, 2, 7, 4096]),
-        st.sampled_from(endings),
         st.sampled_from(domains),
         st.integers(0, 2**32),
     )
@@ -384,53 +384,18 @@ class Outcome:
     frontiers: list
 
 
-FAILURES = (Unseen, ps.errors.LengthError, ps.errors.CapabilityError, ps.errors.Abandoned, TimeDomainError)
-"""With these a program may end."""
+def run_program(program, limit):
+    """Run a program of paced inputs in the normal order."""
+    logs, frontiers = [[] for _ in program.sinks], []
 
+    async def look(running):
+        locations = running._run.scope.sidecar.locations
+        for moment in range(max(len(bundles) for _, bundles, _ in program.inputs) + 1):
+            await trio.sleep_until(100 * moment + 99)
+            frontiers.append([set(location.frontier) for location in locations])
 
-async def _driven(program, limit, options, opened):
-    scheduler._r.seed(program.seed)
-    logs, driven, frontiers, failure = [[] for _ in program.sinks], [], [], None
-
-    async def wait(progress, time):
-        try:
-            await progress.completed(time)
-        except FAILURES:
-            return
-
-    try:
-        with trio.fail_after(1e6):
-            pipeline = program.pipeline(logs, driven)
-            async with pipeline.open(limit=limit, **options) as running, trio.open_nursery() as nursery:
-                opened(running)
-                for time in (0, 2, 5):
-                    nursery.start_soon(wait, running.progress, DOMAINS[program.domain][0](time))
-                for what in driven:
-                    nursery.start_soon(push, *what)
-                if all(kind == "paced" for kind, *_ in program.inputs):
-                    locations = running._run.scope.sidecar.locations
-                    for moment in range(max(len(bundles) for _, bundles, _ in program.inputs) + 1):
-                        await trio.sleep_until(100 * moment + 99)
-                        frontiers.append([set(location.frontier) for location in locations])
-                elif program.ending != "end":
-                    await trio.sleep(1.2)
-                    await (running.abort() if program.ending == "abort" else running.finish())
-                await running.result()
-    except* FAILURES as group:
-        while isinstance(group, BaseExceptionGroup):
-            group = group.exceptions[0]
-        failure = type(group)
-    return Outcome(logs, failure, frontiers)
-
-
-def run_program(program, limit=None, *, opened=lambda _: None, instruments=(), **options):
-    """Run a program with options of `open`."""
-    return trio.run(
-        _driven,
-        program,
-        limit or program.limit,
-        options,
-        opened,
-        clock=MockClock(autojump_threshold=0),
-        instruments=instruments,
-    )
+    choices = Choices(script={("limit", 0): LIMITS.index(limit)})
+    run = Simulation(lambda: (*program.made(logs), look), choices).run()
+    assert not run.watcher.violations, (program, run.watcher.violations)
+    assert run.ending in ("complete", "failed"), (program, run.ending)
+    return Outcome(logs, run.failure and type(run.failure), frontiers)

@@ -5,7 +5,6 @@ the step in which it is answered until its lane acknowledges it. The model works
 from the trace alone, which completions that allows.
 """
 
-import io
 import random
 from collections import Counter, defaultdict
 from contextlib import nullcontext
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pullstream.engine.edge.lane import Lane
+from pullstream.shake import shake
 from pullstream.trace import Trace, judge
 from tests.pullstream.programs import DOMAINS, JOINS, QUIET, ROWS, SINKS, Program, number, programs, run_program
 from tests.sampling import amount
@@ -27,49 +27,43 @@ from timely import less_equal
 class Looker(trio.abc.Instrument):
     """Let a traced run say now and then, at rest, what may still come where."""
 
-    def __init__(self, seed):
-        self.rng = random.Random(seed)
-        self.tracer = None
-
-    def opened(self, running):
-        self.tracer = running._tracer
+    def __init__(self, tracer, seed):
+        self.tracer, self.rng = tracer, random.Random(seed)
 
     def before_io_wait(self, timeout):
-        if self.tracer is not None and not trio.lowlevel.current_statistics().tasks_runnable:
+        if not trio.lowlevel.current_statistics().tasks_runnable:
             self.tracer.rest()
             if self.rng.random() < 0.2:
                 self.tracer.say_frontiers()
 
 
-def refine(program):
-    """Trace a run, and replay what was written: the model must allow all of it."""
-    looker, file = Looker(program.seed), io.StringIO()
-    run_program(program, opened=looker.opened, instruments=[looker], trace=file, check=True)
-    trace = Trace.of(file.getvalue().splitlines())
-    verdict = judge(trace)
-    if not verdict.ok:
-        first = verdict.objections[0]
-        story = "\n".join(map(str, trace.events[: first.event]))
-        pytest.fail(f"{program}\n{story}\n{first.rule}: {first.because}")
-    assert trace.verdict["verdict"] == "allowed"
-    return trace
+def refine(program, seeds):
+    """Run it under some schedules, and replay what was written: the model must allow all of it."""
+
+    async def look(running):
+        trio.lowlevel.add_instrument(Looker(running._tracer, program.seed))
+
+    def replayed(run):
+        verdict = judge(Trace.of(run.trace.splitlines()))
+        return [f"{found.rule}: {found.because}" for found in verdict.objections]
+
+    found = shake(lambda: (*program.made(), look), seeds, compare="nothing", checks=[replayed])
+    # What its function is called with, and so whether it fails, may depend on the schedule.
+    assert found.kinds.keys() <= ({"failure"} if program.fails is not None else set()), f"{program}\n{found}"
 
 
-ENDINGS = ("end", "end", "end", "abort", "finish")
 FAILS = (None, None, None, 0, 1, 2)
 TOTAL = [domain for domain in DOMAINS if domain != "product"]
 """The domains of which any two times have an order."""
 
-OF_ALL_KINDS = programs(
-    ("generated", "pushed", "bundles"), ROWS, domains=("int", "int", *TOTAL), endings=ENDINGS, fails=FAILS
-)
+OF_ALL_KINDS = programs(("generated", "pushed", "bundles"), ROWS, domains=("int", "int", *TOTAL), fails=FAILS)
 
 
-@settings(max_examples=amount(40, 10_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=amount(15, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(OF_ALL_KINDS)
 def test_random_runs_are_runs_of_the_model(program):
     """Every completion was allowed, none that the model allows is withheld, no batch comes at a complete time."""
-    refine(program)
+    refine(program, 4)
 
 
 # ---- by plain Python, and in other ways
@@ -269,7 +263,7 @@ def compare(program):
         at_rest = []
         for way in (Cut(), nullcontext()):
             with way:
-                outcome = run_program(program, limit, check=True)
+                outcome = run_program(program, limit)
             found = outcome.failure, [of_each_time(log, ordered=ordered) for log in outcome.logs]
             first = first or found
             assert found == first, f"{program} at limit {limit}, {type(way).__name__}: {found}, and at first {first}"
@@ -278,7 +272,7 @@ def compare(program):
             assert at_rest[0] == at_rest[1], f"{program} at limit {limit}: cut {at_rest[0]}, whole {at_rest[1]}"
         elif not any(name.startswith("take") for name in program.names):
             # When a `take` ends depends on how many values it is given at a time.
-            for before, after in zip(*at_rest, strict=True):
+            for before, after in zip(*at_rest, strict=False):
                 for least, later in zip(before, after, strict=True):
                     assert all(any(less_equal(one, two) for one in least) for two in later), (program, limit, at_rest)
     if expected is not None and first[0] is None:
@@ -321,7 +315,7 @@ SURE = [
 @pytest.mark.parametrize("program", SURE, ids=lambda program: f"{program.inputs[0][0]}-{'-'.join(program.rows)}")
 def test_programs_that_hold_what_can_be_held(program):
     """What `python -m tests.breaks` breaks of holds and counts is found here at once."""
-    refine(program)
+    refine(program, 3)
 
 
 @pytest.mark.parametrize("name", PLAIN)

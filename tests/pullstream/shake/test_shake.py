@@ -15,7 +15,9 @@ import trio
 import pullstream as ps
 from pullstream.__main__ import main
 from pullstream.engine.sidecar.location import Location
-from pullstream.shake import ShakeError, door, shake
+from pullstream.shake import ShakeError, Simulated, door, shake
+from pullstream.shake.choices import Choices
+from pullstream.shake.judging import Judgement, Wrong
 from pullstream.trace import Trace, judge
 from tests.pullstream.test_new import outcome
 from tests.sampling import amount
@@ -244,6 +246,29 @@ def test_an_undisturbed_run_that_is_wrong_is_refused():
     """Nothing can be compared with it."""
     with pytest.raises(ps.PullstreamError, match="the undisturbed run is wrong"):
         shake(lambda: ps.pipe(ps.source(Stuck)(), ps.collect()), 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "says"),
+    [
+        ({"seeds": 0}, ValueError, "needs at least 1 seed, and was given 0"),
+        ({"journal": True}, TypeError, "with a journal, .* must take one argument, a folder"),
+        ({"make": lambda folder: five_modules()}, TypeError, "must need no argument, or else a folder, .*journal=True"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(options, kind, says):
+    """With what is to be given instead."""
+    with pytest.raises(kind, match=says):
+        shake(**{"make": five_modules, **options})
+
+
+def test_a_run_that_cannot_even_be_cancelled_is_judged():
+    """Nothing is known of its modules then: trio itself had to end it."""
+    run = Simulated(Choices(), ending="hanging", failure=RuntimeError("it goes on and on"))
+    judging = Judgement(run, "auto", ())
+
+    assert judging.compare == "nothing"
+    assert judging.wrong(run) == Wrong("hang", "the run did not end by itself: RuntimeError('it goes on and on')")
 
 
 class Stuck(ps.authoring.Kernel):
