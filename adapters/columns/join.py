@@ -1,6 +1,6 @@
 """`join`: the rows of two sources that have equal keys, time by time."""
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from itertools import takewhile
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -9,9 +9,21 @@ import attrs
 from typing_extensions import override
 
 from pullstream import DONE, Batch, Source, source
-from pullstream.authoring import Backlog, Call, Done, FanIn, Input, Lane, OneOf, Pace, opens, sources, together
+from pullstream.authoring import (
+    Backlog,
+    Call,
+    Done,
+    FanIn,
+    Input,
+    Lane,
+    OneOf,
+    Pace,
+    ascending,
+    opens,
+    sources,
+    together,
+)
 from pullstream.timely import sort_key
-from pullstream.timely.order import is_total
 
 from ..arrow import ArrowRows, RowForm, pyarrow
 from .expressions import check_names
@@ -63,8 +75,8 @@ class _Joining(FanIn):
         self._form: RowForm | None = None
         self._open: list[Hashable] = []
         """The times of the rows, sorted."""
-        self._total = True
-        """Whether the times are totally ordered."""
+        self._chain = True
+        """Whether each of them comes before the next one, so that they complete in this order."""
         self._ready = Backlog(self)
         self._failure: BaseException | None = None
 
@@ -95,7 +107,7 @@ class _Joining(FanIn):
             if not self.going and not self._open:
                 return DONE
             if self._ask():
-                await self.until_complete(self._open[:1] if self._total else self._open)
+                await self.until_complete(self._open[:1] if self._chain else self._open)
 
     def _complete(self) -> bool:
         """Join the times that are complete; True if there were any."""
@@ -104,7 +116,7 @@ class _Joining(FanIn):
         def over(time: Hashable) -> bool:
             return not any(front.less_equal(time) for front in fronts)
 
-        times = list((takewhile if self._total else filter)(over, self._open))
+        times = list((takewhile if self._chain else filter)(over, self._open))
         for time in times:
             self._join(time)
             self._open.remove(time)
@@ -124,8 +136,9 @@ class _Joining(FanIn):
         for run in each.head.runs():
             if not any(run.time in one.rows for one in self._sides):
                 self.location.hold(run.time)
-                insort(self._open, run.time, key=sort_key)
-                self._total = self._total and is_total(run.time)
+                place = bisect_left(self._open, sort_key(run.time), key=sort_key)
+                self._open.insert(place, run.time)
+                self._chain = self._chain and ascending(self._open[max(0, place - 1) : place + 2])
             part: Any = rows[begin : begin + len(run.values)]
             side.rows.setdefault(run.time, []).append(part)
             begin += len(part)
