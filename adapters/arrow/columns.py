@@ -125,11 +125,11 @@ class ColumnTimes(Sequence[Hashable]):
     def __init__(self, column: Array, starts: Array | None = None) -> None:
         self._column = column
         self._starts = starts
-        """Where the runs start, if that is known."""
+        """The starts of the runs, if they are known."""
         self._looked: dict[int, Hashable] = {}
         """The times converted one by one, by position; usually the first and last."""
         self._runs: tuple[list[int], list[Hashable]] | None = None
-        """Where the runs start, and their times."""
+        """The starts of the runs, and their times."""
         self._times: list[Hashable] | None = None
 
     def _apart(self) -> tuple[list[int], list[Hashable]]:
