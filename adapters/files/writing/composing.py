@@ -10,9 +10,10 @@ from pullstream import CompositionError, Sink
 from pullstream.authoring import Call, Count, Module, Site, nearest
 
 from ..urls import url_argument
+from .committing import SinkBody
 from .formats import WriteFormat
 from .keys import Key, key_argument
-from .sink import SinkBody, WritePlan
+from .sink import WritePlan
 from .target import Target, is_url
 
 

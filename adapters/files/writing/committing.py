@@ -1,0 +1,88 @@
+"""The sink that writes files: a run's targets, driven by the completion protocol."""
+
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any
+
+import attrs
+import trio
+from typing_extensions import override
+
+from pullstream import Batch, Context, Reader
+from pullstream.authoring import LOG, Committer
+
+from ..conflicts import RunFiles
+from .refusals import explained
+from .sink import Completion, FilesWriter, WritePlan
+
+
+class FilesCommitter(Committer[list[Any]]):
+    """A run's end of the completion protocol: each method is the writer's, in a thread."""
+
+    def __init__(self, plan: WritePlan, ctx: Context) -> None:
+        self._writing = FilesWriter(plan, RunFiles.of(ctx.common, ctx.journal))
+        self._ctx = ctx
+        self._untimed = not plan.target.grows
+        """Whether all times so far were 0, although the target has a field for the time."""
+        self._where = plan.where
+
+    @override
+    async def open(self, ctx: Context) -> tuple[()]:
+        writing, memory = self._writing, ctx.memory
+        await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
+        ctx.status(writing.status)
+        return ()
+
+    @override
+    def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
+        self._writing.add(batch.time, batch.values)
+        return self._work() if self._writing.pressed else None
+
+    async def _work(self) -> None:
+        await self.idle()
+        await trio.to_thread.run_sync(self._writing.work)
+
+    @override
+    async def commit(self, times: Sequence[Hashable]) -> None:
+        writing, memory = self._writing, self._ctx.memory
+        self._untimed = self._untimed and all(type(time) is int and time == 0 for time in times)
+        made: list[Completion] = []
+        try:
+            await trio.to_thread.run_sync(writing.complete, times, made)
+        finally:
+            for done in made:
+                writing.forget(done)
+                if memory.saves:
+                    # A growing file's length depends on all times before; whether a file was made, only on its own.
+                    memory.notes.add(done.time, (done.time, done.made, done.entries))
+                    if done.lengths:
+                        memory.at(done.time).update(done.lengths)
+
+    @override
+    async def close(self) -> None:
+        if self._untimed and self._writing.result:
+            LOG.warning(
+                "%s, got every value at the time 0, which is in the name of its file. Values without an assigned time "
+                "are at 0: assign times with time= in the source or with stamp(...), or leave {time} out of the name",
+                self._where,
+            )
+        with explained("unfinished files could not be removed; the next run will remove them"):
+            await trio.to_thread.run_sync(self._writing.close)
+
+    @override
+    def result(self) -> list[Any]:
+        return self._writing.result
+
+
+@attrs.frozen
+class SinkBody:
+    """Makes the sink's body for each run."""
+
+    plan: WritePlan
+
+    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
+        """Make a new body; the arguments are in the plan, which the blueprint shows."""
+
+        async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
+            return await FilesCommitter(self.plan, ctx).run(upstream, ctx)
+
+        return body
