@@ -398,7 +398,7 @@ def pushed():
 
 
 def limited():
-    return ps.pipe(numbers(), ps.rate_limit(2, per=1), ps.timeout(60), ps.prefetch(3), held_back(), ps.drain())
+    return ps.pipe(numbers(), ps.rate_limit(2, per=1), ps.timeout(10_000), ps.prefetch(3), held_back(), ps.drain())
 
 
 def mapped_times():
@@ -636,8 +636,13 @@ SCENES = {
 CHECKS = {"side_inside_lost": [lambda run: "it loses the failure" if run.ending == "complete" and not run.way else ""]}
 """Checks of scenes that are wrong under every schedule, if they are."""
 
-BY_THE_CLOCK = ("switched_off", "lanes_that_leave")
-"""Scenes whose values depend on the moment of something outside."""
+COMPARED = {
+    # Their values depend on the moment of something outside.
+    **dict.fromkeys(["switched_off", "lanes_that_leave"], "nothing"),
+    # Some modules promise no order, and those below keep something for each time alone.
+    **dict.fromkeys(["branches", "merged", "side_by_side", "grouped", "looped", "added"], "times"),
+}
+"""What is compared in scenes where the traits of the modules do not say enough."""
 
 
 def journaled(scene):

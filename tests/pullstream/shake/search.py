@@ -11,7 +11,7 @@ from pullstream.errors import PullstreamError
 from pullstream.shake.choices import Choices
 from pullstream.shake.judging import Check, Compare
 from pullstream.shake.lives import Lives, folder_for
-from tests.pullstream.shake.scenes import BY_THE_CLOCK, CHECKS, SCENES, journaled
+from tests.pullstream.shake.scenes import CHECKS, COMPARED, SCENES, journaled
 
 WRONG: Final = 3
 """The exit code where a scene is wrong; other ones say that the search itself failed."""
@@ -36,7 +36,7 @@ def first_wrong(
 
 if __name__ == "__main__":
     name, *first = sys.argv[1:]
-    compare = "nothing" if name in BY_THE_CLOCK else "auto"
+    compare = COMPARED.get(name, "auto")
     if wrong := first_wrong(SCENES[name], [*map(int, first), *range(1000)], compare, CHECKS.get(name, ())):
         print(wrong.replace("\n", " "))
         sys.exit(WRONG)

@@ -3,7 +3,7 @@
 import pytest
 
 from pullstream.shake import shake
-from tests.pullstream.shake.scenes import BY_THE_CLOCK, CHECKS, SCENES, journaled
+from tests.pullstream.shake.scenes import CHECKS, COMPARED, SCENES, journaled
 from tests.sampling import amount
 
 SEEDS = {"side_inside_fails": 60, "mapped_times": 30, "read_many": 1}
@@ -14,7 +14,7 @@ SEEDS = {"side_inside_fails": 60, "mapped_times": 30, "read_many": 1}
 def test_no_schedule_breaks_a_scene(name):
     """Values, progress, rules and what is left behind are as in the undisturbed run."""
     scene = SCENES[name]
-    compare = "nothing" if name in BY_THE_CLOCK else "auto"
+    compare = COMPARED.get(name, "auto")
 
     shake(
         scene, amount(SEEDS.get(name, 4), 1000), journal=journaled(scene), compare=compare, checks=CHECKS.get(name, ())
