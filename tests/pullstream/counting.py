@@ -3,12 +3,14 @@
 import random
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 import trio
 from trio._core import _run as trio_run
 from trio.testing import MockClock
+
+T = TypeVar("T")
 
 
 class Counts(NamedTuple):
@@ -43,16 +45,18 @@ class Meter(trio.abc.Instrument):
         self.frames += event == "call"
 
 
-def count(run: Callable[[], Awaitable[int]]) -> Counts:
-    """Run an async function, which returns how many answers there were, and count the rest.
-
-    Time is virtual, and tasks take their turns in the same order in each run.
-    """
-    meter = Meter()
+def run_in_order(run: Callable[[], Awaitable[T]], *instruments: trio.abc.Instrument) -> T:
+    """Run an async function in virtual time, in which tasks take their turns in the same order in each run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
         patch.setattr(trio_run, "_r", random.Random(0))
-        answers = trio.run(run, clock=MockClock(autojump_threshold=0), instruments=[meter])
+        return trio.run(run, clock=MockClock(autojump_threshold=0), instruments=instruments)
+
+
+def count(run: Callable[[], Awaitable[int]]) -> Counts:
+    """Run an async function, which returns how many answers there were, in order, and count the rest."""
+    meter = Meter()
+    answers = run_in_order(run, meter)
     return Counts(answers, meter.steps, meter.tasks, meter.frames)
 
 

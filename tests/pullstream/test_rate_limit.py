@@ -8,6 +8,13 @@ import trio
 from trio.testing import MockClock
 
 import pullstream as ps
+from tests.pullstream.counting import stop_clocks
+
+
+@pytest.fixture(autouse=True)
+def no_clocks(monkeypatch):
+    """How much is asked for depends on how quickly values come: not here, where the machine may be busy."""
+    stop_clocks(monkeypatch.setattr)
 
 
 @ps.source
