@@ -1,6 +1,7 @@
 """A process for each module under test, so that a module that spins, blocks or exits affects nothing else."""
 
 import faulthandler
+import inspect
 import multiprocessing
 import os
 import re
@@ -16,6 +17,7 @@ from pickle import dumps, loads
 from typing import Any, Final, cast
 
 import attrs
+import trio
 
 from pullstream.errors import PullstreamError
 from pullstream.frames import OURS, chain, users_frames
@@ -30,6 +32,8 @@ _NOBODYS: Final = tuple(
     for folder in (
         *(_ROOT / package for package in OURS),
         *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+        # It may lie elsewhere: on PYTHONPATH, or beside the author's files.
+        Path(inspect.getfile(trio)).parent,
     )
 )
 """Folders that contain no author's files: the toolkit's and the libraries'."""

@@ -216,78 +216,58 @@ def test_it_comes_out_at_once_though_the_source_is_quiet():
     assert any(note.startswith("raised in map_time, composed at") for note in raised.__notes__)
 
 
-@pytest.mark.parametrize("check", [False, True])
-@pytest.mark.parametrize("failure", FAILURES)
-def test_no_lane_waits_shielded_for_an_end_that_does_not_come(failure, check):
-    """A second lane, which is cancelled later, is not kept; the sink deals with the failure, and the run is over."""
-    held, told = [], []
-
-    def fails(time):
-        if time >= 1:
-            raise raised
-        return time
+def lanes(held, source, later, failure, *, check=False):
+    """Run a sink of two lanes, one of which is cancelled later; the other is told, and the run is over."""
+    told = []
 
     @ps.sink
     async def by_two_lanes(upstream, ctx):
         async def first(lane):
             with pytest.raises(failure) as caught:
-                while True:
-                    await lane.ask()
-            told.append(caught.value)
-
-        async def later():
-            await trio.sleep(0.1)
-            with trio.move_on_after(0):
-                await upstream.ask()
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(first, upstream.lane())
-            nursery.start_soon(later)
-
-    async def main():
-        with trio.fail_after(10):
-            source = ps.concat(numbers(held), numbers(held))
-            async with ps.pipe(source, ps.map_time(fails), ps.batch(2), by_two_lanes()).open(check=check) as running:
-                await running.result()
-
-    raised = failure("at a time")
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert told == [raised]
-    assert not held
-
-
-@pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
-def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
-    """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""
-    held, told = [], []
-
-    def fails(time):
-        if time >= 1:
-            raise raised
-        return time
-
-    @ps.sink
-    async def by_two_lanes(upstream, ctx):
-        async def first(lane):
-            with pytest.raises(Boom) as caught:
                 while await lane.ask() is not ps.DONE:
                     pass
             told.append(caught.value)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(first, upstream.lane())
-            await trio.sleep(0.05)
+            await trio.sleep(later)
             with trio.move_on_after(0):
                 await upstream.ask()
 
     async def main():
-        async with ps.pipe(numbers(held), ps.map_time(fails), module, by_two_lanes()).open() as running:
-            await running.result()
+        with trio.fail_after(10):
+            async with ps.pipe(source, by_two_lanes()).open(check=check) as running:
+                await running.result()
 
-    raised = Boom("at a time")
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert told == [raised]
     assert not held
+    return told
+
+
+def failing_at_one(raised):
+    def fails(time):
+        if time >= 1:
+            raise raised
+        return time
+
+    return ps.map_time(fails)
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_no_lane_waits_shielded_for_an_end_that_does_not_come(failure, check):
+    """A second lane, which is cancelled later, is not kept; the sink deals with the failure, and the run is over."""
+    held, raised = [], failure("at a time")
+    source = ps.pipe(ps.concat(numbers(held), numbers(held)), failing_at_one(raised), ps.batch(2))
+    assert lanes(held, source, 0.1, failure, check=check) == [raised]
+
+
+@pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
+def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
+    """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""
+    held, raised = [], Boom("at a time")
+    source = ps.pipe(numbers(held), failing_at_one(raised), module)
+    assert lanes(held, source, 0.05, Boom) == [raised]
 
 
 def test_a_time_that_raises_is_told_with_where_times_come_from():
