@@ -1,7 +1,7 @@
 """Put back faults that the project has had, one at a time, and see that a simulation finds each.
 
-    python -m tests.pullstream.shake.faults                   # all, each with up to 1,000 seeds
-    python -m tests.pullstream.shake.faults turn-lost -n 1    # some of them
+    python -m tests.pullstream.shake.faults                     # all, each with up to 1,000 seeds
+    python -m tests.pullstream.shake.faults not-cut-back -n 1   # some of them
     python -m tests.pullstream.shake.faults --list
 
 `faults.toml` has the faults, as changes of today's code, each with the scene in which it is looked for. The exit code
