@@ -105,8 +105,6 @@ def growth(results: Results) -> list[str]:
     return table(("what grows", "to", "seconds", "slope", "memory"), rows) if rows else []
 
 
-SLOPES = "The slope is the exponent between the last two counts: 1 means a proportional cost, 0 a constant one."
-
 INTRODUCTION = """\
 # How fast it is
 

@@ -172,21 +172,6 @@ def test_loops_refuse_what_does_not_fit():
     assert LEAVE.results_in(ENTER.results_in(date(2013, 1, 1))) == date(2013, 1, 1)
 
 
-INTS = [
-    IDENTITY,
-    Delay(0),
-    Delay(1),
-    Delay(2),
-    Delay(3, limit=6),
-    Delay(1, limit=9),
-    MapTime(lambda t: max(t, 7)),
-    MapTime(lambda t: t + t % 2),
-    MapTime(lambda t: t + 1, strict=True),
-    MapTime(lambda t: t if t < 8 else None),
-]
-INTS += [a.followed_by(b) for a in INTS for b in INTS]
-
-
 @pytest.mark.parametrize("step", [-1, timedelta(-1), -0.5])
 def test_a_delay_backwards_is_refused(step):
     """So a +1/-1 cycle cannot even be written down."""

@@ -9,10 +9,6 @@ from pullstream.incremental import iterate
 # ---- each verb alone; every input is a Counter of pairs of small numbers
 
 
-def expanded(counts):
-    return [record for record, count in counts.items() for _ in range(count)]
-
-
 def by_key(counts):
     groups = {}
     for (key, value), count in counts.items():
@@ -90,10 +86,6 @@ VERBS = {
 
 
 # ---- graphs; `left` has the edges, and `right` begins at the first of each pair
-
-
-def edges_of(counts):
-    return set(counts)
 
 
 def reached(left, right):

@@ -18,6 +18,7 @@ import pullstream as ps
 from pullstream.authoring import Outside
 from pullstream.engine.edge.edge import Edge
 from pullstream.journal.keeper import Keeper
+from pullstream.journal.store import JournalStore
 
 OVER = (
     " is the journal of a finished run: returning its result again, without reading anything. To process data that "
@@ -394,7 +395,6 @@ def test_times_that_cannot_be_pickled_are_said(path):
 
 async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_clock):
     """A journal that cannot be written is the run's failure: nothing goes on unrecorded."""
-    from pullstream.journal.store import JournalStore
 
     def full(self, record):
         raise ps.errors.JournalError("the disk is full")
@@ -405,19 +405,23 @@ async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_c
             await running.result()
 
 
-def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypatch):
-    """A run whose sinks are at their end when it is found has not succeeded, for nobody knows of it."""
-    from pullstream.journal.store import JournalStore
-
+def fail_once(monkeypatch, which, before=lambda: None):
+    """Have the first write of a record with something in `which` fail."""
     write, failed = JournalStore.write, []
 
     def full(self, record):
-        if record.sinks and not failed:
+        if getattr(record, which) and not failed:
             failed.append(record)
+            before()
             raise ps.errors.JournalError("the disk is full")
         write(self, record)
 
     monkeypatch.setattr(JournalStore, "write", full)
+
+
+def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypatch):
+    """A run whose sinks are at their end when it is found has not succeeded, for nobody knows of it."""
+    fail_once(monkeypatch, "sinks")
     pipeline = ps.pipe(numbers(), ps.scan(max), ps.collect())
     with pytest.raises(ps.errors.JournalError, match="disk is full"):
         ps.run(pipeline, journal=path)
@@ -427,18 +431,12 @@ def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypa
 
 def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
     """After a record that could not be written nothing is recorded, even if the run ends for another reason."""
-    from pullstream.journal.store import JournalStore
+    tried, ends = threading.Event(), threading.Event()
 
-    write, failed, tried, ends = JournalStore.write, [], threading.Event(), threading.Event()
-
-    def full(self, record):
-        if record.memory and not failed:
-            failed.append(record)
-            tried.set()
-            ends.wait(10)
-            sleep(0.05)
-            raise ps.errors.JournalError("the disk is full")
-        write(self, record)
+    def until_the_run_ends():
+        tried.set()
+        ends.wait(10)
+        sleep(0.05)
 
     async def beside(running):
         await trio.to_thread.run_sync(tried.wait, 10)
@@ -448,7 +446,7 @@ def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
     def pipeline(stop):
         return ps.pipe(numbers(), ps.map_async(waiting_at(stop), 1), ps.collect())
 
-    monkeypatch.setattr(JournalStore, "write", full)
+    fail_once(monkeypatch, "memory", until_the_run_ends)
     with pytest.raises((Stop, BaseExceptionGroup)):
         ps.run(pipeline(8), journal=path, limit=1, beside=beside)
     assert ps.run(pipeline(None), journal=path) == list(range(10))
