@@ -35,6 +35,11 @@ def run(pipeline, limit=4096, *, seed=None, check="strict"):
     return in_virtual_time(main, seed=seed)
 
 
+async def after_a_moment(value):
+    await trio.lowlevel.checkpoint()
+    return value
+
+
 async def completions(running, times, at=None):
     """The seconds until each time is complete."""
     start, seen = trio.current_time(), {}
@@ -66,6 +71,28 @@ async def delayed(ctx, rows, seed):
             await trio.sleep(rng.random())
         yield ps.Batch(time, rows[start:stop])
         start = stop
+
+
+@ps.source
+async def driven(ctx, orders):
+    """Does what it is told: a value, or only what will not come any more."""
+    async for time, values in orders:
+        if values:
+            yield ps.Batch(time, values)
+        else:
+            ctx.advance(time)
+
+
+@ps.transformer
+class Cut(ps.authoring.Kernel):
+    """Answers as its input does, one time after another."""
+
+    traits = ps.authoring.Traits(trusted=True)
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        self.upstream.ack()
+        return batch
 
 
 @ps.transformer

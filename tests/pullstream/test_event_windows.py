@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 import pullstream as ps
-from tests.pullstream.common import delayed, run
+from tests.pullstream.common import delayed, driven, run
 from tests.sampling import amount
 from timely import BEGINNING
 
@@ -165,16 +165,6 @@ def test_eager_results(kind, case):
 
 
 # ---- what is complete
-
-
-@ps.source
-async def driven(ctx, orders):
-    """Does what it is told: a value, or only what will not come any more."""
-    async for time, values in orders:
-        if values:
-            yield ps.Batch(time, values)
-        else:
-            ctx.advance(time)
 
 
 def least(kind, clocks, rows):

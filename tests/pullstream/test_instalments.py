@@ -9,6 +9,7 @@ import trio.lowlevel
 
 import pullstream as ps
 from pullstream.authoring import InstalmentPlan, Site, Traits, instalments
+from tests.pullstream.common import after_a_moment
 
 END = 10**5
 
@@ -92,11 +93,6 @@ async def totals(upstream, ctx):
                 yield ps.Batch(time, [memory["all"]])
 
 
-async def slowly(value):
-    await trio.lowlevel.checkpoint()
-    return value
-
-
 async def for_ever(value):
     await trio.sleep_forever()
 
@@ -108,7 +104,7 @@ def halved(value):
 FORGETTING = {
     "map": lambda: ps.map(lambda value: value + 1),
     "filter": lambda: ps.filter(lambda value: value % 3),
-    "map_async": lambda: ps.map_async(slowly, concurrency=3),
+    "map_async": lambda: ps.map_async(after_a_moment, concurrency=3),
     "flat_map": lambda: ps.flat_map(lambda value: range(value % 3)),
     "reduce_by_time": lambda: ps.reduce_by_time(ps.agg.sum()),
     "reduce_by_key": lambda: ps.reduce_by_key(ps.agg.count(), key=lambda value: value % 2),

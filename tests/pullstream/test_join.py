@@ -15,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 import pullstream as ps
 from pullstream.modules.combining.join import _Join
 from pullstream.modules.combining.join_state import Near
-from tests.pullstream.common import delayed, run
+from tests.pullstream.common import delayed, driven, run
 from tests.sampling import amount
 from timely import BEGINNING, Antichain, Product, TimeDomainError
 
@@ -138,16 +138,6 @@ def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
 
 
 # ---- what is complete, and what is kept
-
-
-@ps.source
-async def driven(ctx, orders):
-    """Does what it is told: a value, or only what will not come any more."""
-    async for time, values in orders:
-        if values:
-            yield ps.Batch(time, values)
-        else:
-            ctx.advance(time)
 
 
 @settings(max_examples=amount(37, 150), deadline=None)

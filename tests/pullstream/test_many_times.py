@@ -9,6 +9,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.edge.lane import Lane
 from pullstream.errors import CapabilityError
+from tests.pullstream.common import after_a_moment
 from timely import Antichain, TimeDomainError
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -170,11 +171,6 @@ def test_ack_but_of_what_never_came():
 
 TIMES = [max(0, n // 20 + 7 * n % 11 - 5) for n in range(2000)]
 """Times out of order: nearly every value is at another time than the one before."""
-
-
-async def after_a_moment(value):
-    await trio.lowlevel.checkpoint()
-    return value
 
 
 WHOLE = {

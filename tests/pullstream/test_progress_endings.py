@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import after_a_moment
 
 
 class Unseen(Exception):
@@ -168,15 +169,10 @@ async def test_an_abort_while_the_sink_works_completes_nothing(holds, autojump_c
             await trio.sleep_forever()
 
     with pytest.raises(ps.errors.Abandoned):
-        async with ps.pipe(timed(1, 2, 3), ps.map_async(same, 2), works()).open() as running:
+        async with ps.pipe(timed(1, 2, 3), ps.map_async(after_a_moment, 2), works()).open() as running:
             found = await outcomes(running.progress, 1, then=running.abort)
             assert isinstance(found[1], ps.errors.Abandoned)
             await running.result()
-
-
-async def same(value):
-    await trio.lowlevel.checkpoint()
-    return value
 
 
 @pytest.mark.parametrize("between", ["filter", "skip", "flat_map", "reduce_by_key", "sort_by_time", "batch"])

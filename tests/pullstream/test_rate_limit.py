@@ -8,6 +8,7 @@ import trio
 from trio.testing import MockClock
 
 import pullstream as ps
+from tests.pullstream.common import Cut
 from tests.pullstream.counting import stop_clocks
 
 
@@ -205,18 +206,6 @@ class Arriving(ps.authoring.Kernel):
         count = min(limit, self.rng.randint(1, 9))
         values, self.values = self.values[:count], self.values[count:]
         return ps.Batch(0, values) if values else ps.DONE
-
-
-@ps.transformer
-class Cut(ps.authoring.Kernel):
-    """Asks for the values of one time after another."""
-
-    traits = ps.authoring.Traits(trusted=True)
-
-    async def produce(self, limit):
-        batch = await self.upstream.ask(limit)
-        self.upstream.ack()
-        return batch
 
 
 @pytest.mark.parametrize("module", [ps.throttle(2), ps.debounce(2), ps.sample(1.37)], ids=str)

@@ -13,6 +13,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.runtime import blocked, rounds
 from pullstream.logger import LOG
+from tests.pullstream.common import after_a_moment
 
 
 def timed(*times):
@@ -153,11 +154,6 @@ def dead_end():
     return ps.in_flight(ps.filter(lambda n: n > 6), 1)
 
 
-async def hop(value):
-    await trio.lowlevel.checkpoint()
-    return value
-
-
 @pytest.fixture
 def order(monkeypatch):
     """Have the tasks of a round take their steps in an order that a seed gives."""
@@ -178,7 +174,7 @@ async def test_the_last_mover_is_a_task_of_a_module(above, seed, order, autojump
 
     pipelines = {
         "group_by": lambda: ps.pipe(
-            ps.from_async_iterable(two()), ps.group_by(str, ps.map_async(hop, 1)), ps.sink(awaiting)(running)
+            ps.from_async_iterable(two()), ps.group_by(str, ps.map_async(after_a_moment, 1)), ps.sink(awaiting)(running)
         ),
         "zip": lambda: ps.pipe(ps.zip(timed(1, 2), timed(1, 2)), ps.batch(2), ps.sink(awaiting)(running)),
         "prefetch": lambda: ps.pipe(ps.values(range(8)), ps.prefetch(3), dead_end(), ps.collect()),

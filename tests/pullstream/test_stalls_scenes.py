@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import per_time
+from tests.pullstream.common import after_a_moment, per_time
 
 
 def timed():
@@ -20,11 +20,6 @@ def dead_end():
     return ps.in_flight(ps.filter(lambda _: False), 1)
 
 
-async def hop(value):
-    await trio.lowlevel.checkpoint()
-    return value
-
-
 async def rest(value):
     await trio.sleep(0.1)
     return value
@@ -32,7 +27,7 @@ async def rest(value):
 
 MODULES = {
     "map": ps.map(lambda value: value),
-    "map_async": ps.map_async(hop, 1),
+    "map_async": ps.map_async(after_a_moment, 1),
     "map_async of 3": ps.map_async(rest, 3),
     "map_async as ready": ps.map_async(rest, 3, ordered=False),
     "prefetch": ps.prefetch(3),
@@ -40,10 +35,10 @@ MODULES = {
     "flat_map": ps.flat_map(lambda value: [value, value]),
     "flatten": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten()),
     "flatten of 2": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten(concurrency=2)),
-    "group_by": ps.group_by(str, ps.map_async(hop, 1)),
-    "worker_pool": ps.worker_pool(ps.map_async(hop, 1), ps.map_async(hop, 1)),
+    "group_by": ps.group_by(str, ps.map_async(after_a_moment, 1)),
+    "worker_pool": ps.worker_pool(ps.map_async(after_a_moment, 1), ps.map_async(after_a_moment, 1)),
     "in_flight": ps.in_flight(ps.map_async(rest, 2), 2),
-    "fork": ps.fork(ps.map(str), ps.map_async(hop, 1)),
+    "fork": ps.fork(ps.map(str), ps.map_async(after_a_moment, 1)),
     "catch": ps.catch(lambda _: ps.empty()),
     "per_time": per_time(),
     "reduce_by_key": ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=str),

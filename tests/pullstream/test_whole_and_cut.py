@@ -21,6 +21,7 @@ from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
+from tests.pullstream.common import Cut
 from tests.pullstream.counting import stop_clocks
 from timely import Product, TimeDomainError
 
@@ -81,18 +82,6 @@ class Known(PassOn):
             if not self.left[time]:
                 self.location.drop(time)
         return ps.Batch.of(times, batch.values)
-
-
-@ps.transformer
-class Cut(ps.authoring.Kernel):
-    """Answers as its input does, one time after another."""
-
-    traits = Traits(trusted=True)
-
-    async def produce(self, limit):
-        batch = await self.upstream.ask(limit)
-        self.upstream.ack()
-        return batch
 
 
 def rows_of(rng, domain):
