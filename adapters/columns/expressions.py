@@ -66,7 +66,12 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
         return Expression.of(pl.col(given), name)
     if not isinstance(given, pl.Expr):
         raise call.refuse(
-            f"needs columns' names or polars expressions, but got {given!r}; write pl.lit(...) for a value"
+            f"needs columns' names or polars expressions, but got {given!r}; "
+            + (
+                "pass a Python function of a row to ps.map or ps.filter"
+                if callable(given)
+                else "write pl.lit(...) for a value"
+            )
         )
     if why := _looks_further(given):
         raise call.refuse(
@@ -90,8 +95,10 @@ def _looks_further(expr: Any) -> str:
     """The reason why an expression does not compute one value for each row; empty if it does."""
     pl = polars()
     meta = expr.meta
-    if meta.is_literal() or meta.is_column_selection():
+    if meta.is_column_selection():
         return ""
+    if meta.is_literal():
+        return "" if meta.is_scalar() else f"has values of its own for several rows, in {expr!s}"
     try:
         if meta.is_scalar():
             return f"sums up rows, in {expr!s}"
@@ -166,13 +173,24 @@ class _PerRow(PassOn):
             what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
             error: Exception = exc
             if isinstance(exc, polars().exceptions.PolarsError):
-                error = ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}")
+                error = ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}")
             else:
                 exc.add_note(what)
             made = self._computed(cast("ArrowRows", rows[:place])) if place else None
             self.fail(error, made or (), batch, place)
         self._rows += len(rows)
         return made or None
+
+    def _untyped(self, rows: ArrowRows) -> str:
+        """Advice about a column whose type is not known, as all its values so far are null; empty if there is none."""
+        null = pyarrow().null()
+        names = [field.name for field in rows.schema if field.type == null and field.name in (self._roots or ())]
+        if not names:
+            return ""
+        return (
+            f". So far, all values of the column {names[0]!r} are null, so its type is not known: give it one, for "
+            f"example with pl.col({names[0]!r}).cast(pl.String)"
+        )
 
     def _fails(self, rows: Any) -> bool:
         try:

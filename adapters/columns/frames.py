@@ -29,6 +29,8 @@ class ColumnReader:
     def __init__(self, where: str) -> None:
         self.where = where
         self._names: list[str] | None = None
+        self._types: dict[str, Any] = {}
+        """The types of converted columns, for batches in which all values of a column are null."""
 
     def rows(self, values: Sequence[Any]) -> ArrowRows:
         """Return the values as rows in Arrow.
@@ -78,7 +80,17 @@ class ColumnReader:
                 f"values with ps.map, to dicts or named tuples, and read tables with as_='rows' or 'dicts'"
             )
         (batch,) = Columns(self.where, None, lambda _: None).batches(values)
-        return ArrowRows(batch, form)
+        return ArrowRows(self._typed(batch), form)
+
+    def _typed(self, batch: RecordBatch) -> RecordBatch:
+        """The batch, with columns of nothing but nulls in the type that they had before."""
+        pa = pyarrow()
+        kinds = {field.name: field.type for field in batch.schema}
+        self._types |= {name: kind for name, kind in kinds.items() if kind != pa.null()}
+        for place, (name, kind) in enumerate(kinds.items()):
+            if kind == pa.null() and name in self._types:
+                batch = batch.set_column(place, name, pa.nulls(batch.num_rows, self._types[name]))
+        return batch
 
 
 def frame_of(rows: ArrowRows, names: Collection[str] | None = None) -> Frame:

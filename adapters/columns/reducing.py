@@ -185,9 +185,10 @@ def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
     """Check the names of keys."""
     for key in keys:
         if not isinstance(key, str):
-            raise call.refuse(
-                f"needs the names of columns as keys, but got {key!r}; compute other keys with with_columns(...) above"
-            )
+            advice = "compute other keys with with_columns(...) above"
+            if isinstance(key, Aggregate):
+                advice = f"give an aggregate the name of its result, for example result={key!r}"
+            raise call.refuse(f"needs the names of columns as keys, but got {key!r}; {advice}")
     if len(set(keys)) < len(keys):
         raise call.refuse(f"got a key twice: {', '.join(keys)}")
     return tuple(keys)

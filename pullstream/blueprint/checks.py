@@ -54,6 +54,8 @@ def function(call: Call, value: Any, instead: str = "") -> Any:
             hint = "its arguments are in the wrong order"
         elif isinstance(given, Mapping):
             hint = "to look up values, pass its method get"
+        elif type(given).__module__.startswith("polars."):
+            hint = "expressions of polars are for the modules of pullstream.columns"
         else:
             hint = instead or "pass the function itself, and not the result of calling it"
         raise call.refuse(f"needs a callable as its {call.name}, but got {value!r} ({type(value).__name__}): {hint}")

@@ -93,6 +93,10 @@ def shake(
             if collecting:
                 gc.enable()
     compared = f"{COMPARED[judging.compare]}: {judging.why}."
+    if judging.like.failure is not None:
+        compared += (
+            f" The undisturbed run itself fails, with {judging.like.failure!r}: other runs are right if they do, too."
+        )
     return Shaken(seeds if seed is None else 1, compared, differences, kinds)
 
 

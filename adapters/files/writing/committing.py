@@ -21,8 +21,8 @@ class FilesCommitter(Committer[list[Any]]):
     def __init__(self, plan: WritePlan, ctx: Context) -> None:
         self._writing = FilesWriter(plan, RunFiles.of(ctx.common, ctx.journal))
         self._ctx = ctx
-        self._untimed = not plan.target.grows
-        """Whether all times so far were 0, although the target has a field for the time."""
+        self._untimed = plan.format.grows and not plan.target.grows
+        """Whether all times so far were 0, although the target has a field for the time, and could do without."""
         self._where = plan.where
 
     @override

@@ -61,7 +61,7 @@ def writer(
     if place.grows and not format.grows:
         raise CompositionError(
             f"{module}({place.template!r}) at {Site.here()}: files of this kind cannot grow; add {{time}} to the "
-            f"target",
+            f"target. Without times, all values are in the file of the time 0",
         )
     if place.grows and place.is_url:
         raise CompositionError(

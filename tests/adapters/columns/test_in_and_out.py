@@ -211,7 +211,11 @@ def test_errors_name_module_and_column(given, make, why):
         (lambda: columns.select(pl.col("n").rank().over("key")), "looks at other rows"),
         (lambda: columns.select(pl.col("n").drop_nulls()), "changes the number of rows"),
         (lambda: columns.select(pl.col("n", "day") + 1), "write one expression for each"),
+        (lambda: columns.with_columns(m=pl.lit(pl.Series([1, 2]))), "values of its own for several rows"),
         (lambda: columns.select(3), "write pl.lit"),
+        (lambda: columns.filter(lambda row: row.n > 1), "to ps.map or ps.filter"),
+        (lambda: ps.filter(pl.col("n") > 1), "for the modules of pullstream.columns"),
+        (lambda: columns.reduce_by_key("key", columns.mean("n")), r"for example result=mean"),
         (lambda: columns.reduce_by_key(n=columns.count()), "use reduce_by_time"),
         (lambda: columns.reduce_by_key("key"), "needs at least one aggregate"),
         (lambda: columns.reduce_by_key("key", n=pl.len()), "use an aggregate of columns"),
@@ -259,6 +263,26 @@ def test_a_python_function_in_an_expression():
 
     assert "for row 3, {'n': 0}" in info.value.__notes__
     assert found == [{"m": 4}, {"m": 2}]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_a_column_keeps_its_type_where_all_its_values_are_null(limit):
+    """Plain rows are converted batch by batch, and an expression gives the same wherever they are cut."""
+    rows = [{"s": text} for text in ("xa", None, None, "b", None, "xc")]
+    program = ps.pipe(ps.values(rows), columns.filter(pl.col("s").str.starts_with("x")), ps.collect())
+
+    assert ps.run(program, limit=limit) == [{"s": "xa"}, {"s": "xc"}]
+
+
+def test_a_column_whose_type_is_not_known_yet():
+    """The message says how to give it one, and the cast that it shows is accepted."""
+    rows = ps.values([{"s": None}, {"s": "x"}])
+    texts = pl.col("s").cast(pl.String).str.starts_with("x")
+
+    with pytest.raises(columns.ColumnError, match=r"type is not known: .* pl.col\('s'\).cast\(pl.String\)"):
+        ps.run(ps.pipe(rows, columns.filter(pl.col("s").str.starts_with("x")), ps.collect()), limit=1)
+
+    assert ps.run(ps.pipe(rows, columns.filter(texts), ps.collect()), limit=1) == [{"s": "x"}]
 
 
 def test_literals_and_selections():

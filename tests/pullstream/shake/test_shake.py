@@ -76,6 +76,7 @@ def test_what_is_right_is_not_accused(make):
 
     assert report.ok
     assert not report.compared.startswith("Values were not")
+    assert ("The undisturbed run itself fails" in report.compared) == (make is failing)
 
 
 # ---- wrong pipelines
