@@ -12,8 +12,8 @@ from .arrow_rows import ArrowRows
 from .package import RecordBatch, pyarrow
 from .packing import Packing, Portion
 
-IN_MEMORY: Final = 32 << 20
-"""The most bytes of a time to keep in memory; larger ones are in a temporary file."""
+IN_MEMORY: Final = 64 << 20
+"""The most bytes to keep in memory, of one time and of all times; more are in temporary files."""
 
 SORTED_BYTES = 8 << 20
 """The bytes of rows to sort by time at once."""
@@ -116,6 +116,11 @@ class OpenTimes:
     def held(self) -> int:
         """The bytes of all times in memory."""
         return self._size + sum(spool.held for spool in self._spools.values())
+
+    @property
+    def full(self) -> bool:
+        """Whether all times together have more in memory than they should."""
+        return self.held > IN_MEMORY
 
     def spill(self) -> None:
         """Move the rows of the largest times to temporary files, until half of what is in memory is left."""

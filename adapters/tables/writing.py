@@ -36,9 +36,6 @@ from .target import Address, Name
 FIRST: Final = 8192
 """The number of rows from which a schema is derived, if no time is complete before."""
 
-WAITING: Final = 64 << 20
-"""The bytes of all times that may wait in memory."""
-
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
 
@@ -80,7 +77,7 @@ def write_rows(
     `time` names a column for the time: if rows have it, its values must be their times, else it is added. Rows are as
     in `files.write_parquet`; Arrow record batches are the fastest. The columns are those of the `schema`, or of the
     existing table, or are derived from the first rows. Each value is stored unchanged or refused. Rows of open times
-    wait in memory and, above 32 MB per time or 64 MB in all, in temporary files.
+    wait in memory and, above 64 MB in all, in temporary files.
 
     The records are in the tables `pullstream_targets` and `pullstream_times`, beside the table; in Delta Lake and
     Iceberg they are in the metadata of the commits. A table is written by one run at a time, with one sink. If it was
@@ -203,14 +200,14 @@ class RowsCommitter(Committer[list[Hashable]]):
             self._taken += row_count(batch.values)
             if self._taken >= FIRST:
                 self._taken = 0
-                return self._relieve() if self._open_times.held > WAITING else None
+                return self._relieve() if self._open_times.full else None
         return None
 
     async def _relieve(self) -> None:
         """Let the commits catch up; if it is open times that take the memory, move the largest to files."""
         assert self._open_times is not None
         await self.idle()
-        if self._open_times.held > WAITING:
+        if self._open_times.full:
             await trio.to_thread.run_sync(self._open_times.spill)
 
     @override

@@ -60,7 +60,7 @@ def write_table(
     32 MB until the session is stopped. If the server dies while it replaces a time, that time is missing until it is
     written again.
 
-    Values wait for their time's completion on this machine, in memory or, above 32 MB per time, in a temporary file.
+    Values wait for their time's completion on this machine, in memory or, above 64 MB per time, in a temporary file.
     Times that complete while Spark writes are written together by the next job; at most 64 wait. `options` are those of
     Spark's writer for the format, such as `{"compression": "zstd"}`.
 

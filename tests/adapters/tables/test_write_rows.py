@@ -356,7 +356,7 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
     from adapters.tables import writing
 
     monkeypatch.setattr(spools, "SORTED_BYTES", 100)
-    monkeypatch.setattr(writing, "WAITING", 5_000)
+    monkeypatch.setattr(spools, "IN_MEMORY", 5_000)
     monkeypatch.setattr(writing, "FIRST", 50)
     held, spilled = [], []
     relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill

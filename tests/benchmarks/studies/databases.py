@@ -1,22 +1,24 @@
-"""Rows written to tables, against each driver's own bulk load of the same rows in one transaction, and the memory.
+"""Rows written to tables, against each driver's own bulk load of the same rows, and the memory.
 
     python -m tests.benchmarks --only databases [-- ROWS [TIMES]]    # a million, at ten times, by default
 
 A ratio is the median over interleaved repeats, of the bulk load's seconds to those of `write_rows`, which commits once
-per time; then the same of the process's processor time. PostgreSQL is measured if PULLSTREAM_POSTGRESQL is the URL of
+per time; then the same of the process's processor time. The bulk load has one transaction, or one per time that also
+records the time. PostgreSQL is measured if PULLSTREAM_POSTGRESQL is the URL of
 an empty database. The memory is what the process had in use at most, when it wrote that many rows at so many times, and
 ten times as many rows at ten times as many.
 """
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from importlib.util import find_spec
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
+from statistics import median
 
 import pyarrow as pa
 
@@ -74,60 +76,95 @@ def written(kind, folder, table, given):
 
 def loaded(kind, folder, table, given):
     """Write them with the driver, in one transaction."""
-    schema = given[0].schema
-    reader = pa.RecordBatchReader.from_batches(schema, iter(given))
+    bulk(kind, folder, table, [given])
+
+
+def recorded(kind, folder, table, given):
+    """Write them with the driver, in a transaction per time, which also records the time."""
+    bulk(kind, folder, table, [list(group) for _, group in groupby(given, lambda batch: batch["time"][0].as_py())])
+
+
+def bulk(kind, folder, table, groups):
+    """Write each group with the driver in a transaction; several are recorded, which makes them idempotent."""
+    schema, records = groups[0][0].schema, len(groups) > 1
+    record = f"INSERT INTO {table}_times VALUES"
     if kind == "sqlite":
         import sqlite3
 
-        with sqlite3.connect(f"{folder}/rows.db") as database:
+        with closing(sqlite3.connect(f"{folder}/rows.db", isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute(f"CREATE TABLE {table} (time BIGINT, number BIGINT, real DOUBLE PRECISION, text TEXT)")
-            for batch in given:
-                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", rows)
-        database.close()
+            database.execute(f"CREATE TABLE {table}_times (time BIGINT PRIMARY KEY)")
+            for number, group in enumerate(groups):
+                database.execute("BEGIN IMMEDIATE")
+                for batch in group:
+                    rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                    database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", rows)
+                if records:
+                    database.execute(f"{record} ({number})")
+                database.execute("COMMIT")
     elif kind == "duckdb":
         import duckdb
 
         with duckdb.connect(f"{folder}/rows.duckdb") as database:
-            database.execute(f"CREATE TABLE {table} AS SELECT * FROM reader")
+            database.execute(f"CREATE TABLE {table} (time BIGINT, number BIGINT, real DOUBLE, text TEXT)")
+            database.execute(f"CREATE TABLE {table}_times (time BIGINT PRIMARY KEY)")
+            for number, group in enumerate(groups):
+                reader = pa.RecordBatchReader.from_batches(schema, iter(group))
+                database.begin()
+                database.execute(f"INSERT INTO {table} SELECT * FROM reader")
+                if records:
+                    database.execute(f"{record} ({number})")
+                database.commit()
     elif kind == "postgresql":
         import adbc_driver_postgresql.dbapi as driver
 
         with driver.connect(SERVER) as database, database.cursor() as cursor:
-            cursor.adbc_ingest(table, reader, mode="create")
-            database.commit()
+            cursor.execute(f"CREATE TABLE {table} (time BIGINT, number BIGINT, real DOUBLE PRECISION, text TEXT)")
+            cursor.execute(f"CREATE TABLE {table}_times (time BIGINT PRIMARY KEY)")
+            for number, group in enumerate(groups):
+                cursor.adbc_ingest(table, pa.RecordBatchReader.from_batches(schema, iter(group)), mode="append")
+                if records:
+                    cursor.execute(f"{record} ({number})")
+                database.commit()
     elif kind == "delta":
-        import deltalake
+        from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-        deltalake.write_deltalake(f"{folder}/{table}", reader)
+        there = f"{folder}/{table}"
+        for number, group in enumerate(groups):
+            properties = CommitProperties(app_transactions=[Transaction("bulk", number)] if records else None)
+            reader = pa.RecordBatchReader.from_batches(schema, iter(group))
+            write_deltalake(there, reader, mode="append", commit_properties=properties)
+            there = there if isinstance(there, DeltaTable) or not records else DeltaTable(there)
     else:
         from pyiceberg.catalog.sql import SqlCatalog
 
-        catalog = SqlCatalog("bulk", uri=f"sqlite:///{folder}/bulk.db", warehouse=str(folder))
-        catalog.create_namespace_if_not_exists("bulk")
-        catalog.create_table(("bulk", table), schema).append(reader)
+        with closing(SqlCatalog("bulk", uri=f"sqlite:///{folder}/bulk.db", warehouse=str(folder))) as catalog:
+            catalog.create_namespace_if_not_exists("bulk")
+            there = catalog.create_table(("bulk", table), schema)
+            for number, group in enumerate(groups):
+                with there.transaction() as transaction:
+                    transaction.append(pa.RecordBatchReader.from_batches(schema, iter(group)))
+                    if records:
+                        transaction.set_properties({f"time.{number}": "1"})
 
 
 def compare(kind, rows):
     given, names = list(batches(rows)), count()
-    ratios, spent, bulk = [], [], []
+    ways = [written, loaded, recorded]
+    took, used = ({way: [] for way in ways} for _ in range(2))
     with tempfile.TemporaryDirectory() as folder:
         for repeat in range(REPEATS):
-            took, used = {}, {}
-            for way in (written, loaded)[:: 1 if repeat % 2 else -1]:
+            for way in ways[:: 1 if repeat % 2 else -1]:
                 begin, began = time.perf_counter(), time.process_time()
                 way(kind, folder, f"rows_{os.getpid()}_{next(names)}", given)
-                took[way], used[way] = time.perf_counter() - begin, time.process_time() - began
-            ratios.append(took[loaded] / took[written])
-            spent.append(used[loaded] / used[written])
-            bulk.append(took[loaded])
-    low, median, high = statistics.quantiles(ratios, n=4)
-    print(
-        f"{kind:12} {rows / min(bulk):12,.0f} rows a second x {median:5.2f}   ({low:.2f} to {high:.2f}), "
-        f"processor x {statistics.median(spent):.2f}",
-        flush=True,
-    )
+                took[way].append(time.perf_counter() - begin)
+                used[way].append(time.process_time() - began)
+    said = [f"{kind:12} {rows / min(took[loaded]):12,.0f} rows a second"]
+    for way, says in (loaded, "of one transaction"), (recorded, f"of {TIMES}"):
+        ratios = [[a / b for a, b in zip(spent[way], spent[written], strict=True)] for spent in (took, used)]
+        said.append(f"x {median(ratios[0]):.2f}, processor x {median(ratios[1]):.2f} {says}")
+    print("; ".join(said), flush=True)
 
 
 def memory(kind, rows, times):
