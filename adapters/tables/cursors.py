@@ -7,25 +7,23 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from pullstream.authoring import of_extra
-
-from ..arrow import ArrowMissing, RecordBatch, pyarrow
+from ..arrow import RecordBatch, pyarrow
 from .databases import table_of
 from .errors import TableError
 from .lake import plain
-from .sql import SqlTable
+from .table import TargetTable
 from .target import Address, Name, quoted
 
 
 class RowCursor(ABC):
     """Batches of rows in order of time; all methods block."""
 
+    table: TargetTable
+    """The connection; the caller closes it."""
     time: str
     """The column with the time."""
     what: str
     """The rows that are read, for messages."""
-    failures: tuple[type[Exception], ...] = ()
-    """The driver's exceptions."""
     floor: Any = None
     """The least time that may still come, once that is known."""
 
@@ -36,16 +34,6 @@ class RowCursor(ABC):
     @abstractmethod
     def next(self) -> RecordBatch | None:
         """Return the next rows; None if there are no more for now."""
-
-    def text(self, exc: BaseException) -> str:
-        """Return the driver's message, on one line and without a password."""
-        return " ".join(str(exc).split())
-
-    def cancel(self) -> None:  # noqa: B027 - for subclasses
-        """Stop the work that another thread does, if the driver can."""
-
-    def close(self) -> None:  # noqa: B027 - for subclasses
-        """Disconnect."""
 
 
 @attrs.frozen
@@ -66,9 +54,7 @@ class SqlCursor(RowCursor):
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
-        table = table_of(selection.target, Name(selection.query))
-        assert isinstance(table, SqlTable)
-        self._table = table
+        self.table: Any = table_of(selection.target, Name(selection.query))
         self._rows: Iterator[RecordBatch] | None = None
         self._last: tuple[Any, ...] = ()
         """The time of the last row, and its key within a time that may go on."""
@@ -81,10 +67,7 @@ class SqlCursor(RowCursor):
     @override
     def open(self, last: Any) -> None:
         self._last = () if last is None else (last,)
-        try:
-            self._table.connect()
-        finally:
-            self.failures = self._table.failures
+        self.table.connect()
 
     @override
     def next(self) -> RecordBatch | None:
@@ -121,7 +104,7 @@ class SqlCursor(RowCursor):
         rows = f"FROM ({selection.query}\n) AS pullstream_query"
         conditions: list[str] = []
         if selection.follow:
-            ((newest,),) = self._table.execute(f"SELECT max({time}) {rows}", *given)
+            ((newest,),) = self.table.execute(f"SELECT max({time}) {rows}", *given)
             if newest is None:
                 return False
             until = self._before(newest)
@@ -136,7 +119,7 @@ class SqlCursor(RowCursor):
             conditions.append(f"{time} > {bound(self._last[0])}")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         order = time if key is None else f"{time}, {key}"
-        self._rows = self._table.stream(f"SELECT * {rows}{where} ORDER BY {order}", *given)
+        self._rows = self.table.stream(f"SELECT * {rows}{where} ORDER BY {order}", *given)
         self._ended = not selection.follow
         return True
 
@@ -150,18 +133,6 @@ class SqlCursor(RowCursor):
                 f"{exc}. Use numbers, or dates and a timedelta"
             ) from None
 
-    @override
-    def text(self, exc: BaseException) -> str:
-        return self._table.text(exc)
-
-    @override
-    def cancel(self) -> None:
-        self._table.cancel()
-
-    @override
-    def close(self) -> None:
-        self._table.close()
-
 
 class ChangeCursor(RowCursor):
     """The change feed of a Delta Lake table, one version after the other."""
@@ -169,28 +140,28 @@ class ChangeCursor(RowCursor):
     time = "_commit_version"
 
     def __init__(self, target: Address, name: Name, begin: int) -> None:
-        self._path = name.folder(target.location)
+        self.table: Any = table_of(target, name)
         self._version = begin
         self._rows: Iterator[RecordBatch] = iter(())
-        self._delta: Any = None
         self.what = f"the changes of the table {str(name)!r} in {target.shown}"
 
     @override
     def open(self, last: Any) -> None:
-        driver = of_extra("delta", "deltalake", ArrowMissing)
-        self.failures = (driver.exceptions.DeltaError, OSError, pyarrow().ArrowException, ValueError)
-        self._delta = driver.DeltaTable(self._path)
+        self.table.connect()
+        if self.table.delta is None:
+            raise TableError(f"read_changes() cannot read {self.what}: there is no such table")
         if last is not None:
             self._version = last + 1
 
     @override
     def next(self) -> RecordBatch | None:
+        delta = self.table.delta
         while (batch := next(self._rows, None)) is None:
-            self._delta.update_incremental()
-            if self._version > self._delta.version():
+            delta.update_incremental()
+            if self._version > delta.version():
                 self.floor = self._version
                 return None
-            changes = self._delta.load_cdf(self._version, self._version)
+            changes = delta.load_cdf(self._version, self._version)
             self._rows = iter(pyarrow().RecordBatchReader.from_stream(changes))
             self._version += 1
         return batch.cast(plain(batch.schema))

@@ -14,7 +14,7 @@ from pullstream.authoring import of_extra
 
 from ..arrow import ArrowMissing, Schema, Spool, pyarrow
 from .lake import MARK, LakeTable, plain
-from .table import Entry, Recorded
+from .records import Entry, Recorded
 from .target import quoted
 
 JOURNALED = f"{MARK} journal"
@@ -28,10 +28,10 @@ class _Transactions:
         return self.table.transaction_version(f"{MARK} time {text}") is not None
 
 
-class DeltaLakeTable(LakeTable):
+class DeltaTable(LakeTable):
     """A folder of Delta Lake."""
 
-    _delta: Any = None
+    delta: Any = None
     """The driver's table; None if it does not exist."""
 
     @override
@@ -40,20 +40,17 @@ class DeltaLakeTable(LakeTable):
         self.failures = (self._deltalake.exceptions.DeltaError, OSError, pyarrow().ArrowException, ValueError)
         self.path = self.name.folder(self.target.location)
         with suppress(self._deltalake.exceptions.TableNotFoundError):
-            self._delta = self._deltalake.DeltaTable(self.path)
+            self.delta = self._deltalake.DeltaTable(self.path)
 
     @override
     def schema(self) -> Schema | None:
-        return None if self._delta is None else plain(pyarrow().schema(self._delta.schema().to_arrow()))
+        return None if self.delta is None else plain(pyarrow().schema(self.delta.schema().to_arrow()))
 
     @override
-    def recorded(self, journal: str | None) -> Recorded | None:
-        if self._delta is None:
-            return None
-        delta: Any = self._delta
-        count: int | None = delta.transaction_version(MARK)
-        if count is None:
-            return None
+    def recorded(self, journal: str | None) -> Recorded:
+        delta: Any = self.delta
+        if delta is None or (count := delta.transaction_version(MARK)) is None:
+            return Recorded()
         known = None
         if delta.transaction_version(JOURNALED) is not None:
             known = journal
@@ -65,7 +62,7 @@ class DeltaLakeTable(LakeTable):
 
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
-        delta: Any = self._delta
+        delta: Any = self.delta
         if delta is not None:
             # Others may have compacted it meanwhile.
             delta.update_incremental()
@@ -75,7 +72,7 @@ class DeltaLakeTable(LakeTable):
             custom_metadata=self.details(entry),
             app_transactions=[self._deltalake.Transaction(name, entry.number) for name in names],
         )
-        rows = self.upserted(schema, spool) if self.mode == "upsert" else self.reader(schema, spool)
+        rows = self.rows(schema, spool)
         if self.mode == "upsert" and delta is not None:
             same = " AND ".join(f"target.{quoted(key)} = source.{quoted(key)}" for key in self.keys)
             merge = delta.merge(rows, same, "source", "target", commit_properties=properties)
@@ -83,14 +80,13 @@ class DeltaLakeTable(LakeTable):
         else:
             replaced: dict[str, str] = {"mode": "append"}
             if self.mode == "replace_time" and delta is not None:
-                assert self.time is not None
-                value: str = pyarrow().array([spool.time], schema.field(self.time).type).cast("string")[0].as_py()
-                text = value.replace("'", "''")
-                replaced = {"mode": "overwrite", "predicate": f"{quoted(self.time)} = '{text}'"}
+                column, time = self.of_time(schema, spool)
+                text = time.cast("string").as_py().replace("'", "''")
+                replaced = {"mode": "overwrite", "predicate": f"{quoted(column)} = '{text}'"}
             feed = {} if delta is not None else {"configuration": {"delta.enableChangeDataFeed": "true"}}
             self._deltalake.write_deltalake(
                 self.path if delta is None else delta, rows, commit_properties=properties, **replaced, **feed
             )
         if delta is None:
-            self._delta = self._deltalake.DeltaTable(self.path)
-        return self._delta.metadata().id
+            self.delta = self._deltalake.DeltaTable(self.path)
+        return self.delta.metadata().id

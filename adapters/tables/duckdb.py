@@ -10,20 +10,17 @@ from typing_extensions import override
 from pullstream.authoring import of_extra
 
 from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
-from .sql import SqlFileTable, columns_of
+from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
 from .target import quoted
 
 _ROWS: Final = "pullstream_rows"
 
-FETCHED: Final = 8192
-"""The rows to fetch at once."""
-
 _IN_TURN: Final = Lock()
 """Held by a transaction: DuckDB refuses two of one process that create the records at the same time."""
 
 
-class DuckdbTable(SqlFileTable):
+class DuckdbTable(SqlTable):
     """A file of DuckDB; only one process at a time can open it."""
 
     @override
@@ -76,8 +73,7 @@ class DuckdbTable(SqlFileTable):
 
     @override
     def kind(self, type: Any) -> str | None:
-        common = COMMON.get(str(type))
-        if common is not None:
+        if (common := COMMON.get(str(type))) is not None:
             return common
         empty = pyarrow().schema([("c", type)]).empty_table()
         self._connection.register(_ROWS, empty)

@@ -13,7 +13,7 @@ from pullstream.authoring import of_extra
 
 from ..arrow import ArrowMissing, Schema, Spool, pyarrow
 from .lake import MARK, LakeTable, plain
-from .table import Entry, Recorded
+from .records import Entry, Recorded
 
 _TIME = f"{MARK}.time."
 _JOURNAL = f"{MARK}.journal"
@@ -29,8 +29,7 @@ class IcebergTable(LakeTable):
 
     @override
     def connect(self) -> None:
-        driver = of_extra("iceberg", "pyiceberg.catalog.sql", ArrowMissing, named="pyiceberg")
-        errors: Any = of_extra("iceberg", "pyiceberg.exceptions", ArrowMissing, named="pyiceberg")
+        driver, errors = _driver("catalog.sql"), _driver("exceptions")
         sql = of_extra("iceberg", "sqlalchemy.exc", ArrowMissing, named="SQLAlchemy")
         own: list[type[Exception]] = [error for name in dir(errors) if isinstance(error := getattr(errors, name), type)]
         self.failures = (*own, sql.SQLAlchemyError, OSError, pyarrow().ArrowException, ValueError)
@@ -67,21 +66,20 @@ class IcebergTable(LakeTable):
         return None if str(type) in {"int8", "int16"} else super().kind(type)
 
     @override
-    def recorded(self, journal: str | None) -> Recorded | None:
+    def recorded(self, journal: str | None) -> Recorded:
         if self._iceberg is None or _COUNT not in self._iceberg.properties:
-            return None
+            return Recorded()
         found: dict[str, str] = self._iceberg.properties
         times = {name.removeprefix(_TIME) for name in found if name.startswith(_TIME)}
         return Recorded(str(self._iceberg.metadata.table_uuid), found.get(_JOURNAL), times, int(found[_COUNT]))
 
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
-        equal = of_extra("iceberg", "pyiceberg.expressions", ArrowMissing, named="pyiceberg").EqualTo
         details, replaced = self.details(entry), None
         iceberg: Any = None if self._iceberg is None else self._iceberg.refresh()
         if self.mode == "replace_time" and iceberg is not None:
-            assert self.time is not None
-            same = equal(self.time, pyarrow().array([spool.time], schema.field(self.time).type)[0].as_py())
+            column, time = self.of_time(schema, spool)
+            same = _driver("expressions").EqualTo(column, time.as_py())
             # The driver warns of replacing nothing.
             replaced = same if iceberg.scan(same, limit=1).count() else None
         record = {f"{_TIME}{entry.text}": str(entry.number), _COUNT: str(entry.number)}
@@ -92,18 +90,19 @@ class IcebergTable(LakeTable):
             if iceberg is None
             else iceberg.transaction()
         )
+        rows = self.rows(schema, spool)
         with begun as transaction:
             transaction.set_properties(record)
-            if self.mode == "upsert":
-                rows = self.upserted(schema, spool)
-                if iceberg is None:
-                    transaction.append(rows, details)
-                else:
-                    transaction.upsert(rows, list(self.keys), snapshot_properties=details)
+            if self.mode == "upsert" and iceberg is not None:
+                transaction.upsert(rows, list(self.keys), snapshot_properties=details)
             elif replaced is not None:
-                transaction.overwrite(self.reader(schema, spool), replaced, details)
+                transaction.overwrite(rows, replaced, details)
             else:
-                transaction.append(self.reader(schema, spool), details)
+                transaction.append(rows, details)
         if iceberg is None:
             iceberg = self._iceberg = self._catalog.load_table(self._identifier)
         return str(iceberg.metadata.table_uuid)
+
+
+def _driver(name: str) -> Any:
+    return of_extra("iceberg", f"pyiceberg.{name}", ArrowMissing, named="pyiceberg")

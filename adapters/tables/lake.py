@@ -1,13 +1,12 @@
 """Tables that are folders of Parquet files and a log of commits: one commit has the rows of a time and their record."""
 
-from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import override
 
 from ..arrow import Schema, Spool, pyarrow
-from .table import COMMON, Entry, FileLock, TargetTable
-from .target import Address, Name
+from .records import Entry
+from .table import COMMON, TargetTable
 
 _ORDER: Final = "pullstream_order"
 
@@ -18,19 +17,7 @@ MARK: Final = "pullstream"
 class LakeTable(TargetTable):
     """A table in a folder."""
 
-    def __init__(self, target: Address, name: Name, *options: Any) -> None:
-        super().__init__(target, name, *options)
-        self._lock = FileLock(Path(target.location, "lake"), name)
-
-    @override
-    def lock(self) -> None:
-        Path(self.target.location).mkdir(parents=True, exist_ok=True)
-        if not self._lock.take():
-            raise self.busy()
-
-    @override
-    def close(self) -> None:
-        self._lock.release()
+    lock_name = "lake"
 
     @override
     def kind(self, type: Any) -> str | None:
@@ -39,13 +26,11 @@ class LakeTable(TargetTable):
             return str(type)
         return COMMON.get(str(type))
 
-    def reader(self, schema: Schema, spool: Spool) -> Any:
-        """Return the rows, one batch after the other."""
-        return pyarrow().RecordBatchReader.from_batches(schema, spool.batches())
-
-    def upserted(self, schema: Schema, spool: Spool) -> Any:
-        """Return the last row of each key, in memory."""
+    def rows(self, schema: Schema, spool: Spool) -> Any:
+        """Return the rows, one batch after the other; for an upsert the last row of each key, in memory."""
         pa: Any = pyarrow()
+        if self.mode != "upsert":
+            return pa.RecordBatchReader.from_batches(schema, spool.batches())
         rows = pa.Table.from_batches(spool.batches(), schema)
         numbered = rows.select(self.keys).append_column(_ORDER, pa.array(range(rows.num_rows)))
         last = numbered.group_by(list(self.keys)).aggregate([(_ORDER, "max")])

@@ -11,15 +11,12 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
-from .sql import SqlTable
+from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pyarrow
+from .sql import FETCHED, SqlTable
 from .table import COMMON
 
 PATIENCE: Final = 5.0
 """The seconds in which the server notices that a killed program, which held the lock, is gone."""
-
-FETCHED: Final = 8192
-"""The rows to fetch at once."""
 
 _FORMATS: Final = {
     "boolean": "bool", "smallint": "int16", "integer": "int32", "bigint": "int64", "real": "float32",
@@ -30,8 +27,6 @@ _FORMATS: Final = {
 
 class PostgresqlTable(SqlTable):
     """A database of a PostgreSQL server."""
-
-    _connection: Any = None
 
     @property
     @override
@@ -83,14 +78,10 @@ class PostgresqlTable(SqlTable):
         return f"NUMERIC({type.precision}, {type.scale})" if pa.types.is_decimal128(type) else COMMON.get(str(type))
 
     @override
-    def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:
-        pa: Any = pyarrow()
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                place: int = pa.compute.match_substring(column, "\0").index(pa.scalar(True)).as_py()  # noqa: FBT003 - a value
-                if place >= 0:
-                    return name, place, "PostgreSQL stores no text with a null character"
-        return None
+    def unkept(self, column: Any) -> tuple[Array, str] | None:
+        if str(column.type) not in {"string", "large_string"}:
+            return None
+        return pyarrow().compute.match_substring(column, "\0"), "PostgreSQL stores no text with a null character"
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -138,11 +129,6 @@ class PostgresqlTable(SqlTable):
         place = {"temporary": True} if table else {"db_schema_name": self.name.schema} if self.name.schema else {}
         with self._connection.cursor() as cursor:
             cursor.adbc_ingest(table or self.name.table, reader, mode="append", **place)
-
-    @override
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
 
     @override
     def is_about_rows(self, exc: Exception) -> bool:

@@ -216,14 +216,13 @@ class RowsSource(Kernel[Any], Outside):
     async def release(self) -> None:
         self._rest = Backlog()
         if self._opened:
-            await trio.to_thread.run_sync(self._cursor.close)
+            await trio.to_thread.run_sync(self._cursor.table.close)
 
     async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        table = self._cursor.table
         try:
-            return await stoppably(work, self._cursor.cancel, *arguments)
+            return await stoppably(work, table.cancel, *arguments)
         except Exception as exc:
-            if isinstance(exc, TableError) or not isinstance(exc, self._cursor.failures):
+            if isinstance(exc, TableError) or not isinstance(exc, table.failures):
                 raise
-            raise TableError(
-                f"{self._plan.module}() cannot read {self._cursor.what}: {self._cursor.text(exc)}"
-            ) from None
+            raise TableError(f"{self._plan.module}() cannot read {self._cursor.what}: {table.text(exc)}") from None

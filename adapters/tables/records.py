@@ -4,23 +4,41 @@ import datetime as dt
 import json
 from collections.abc import Container, Hashable
 from secrets import token_hex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from .errors import TableError
-from .table import Entry, TargetTable
+
+if TYPE_CHECKING:
+    from .table import TargetTable
 
 
 @attrs.frozen
-class CommittedTimes:
-    """The times that earlier runs have committed."""
+class Recorded:
+    """The record of earlier runs in a table: which times they committed, how many, and with which journal."""
 
+    id: str = ""
+    journal: str | None = None
     texts: Container[str] = ()
+    """The committed times."""
     count: int = 0
 
     def __contains__(self, time: object) -> bool:
         return self.count > 0 and encoded(time) in self.texts
+
+
+@attrs.frozen
+class Entry:
+    """The record of a time, which is committed with its rows."""
+
+    text: str
+    number: int
+    rows: int
+    id: str
+    journal: str | None
+    first: bool
+    """Whether the target does not yet say which journal it belongs to."""
 
 
 def encoded(time: Any) -> str:
@@ -46,34 +64,34 @@ def encoded(time: Any) -> str:
 class Records:
     """The records of one table."""
 
-    def __init__(self, table: TargetTable, journal: str | None) -> None:
+    def __init__(self, table: "TargetTable", journal: str | None) -> None:
         self._table = table
         self._journal = journal
         self._count = 0
         self._recorded = False
         self.id = ""
 
-    def open(self, remembered: str | None) -> CommittedTimes:
+    def open(self, remembered: str | None) -> Recorded:
         """Return the committed times.
 
         Raises:
             TableError: the table, its records and the journal do not belong together.
         """
         found = self._table.recorded(self._journal)
-        if found is None or not found.count:
+        if not found.count:
             if remembered is not None:
                 raise self._refusal(
                     f"the journal {self._journal} says that times were committed there, and the database has no record "
                     f"of them: the table was restored, or is another one. Start over with a new journal"
                 )
             self.id = token_hex(8)
-            return CommittedTimes()
+            return found
         self.id, self._count = found.id, found.count
         self._recorded = found.journal is not None or self._journal is None
         if why := self._unfit(found.journal, remembered):
             forget = self._table.forgetting()
             raise self._refusal(f"{why}. If that is meant, remove its records first: {forget}")
-        return CommittedTimes(found.times, found.count)
+        return found
 
     def _unfit(self, journal: str | None, remembered: str | None) -> str:
         if not self._table.exists:
@@ -91,7 +109,7 @@ class Records:
 
     def entry(self, time: Hashable, rows: int) -> Entry:
         """Return the record for the next time."""
-        return Entry(time, encoded(time), self._count + 1, rows, self.id, self._journal, not self._recorded)
+        return Entry(encoded(time), self._count + 1, rows, self.id, self._journal, not self._recorded)
 
     def committed(self, id: str) -> None:
         """Note that the record was committed, to the table of this id."""

@@ -8,11 +8,15 @@ from typing import Any, Final
 from typing_extensions import override
 
 from ..arrow import RecordBatch, Schema, Spool, pyarrow
-from .table import Entry, FileLock, Recorded, TargetTable
-from .target import Address, Name, quoted
+from .records import Entry, Recorded
+from .table import TargetTable
+from .target import quoted
 
 TARGETS: Final = "pullstream_targets"
 TIMES: Final = "pullstream_times"
+
+FETCHED: Final = 8192
+"""The rows to fetch at once."""
 
 _RECORDS: Final = {
     TARGETS: "name TEXT PRIMARY KEY, id TEXT NOT NULL, journal TEXT",
@@ -24,6 +28,16 @@ _ORDER: Final = "pullstream_order"
 
 class SqlTable(TargetTable):
     """A table of a database with transactions, and a bulk load of Arrow batches."""
+
+    _connection: Any = None
+
+    @override
+    def close(self) -> None:
+        try:
+            if self._connection is not None:
+                self._connection.close()
+        finally:
+            super().close()
 
     @property
     def record_name(self) -> str:
@@ -57,7 +71,7 @@ class SqlTable(TargetTable):
     # ---- the records
 
     @override
-    def recorded(self, journal: str | None) -> Recorded | None:
+    def recorded(self, journal: str | None) -> Recorded:
         beside = self.name.beside
         with self.transaction():
             self.wait_for_turn()
@@ -68,7 +82,7 @@ class SqlTable(TargetTable):
             f"SELECT time, number FROM {beside(TIMES)} WHERE name = $1 ORDER BY number", self.record_name
         )
         if not found:
-            return None
+            return Recorded()
         ((id, journal),) = found
         return Recorded(id, journal, {time for time, _ in times}, times[-1][1] if times else 0)
 
@@ -109,10 +123,8 @@ class SqlTable(TargetTable):
         if not self.exists:
             self.execute(f"CREATE TABLE {table} ({self._definition(schema, self.keys)})")
         if self.mode == "replace_time":
-            assert self.time is not None
-            # The value as it is stored: SQLite has dates as text.
-            value = pa.array([spool.time], schema.field(self.time).type)[0].as_py()
-            self.execute(f"DELETE FROM {table} WHERE {quoted(self.time)} = $1", value)
+            column, time = self.of_time(schema, spool)
+            self.execute(f"DELETE FROM {table} WHERE {quoted(column)} = $1", time.as_py())
         if self.mode != "upsert":
             self.load(None, schema, batches)
             return
@@ -163,28 +175,6 @@ class SqlTable(TargetTable):
             return f", row {place + 1} of it, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
         except Exception:  # noqa: BLE001 - the failure itself is what matters
             return ""
-
-
-class SqlFileTable(SqlTable):
-    """A table in a database that is one file: a lock beside it keeps other runs away."""
-
-    def __init__(self, target: Address, name: Name, *options: Any) -> None:
-        super().__init__(target, name, *options)
-        self._lock = FileLock(target.location, name)
-        self._connection: Any = None
-
-    @override
-    def lock(self) -> None:
-        if not self._lock.take():
-            raise self.busy()
-
-    @override
-    def close(self) -> None:
-        try:
-            if self._connection is not None:
-                self._connection.close()
-        finally:
-            self._lock.release()
 
 
 def columns_of(names: Sequence[str]) -> str:

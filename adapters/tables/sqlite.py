@@ -11,16 +11,13 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import RecordBatch, Schema, exact_array, pyarrow, values
-from .sql import SqlFileTable, columns_of
+from ..arrow import Array, RecordBatch, Schema, exact_array, pyarrow, values
+from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
 from .target import quoted
 
 PATIENCE: Final = 30.0
 """The seconds to wait for other writers of the database."""
-
-FETCHED: Final = 8192
-"""The rows to fetch at once."""
 
 _DECLARED: Final = {
     "BOOLEAN": "bool", "SMALLINT": "int64", "INTEGER": "int64", "INT": "int64", "BIGINT": "int64", "REAL": "float64",
@@ -29,15 +26,10 @@ _DECLARED: Final = {
 }  # fmt: skip
 
 
-class SqliteTable(SqlFileTable):
+class SqliteTable(SqlTable):
     """A file of SQLite."""
 
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
-
-    @property
-    def _open(self) -> sqlite3.Connection:
-        assert self._connection is not None
-        return self._connection
 
     @override
     def connect(self) -> None:
@@ -49,11 +41,11 @@ class SqliteTable(SqlFileTable):
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
-        return self._open.execute(sql, _bound(given)).fetchall()
+        return self._connection.execute(sql, _bound(given)).fetchall()
 
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
-        cursor = self._open.execute(sql, _bound(given))
+        cursor = self._connection.execute(sql, _bound(given))
         names = [column[0] for column in cursor.description]
         while rows := cursor.fetchmany(FETCHED):
             yield pyarrow().RecordBatch.from_arrays(list(map(exact_array, zip(*rows, strict=True))), names)
@@ -61,14 +53,14 @@ class SqliteTable(SqlFileTable):
     @override
     @contextmanager
     def transaction(self) -> Generator[None]:
-        self._open.execute("BEGIN IMMEDIATE")
+        self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
-            self._open.execute("COMMIT")
+            self._connection.execute("COMMIT")
         except BaseException:
             # Some failures, such as a full disk, have ended the transaction already.
             with suppress(sqlite3.Error):
-                self._open.execute("ROLLBACK")
+                self._connection.execute("ROLLBACK")
             raise
 
     @override
@@ -93,21 +85,17 @@ class SqliteTable(SqlFileTable):
         marks = ", ".join("?" for _ in schema)
         sql = f"INSERT INTO {into} ({columns_of(schema.names)}) VALUES ({marks})"
         for batch in batches:
-            self._open.executemany(sql, zip(*map(_plain, batch.columns), strict=True))
+            self._connection.executemany(sql, zip(*map(_plain, batch.columns), strict=True))
 
     @override
-    def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:
-        pa: Any = pyarrow()
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if pa.types.is_floating(column.type):
-                place: int = pa.compute.is_nan(column).index(pa.scalar(True)).as_py()  # noqa: FBT003 - a value
-                if place >= 0:
-                    return name, place, "SQLite would store NaN as null"
-        return None
+    def unkept(self, column: Any) -> tuple[Array, str] | None:
+        if not pyarrow().types.is_floating(column.type):
+            return None
+        return pyarrow().compute.is_nan(column), "SQLite would store NaN as null"
 
     @override
     def cancel(self) -> None:
-        self._open.interrupt()
+        self._connection.interrupt()
 
 
 def _bound(given: Sequence[Any]) -> dict[str, Any]:

@@ -3,15 +3,14 @@
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-import attrs
-
-from ..arrow import RecordBatch, Schema, Spool
+from ..arrow import Array, RecordBatch, Schema, Spool, pyarrow
 from .errors import TableBusyError
+from .records import Entry, Recorded
 from .target import Address, Name
 
 Mode: TypeAlias = Literal["append", "upsert", "replace_time"]
@@ -24,31 +23,6 @@ COMMON: Final = {
 """The SQL types that all databases share, by the names of Arrow's."""
 
 
-@attrs.frozen
-class Recorded:
-    """The record of earlier runs in a table: which times they committed, how many, and with which journal."""
-
-    id: str
-    journal: str | None
-    times: Container[str]
-    """The committed times, as texts."""
-    count: int
-
-
-@attrs.frozen
-class Entry:
-    """The record of a time, which is committed with its rows."""
-
-    time: Hashable
-    text: str
-    number: int
-    rows: int
-    id: str
-    journal: str | None
-    first: bool
-    """Whether the target does not yet say which journal it belongs to."""
-
-
 class TargetTable(ABC):
     """A table and the connection to it; its methods block, and one thread at a time may call them."""
 
@@ -56,6 +30,9 @@ class TargetTable(ABC):
     """The driver's exceptions."""
     exists = False
     """Whether the table exists."""
+    lock_name = ""
+    """The name in the target for its locks; none if they are beside it."""
+    _lock: "FileLock | None" = None
 
     def __init__(
         self, target: Address, name: Name, mode: Mode = "append", keys: Sequence[str] = (), time: str | None = None
@@ -70,17 +47,20 @@ class TargetTable(ABC):
     def connect(self) -> None:
         """Connect."""
 
-    @abstractmethod
     def close(self) -> None:
         """Disconnect, and release the lock."""
+        if self._lock is not None:
+            self._lock.release()
 
-    @abstractmethod
     def lock(self) -> None:
         """Become the only writer of the table, for as long as the process and the connection last.
 
         Raises:
             TableBusyError: somebody else is.
         """
+        self._lock = FileLock(Path(self.target.location, self.lock_name), self.name)
+        if not self._lock.take():
+            raise self.busy()
 
     @abstractmethod
     def schema(self) -> Schema | None:
@@ -91,8 +71,8 @@ class TargetTable(ABC):
         """Return the table's type for a type of Arrow; None if there is none that keeps all of its values."""
 
     @abstractmethod
-    def recorded(self, journal: str | None) -> Recorded | None:
-        """Return the record of earlier runs; None if there is none. `journal` is that of this run."""
+    def recorded(self, journal: str | None) -> Recorded:
+        """Return the record of earlier runs. `journal` is that of this run."""
 
     @abstractmethod
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
@@ -101,9 +81,22 @@ class TargetTable(ABC):
         It creates the table if it does not exist.
         """
 
-    def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:  # noqa: ARG002 - for subclasses
+    def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:
         """Return a column, a row and a reason if the database would change or refuse a value; None otherwise."""
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            marked, why = self.unkept(column) or (None, "")
+            if marked is not None and (place := marked.index(value=True).as_py()) >= 0:
+                return name, place, why
         return None
+
+    def unkept(self, column: Any) -> tuple[Array, str] | None:  # noqa: ARG002 - for subclasses
+        """Mark the values that the database would change or refuse, and say why; None if it keeps all of this type."""
+        return None
+
+    def of_time(self, schema: Schema, spool: Spool) -> tuple[str, Any]:
+        """Return the column of the time, and the time of the rows as one of its values."""
+        assert self.time is not None
+        return self.time, pyarrow().array([spool.time], schema.field(self.time).type)[0]
 
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:  # noqa: ARG002 - for subclasses
         """Return the first row that a failed commit is about, for its message; an empty text if it is none's."""
@@ -136,8 +129,8 @@ class TargetTable(ABC):
 class FileLock:
     """A lock on a table of a database that is a file; the system releases it when the process ends for any reason."""
 
-    def __init__(self, path: str | Path, name: Name) -> None:
-        real = Path(path).resolve()
+    def __init__(self, path: Path, name: Name) -> None:
+        real = path.resolve()
         digest = hashlib.sha256(str(name).lower().encode(errors="surrogatepass")).hexdigest()[:12]
         self._path = real.with_name(f".{real.name}-{digest}.lock")
         self._file: int | None = None
@@ -147,6 +140,7 @@ class FileLock:
         if os.name != "posix":
             return True
         fcntl: Any = import_module("fcntl")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import attrs
 
@@ -54,13 +54,18 @@ class Address:
             if kind is None:
                 raise cls._refusal(module, f"the scheme {scheme!r}")
             if kind == "postgresql":
+                if not {"/", "?", "#", "@"}.isdisjoint(_password(text)):
+                    raise CompositionError(
+                        f"{module}() at {Site.here()} got a URL in which a password ends at no certain place: write "
+                        f"/ ? # and @ in it, and @ in what follows it, as %2F %3F %23 and %40"
+                    )
                 return cls(kind, text, _without_password(text))
             path = rest.removeprefix("/")
         else:
             path = text
             kind = _SUFFIXES.get(text.rpartition(".")[2].lower())
             if kind is None:
-                raise cls._refusal(module, repr(text))
+                raise cls._refusal(module, repr(_without_password(text)))
         if path in {"", ":memory:"}:
             raise CompositionError(
                 f"{module}() at {Site.here()} needs a database that lasts, but got {text!r}: give the path of a file"
@@ -83,8 +88,7 @@ class Address:
 
 
 def _secrets(url: str) -> list[str]:
-    user = urlsplit(url).netloc.rpartition("@")[0]
-    found = [user.partition(":")[2], *(secret for _, secret in _SECRET.findall(url))]
+    found = [_password(url), *(secret for _, secret in _SECRET.findall(url))]
     return sorted({each for secret in found if secret for each in (secret, unquote(secret))}, key=len, reverse=True)
 
 
@@ -94,11 +98,14 @@ def _without_password(url: str) -> str:
     >>> _without_password("postgresql://ann:se:cret@host/sales?sslpassword=x&a=1")
     'postgresql://ann:***@host/sales?sslpassword=***&a=1'
     """
-    scheme, _, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    user, at, host = place.rpartition("@")
-    name, colon, _ = user.partition(":")
-    return _SECRET.sub(r"\1***", f"{scheme}://{name}{f'{colon}***' if colon else ''}{at}{host}{slash}{path}")
+    password = _password(url)
+    return _SECRET.sub(r"\1***", url.replace(f":{password}@", ":***@", 1) if password else url)
+
+
+def _password(url: str) -> str:
+    """Return what may be a password before the last @."""
+    before, _, after = url.rpartition("@")[0].partition("://")
+    return (after or before).partition(":")[2]
 
 
 @attrs.frozen

@@ -29,7 +29,7 @@ from ..arrow import (
 from ..stopping import stoppably
 from .databases import table_of
 from .errors import TableError
-from .records import CommittedTimes, Records, encoded
+from .records import Recorded, Records, encoded
 from .table import Mode
 from .target import Address, Name
 
@@ -144,10 +144,9 @@ class RowsCommitter(Committer[list[Hashable]]):
         self._records: Records
         self._schema: Schema
         self._first: list[Batch[Any]] = []
+        """The rows before the schema is known."""
         self._taken = 0
         """The number of rows since the memory was last looked at."""
-        self._waiting = 0
-        """The number of their rows."""
         self._open_times: OpenTimes | None = None
         self._written: list[Hashable] = []
         self._ctx: Context
@@ -175,7 +174,7 @@ class RowsCommitter(Committer[list[Hashable]]):
             )
         return committed
 
-    def _begin(self, remembered: str | None) -> tuple[CommittedTimes, Schema | None]:
+    def _begin(self, remembered: str | None) -> tuple[Recorded, Schema | None]:
         table = self._table
         try:
             table.connect()
@@ -192,31 +191,26 @@ class RowsCommitter(Committer[list[Hashable]]):
     def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
         if self._open_times is None:
             self._first.append(batch)
-            self._waiting += row_count(batch.values)
-            if self._waiting >= FIRST:
-                self._derive()
         else:
             self._open_times.add(batch)
-            self._taken += row_count(batch.values)
-            if self._taken >= FIRST:
-                self._taken = 0
-                return self._relieve() if self._open_times.full else None
-        return None
+        self._taken += row_count(batch.values)
+        if self._taken < FIRST:
+            return None
+        self._taken = 0
+        opened = self._open_times or self._derive()
+        return self._relieve(opened) if opened.full else None
 
-    async def _relieve(self) -> None:
+    async def _relieve(self, opened: OpenTimes) -> None:
         """Let the commits catch up; if it is open times that take the memory, move the largest to files."""
-        assert self._open_times is not None
         await self.idle()
-        if self._open_times.full:
-            await trio.to_thread.run_sync(self._open_times.spill)
+        if opened.full:
+            await trio.to_thread.run_sync(opened.spill)
 
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:
-        if self._open_times is None:
-            self._derive()
-        assert self._open_times is not None
+        opened = self._open_times or self._derive()
         for time in times:
-            with closing(self._open_times.complete(time)) as spool:
+            with closing(opened.complete(time)) as spool:
                 await stoppably(self._commit, self._table.cancel, time, spool)
             self._written.append(time)
             memory = self._ctx.memory
@@ -255,7 +249,7 @@ class RowsCommitter(Committer[list[Hashable]]):
     def _refused(self, why: str) -> SchemaError:
         return SchemaError(f"write_rows() to {self._plan.shown}: {why}")
 
-    def _derive(self) -> None:
+    def _derive(self) -> OpenTimes:
         first, self._first = self._first, []
         plan, pa = self._plan, pyarrow()
         schema = derived_schema(f"write_rows() to {plan.shown}", [batch.values for batch in first])
@@ -269,10 +263,10 @@ class RowsCommitter(Committer[list[Hashable]]):
             schema = schema.append(pa.field(plan.time, pa.type_for_alias(_TIMES[type(time)])))
         if empty := [field.name for field in schema if pa.types.is_null(field.type)]:
             raise self._refused(f"the column {empty[0]!r} has only nulls in the first rows: give a schema=")
-        self._use(self._chosen(None, schema))
-        assert self._open_times is not None
+        opened = self._use(self._chosen(None, schema))
         for batch in first:
-            self._open_times.add(batch)
+            opened.add(batch)
+        return opened
 
     def _chosen(self, found: Schema | None, derived: Schema | None = None) -> Schema:
         """Return the columns to write, of an existing table with its types."""
@@ -299,13 +293,14 @@ class RowsCommitter(Committer[list[Hashable]]):
         fields = ((field if found is None else found.field(field.name)) for field in schema)
         return pa.schema([field.with_nullable(field.nullable and field.name not in plan.keys) for field in fields])
 
-    def _use(self, schema: Schema) -> None:
+    def _use(self, schema: Schema) -> OpenTimes:
         plan = self._plan
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
         given = None if plan.time is None else partial(_given, plan.time)
-        opened = partial(CheckedSpool, plan.time, self._table.refusal, self._refused, schema)
-        self._open_times = OpenTimes(Packing(schema, self._refused, optional), opened, given)
+        spool = partial(CheckedSpool, plan.time, self._table.refusal, self._refused, schema)
+        self._open_times = opened = OpenTimes(Packing(schema, self._refused, optional), spool, given)
+        return opened
 
 
 class CheckedSpool(Spool):
@@ -327,8 +322,7 @@ class CheckedSpool(Spool):
         found: Any = self._refusal(batch)
         if self._column is not None:
             times = batch.column(self._column)
-            same = pa.compute.equal(times, pa.scalar(self.time, times.type))
-            place = same.index(pa.scalar(False)).as_py()  # noqa: FBT003 - a value
+            place = pa.compute.equal(times, pa.scalar(self.time, times.type)).index(value=False).as_py()
             if place >= 0:
                 found = self._column, place, f"the time of the row is {self.time!r}"
         if found is not None:

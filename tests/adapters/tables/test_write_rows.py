@@ -361,9 +361,9 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
     held, spilled = [], []
     relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill
 
-    async def relieved(self):
-        await relieve(self)
-        held.append(self._open_times.held)
+    async def relieved(self, opened):
+        await relieve(self, opened)
+        held.append(opened.held)
 
     monkeypatch.setattr(writing.RowsCommitter, "_relieve", relieved)
     monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.time), spill(self)))
@@ -381,6 +381,26 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
 def test_no_rows(base):
     assert write(ps.empty(), base) == []
     assert not base.has("sales")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "postgresql://ann:zyx/wvu@host/sales",
+        "postgresql://ann:zyx?wvu@host/sales",
+        "postgresql://ann:zyx#wvu@host/sales",
+        "postgresql://ann:zyx@wvu@host/sales",
+        "ann:zyxwvu@host/sales",
+        "host=h user=ann password=zyxwvu",
+        "postgre://ann:zyxwvu@host/sales",
+    ],
+)
+def test_a_wrong_url_is_refused_without_its_password(target):
+    """Also where libpq would take a part of the password for the host or the port, and say so."""
+    with pytest.raises(ps.CompositionError) as refused:
+        tables.write_rows(target, "sales")
+    assert "zyx" not in str(refused.value)
+    assert "wvu" not in str(refused.value)
 
 
 PASSWORD = "postgresql://ann:se%20cret@127.0.0.1:1/sales?sslpassword=hidden"
