@@ -12,8 +12,8 @@ from typing_extensions import override
 from pullstream.authoring import of_extra
 
 from ..arrow import ArrowMissing, Schema, Spool, pyarrow
+from .entries import Entry, Recorded
 from .lake import MARK, LakeTable, plain
-from .records import Entry, Recorded
 
 _TIME = f"{MARK}.time."
 _JOURNAL = f"{MARK}.journal"

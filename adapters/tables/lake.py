@@ -5,7 +5,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from ..arrow import Schema, Spool, pyarrow
-from .records import Entry
+from .entries import Entry
 from .table import COMMON, TargetTable
 
 _ORDER: Final = "pullstream_order"

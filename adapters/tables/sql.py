@@ -8,7 +8,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from ..arrow import RecordBatch, Schema, Spool, pyarrow
-from .records import Entry, Recorded
+from .entries import Entry, Recorded
 from .table import TargetTable
 from .target import quoted
 

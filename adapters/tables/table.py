@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ..arrow import Array, RecordBatch, Schema, Spool, pyarrow
+from .entries import Entry, Recorded
 from .errors import TableBusyError
-from .records import Entry, Recorded
 from .target import Address, Name
 
 Mode: TypeAlias = Literal["append", "upsert", "replace_time"]

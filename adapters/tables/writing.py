@@ -28,8 +28,9 @@ from ..arrow import (
 )
 from ..stopping import stoppably
 from .databases import table_of
+from .entries import Recorded, encoded
 from .errors import TableError
-from .records import Recorded, Records, encoded
+from .records import Records
 from .table import Mode
 from .target import Address, Name
 
