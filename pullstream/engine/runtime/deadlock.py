@@ -160,7 +160,7 @@ class DeadlockDetector:
         return False
 
     def set_alone(self, *, alone: bool) -> None:
-        """Treat every wait of the run as an inside one, or not: while the program itself waits for the run."""
+        """While the program itself waits for the run, treat every wait of the run as an inside one."""
         self.alone = alone
         for signal in self.outside:
             if signal.task is not None:
