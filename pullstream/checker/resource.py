@@ -3,6 +3,7 @@
 from typing import Any
 
 from pullstream.checker.edge import WatchedEdge
+from pullstream.engine.edge.behaviour import method_of
 from pullstream.engine.edge.edge import Edge
 from pullstream.errors import ReleaseTimeout
 
@@ -18,7 +19,7 @@ class Resource:
 
     def watch(self, edge: "Edge[Any]") -> None:
         """Count the module's acquisitions and releases."""
-        kind = type(edge.module)
+        module, kind = edge.module, type(edge.module)
 
         async def acquire(module: Any) -> None:
             if not self._edge.asked:
@@ -40,7 +41,8 @@ class Resource:
 
         # With a subclass, so that the module's own calls are counted too, and none of its attributes is replaced.
         namespace = {"__slots__": (), "__module__": kind.__module__, "acquire": acquire, "release": release}
-        edge.module.__class__ = type(kind.__name__, (kind,), namespace)
+        module.__class__ = type(kind.__name__, (kind,), namespace)
+        edge.acquire, edge.release = method_of(module, "acquire"), method_of(module, "release")
 
     def failed(self, failure: object) -> bool:
         """Whether a failure is the failure of the module's release."""

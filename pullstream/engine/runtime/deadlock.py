@@ -8,7 +8,8 @@ A run's tasks are those in its nursery, and those outside that read one of its s
 through a `pair`: then both are stalled when nothing moves in either.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import CORO_CLOSED, getcoroutinestate
 from typing import Any, Final
@@ -41,17 +42,17 @@ class DeadlockDetector:
         """The exception with which a deadlocked run fails."""
         self.within: trio.CancelScope | None = None
         """The scope around the block in which the run is open."""
-        self.outside: dict[Signal, None] = {}
+        self.outside: set[Signal] = set()
         """The signals that something outside may set, while tasks wait for them."""
         self.alone = False
         """Whether no task outside can set them, because the program itself waits for the run."""
         self._lanes: WeakSet[Any] | None = None
-        """The lanes that tasks outside the run may ask, once there are any."""
+        """The lanes that user tasks ask, once there are any."""
         self._on_deadlock: Callable[[], None] | None = None
         self._rounds: Rounds | None = None
         self._over = False
         self._check_when_woken = False
-        self._watching: dict[trio.lowlevel.Task, None] = {}
+        self._watching: set[trio.lowlevel.Task] = set()
         self._reading: trio.lowlevel.Task | None = None
         self._unblocked: dict[trio.lowlevel.Task, None] = {}
         """Tasks that have begun or been woken, and have not waited inside since. A task that may move the run is mostly
@@ -111,14 +112,14 @@ class DeadlockDetector:
 
     def watched_by(self, task: trio.lowlevel.Task) -> None:
         """Mark a task as an observer: whatever it and its child tasks do or wait for, they cannot move the run."""
-        self._watching[task] = None
+        self._watching.add(task)
         # Until now it counted as a task that may move the run.
         if self._rounds is not None:
             self._rounds.changed(task)
 
     def unwatched_by(self, task: trio.lowlevel.Task) -> None:
         """Forget an observing task."""
-        self._watching.pop(task, None)
+        self._watching.discard(task)
 
     def read_by(self, task: trio.lowlevel.Task) -> None:
         """Take note of a task outside that reads a stream of the run."""
@@ -126,11 +127,10 @@ class DeadlockDetector:
         self.check_soon()
 
     def asked_by(self, lane: Any) -> None:
-        """Take note of a lane that another task than the module's own may ask."""
+        """Take note of a lane that a user's task asks."""
         if self._lanes is None:
             self._lanes = WeakSet()
         self._lanes.add(lane)
-        self.check_soon()
 
     def enter(self, task: trio.lowlevel.Task) -> None:
         """Register a task that begins to wait for tasks of this run."""
@@ -159,14 +159,21 @@ class DeadlockDetector:
             task = nursery.parent_task
         return False
 
-    def set_alone(self, *, alone: bool) -> None:
-        """While the program itself waits for the run, treat every wait of the run as an inside one."""
-        self.alone = alone
+    @contextmanager
+    def nobody_outside(self) -> Generator[None]:
+        """Treat every wait of the run as an inside one, while the program itself waits for the run."""
+        self.alone = True
         for signal in self.outside:
             if signal.task is not None:
-                (self.enter if alone else self.leave)(signal.task)
-        if alone:
-            self.check_soon()
+                self.enter(signal.task)
+        self.check_soon()
+        try:
+            yield
+        finally:
+            self.alone = False
+            for signal in self.outside:
+                if signal.task is not None:
+                    self.leave(signal.task)
 
     # ---- deadlocks
 
@@ -280,7 +287,7 @@ class Signal:
             return
         self.task = task = trio.lowlevel.current_task()
         if outside:
-            self._detector.outside[self] = None
+            self._detector.outside.add(self)
         if self._detector.alone or not outside:
             self._detector.enter(task)
         try:
@@ -296,6 +303,6 @@ class Signal:
         if self not in detector.outside:
             detector.leave(task)
             return
-        detector.outside.pop(self, None)
+        detector.outside.discard(self)
         if detector.alone:
             detector.leave(task)
