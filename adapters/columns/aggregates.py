@@ -114,7 +114,8 @@ def _positive(count: Column) -> Column:
 
 
 def _m2(groups: Grouped, column: Column) -> Partial:
-    count, mean = groups.known(column), _mean({"sum": groups.total(column), "n": groups.known(column)}, None)
+    count = groups.known(column)
+    mean = _mean({"sum": groups.total(column), "n": count}, None)
     return {"n": count, "mean": mean.fill_null(0.0), "m2": groups.total(_squared(groups, column, mean))}
 
 

@@ -86,7 +86,7 @@ class EventTimeWindows(EventTimes):
     @override
     def advance(self, hold: int) -> int:
         due = self.due()
-        closing = self._earliest is not None and self._least_end(self._earliest) <= hold
+        closing = self._earliest is not None and self.least_end(self._earliest) <= hold
         # A waiting row may also extend what is due.
         if closing or self._count >= TOGETHER or (due is not None and due <= hold):
             self._flush()
@@ -94,10 +94,10 @@ class EventTimeWindows(EventTimes):
         if due is not None and due <= hold:
             self._emit(hold)
             due = self.due()
-        following = [self._least_end(time) for time in (hold, self._earliest) if time is not None]
+        following = [self.least_end(time) for time in (hold, self._earliest) if time is not None]
         return min(following if due is None else [due, *following])
 
-    def _least_end(self, time: int) -> int:
+    def least_end(self, time: int) -> int:
         """The least end of a window of a row."""
         return int(self.ends(numpy().array([time]))[0])
 

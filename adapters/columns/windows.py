@@ -76,7 +76,7 @@ class _OnGrid(EventTimeWindows):
     def due(self) -> int | None:
         if self._first is None:
             return None
-        end = int(self.ends(numpy().array([self._first]))[0])
+        end = self.least_end(self._first)
         return end if self._closed is None else max(end, self._closed + self._every)
 
     @override
