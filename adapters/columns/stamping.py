@@ -195,7 +195,7 @@ class EventTimes(Kernel[Any]):
 
     def _aside(self, batch: Any, times: Numbers) -> None:
         if self.plan.late == "drop":
-            self.location.meter.skipped += batch.num_rows
+            self.location.skipped += batch.num_rows
             return
         self._late_rows.put(Batch.of(Ascending(self.kind.times(times)), LateRows(batch, self.form)))
 

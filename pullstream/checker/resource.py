@@ -3,7 +3,6 @@
 from typing import Any
 
 from pullstream.checker.edge import WatchedEdge
-from pullstream.engine.edge.behaviour import method_of
 from pullstream.engine.edge.edge import Edge
 from pullstream.errors import ReleaseTimeout
 
@@ -19,7 +18,7 @@ class Resource:
 
     def watch(self, edge: "Edge[Any]") -> None:
         """Count the module's acquisitions and releases."""
-        module, kind = edge.module, type(edge.module)
+        kind = type(edge.module)
 
         async def acquire(module: Any) -> None:
             if not self._edge.asked:
@@ -41,8 +40,7 @@ class Resource:
 
         # With a subclass, so that the module's own calls are counted too, and none of its attributes is replaced.
         namespace = {"__slots__": (), "__module__": kind.__module__, "acquire": acquire, "release": release}
-        module.__class__ = type(kind.__name__, (kind,), namespace)
-        edge.acquire, edge.release = method_of(module, "acquire"), method_of(module, "release")
+        edge.module.__class__ = type(kind.__name__, (kind,), namespace)
 
     def failed(self, failure: object) -> bool:
         """Whether a failure is the failure of the module's release."""

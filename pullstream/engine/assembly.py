@@ -149,7 +149,7 @@ class Consumer:
 
     async def consume(self) -> Any:
         """Run the sink to its end. However it ends, its stream has ended when this returns (R8, R10)."""
-        self.location.meter.begin(sink=True)
+        self.location.begin(sink=True)
         self._reader.hand_over(trio.lowlevel.current_task())
         keeping = self._sidecar.keeping
         exhausted = keeping.finished(self.location)

@@ -52,7 +52,7 @@ class Run:
         """The clock by which sinks set their pace."""
         self.turn: Moment = (0.0, 0.0)
         """The time, by that clock, when a module last let other tasks run."""
-        self.sources: set[SourceEdge] = set()
+        self.sources: dict[SourceEdge, None] = {}
         """The sources that have not ended."""
         self.finishing = False
         self.detector = DeadlockDetector(on_failure)
@@ -66,8 +66,8 @@ class Run:
         """Whether the nursery is set."""
         self.halted = False
         """Whether everything that still runs must end."""
-        self._shields: set[trio.CancelScope] = set()
-        self._graces: set[trio.CancelScope] = set()
+        self._shields: dict[trio.CancelScope, None] = {}
+        self._graces: dict[trio.CancelScope, None] = {}
         self._hurried = False
         self.scope = Scope(self)
         """The scope of the pipeline itself."""
@@ -76,11 +76,11 @@ class Run:
     def grace(self) -> Generator[trio.CancelScope]:
         """The time a module has for its release: `release_timeout`, or none after `hurry`."""
         with trio.move_on_after(0 if self._hurried else self.release_timeout, shield=True) as scope:
-            self._graces.add(scope)
+            self._graces[scope] = None
             try:
                 yield scope
             finally:
-                self._graces.discard(scope)
+                self._graces.pop(scope, None)
 
     def hurry(self) -> None:
         """Stop waiting for releases."""
@@ -105,15 +105,15 @@ class Run:
         scope.shield = trio.lowlevel.current_task().parent_nursery is self.nursery
         if self.halted:
             scope.cancel()
-        self._shields.add(scope)
+        self._shields[scope] = None
         try:
             yield
         finally:
-            self._shields.discard(scope)
+            self._shields.pop(scope, None)
 
     def begin_source(self, source: SourceEdge) -> None:
         """Add a source to the run."""
-        self.sources.add(source)
+        self.sources[source] = None
         if self.finishing:
             source.finish()
 

@@ -88,7 +88,7 @@ class Progress:
 
     def counters(self) -> list[Counters]:
         """Return the current counters of every module."""
-        return [location.meter.counters(location.name) for location in self._sidecar.locations]
+        return [location.counters() for location in self._sidecar.locations]
 
     def _resolve(self, at: str | None) -> list[Location]:
         locations = self._sidecar.locations

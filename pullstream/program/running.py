@@ -1,7 +1,7 @@
 """`Running`: an open pipeline, from its first instruction to its orderly end."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, cast
@@ -81,13 +81,13 @@ class Running(Generic[R]):
             keeping=StreamKeeping,
             observer=self._tracer or self._checker,
         )
-        self._progress = Progress(self._run.scope.sidecar)
+        self._progress: Progress | None = None
         self._keeper = None if journal is None else wanted.Keeper(journal, pipeline, self._run)
-        self._manager: AbstractAsyncContextManager[None] | None = self._open()
+        self._nursery: AbstractAsyncContextManager[trio.Nursery]
         # A cancellation from outside reaches the block, and at its end the sinks: in order, not all at once.
         self._scope = own_scope(shield=True)
         self._finished = False
-        self._ends: set[Signal] = set()
+        self._ends: dict[Signal, None] = {}
         """Signals for tasks that wait for the end."""
         self._failure: BaseException | None = None
         self._traceback: TracebackType | None = None
@@ -101,17 +101,24 @@ class Running(Generic[R]):
         """An exception raised beside the stream, by the companion or a task of the run's own."""
         self._waiting = 0
         self._entered = False
+        self._begun = False
+        """Whether the sinks have been started."""
         self._aborted = False
         self._abandoned = False
         self._warned = False
         """Whether a warning has said that the run waits for a handle."""
-        self._standing = ExitStack()
-        """Ctrl-C handlers that precede the program's own."""
+        self._spared = Spared()
+        """The Ctrl-C handler that stands in front of the program's own, unless `run` has one there."""
+        self._own_interrupts: Interrupts | None = None
+        """The handler of `abort_on_interrupt`, in front of that."""
         self._interrupts: Interrupts | None = None
+        """The handler whose interrupts abort the run: this one, or that of `run`."""
 
     @property
     def progress(self) -> Progress:
         """The run's progress: which times are complete, which are not, and why."""
+        if self._progress is None:
+            self._progress = Progress(self._run.scope.sidecar)
         return self._progress
 
     @property
@@ -184,13 +191,16 @@ class Running(Generic[R]):
                 await trio.lowlevel.checkpoint()
                 return
             ended = self._run.signal()
-            self._ends.add(ended)
-            alone = waiting and self._beside is None and is_only_task(self._run.nursery)
+            self._ends[ended] = None
+            detector = self._run.detector
+            if alone := waiting and self._beside is None and is_only_task(self._run.nursery):
+                detector.set_alone(alone=True)
             try:
-                with self._run.detector.nobody_outside() if alone else nullcontext():
-                    await ended.wait()
+                await ended.wait()
             finally:
-                self._ends.discard(ended)
+                if alone:
+                    detector.set_alone(alone=False)
+                self._ends.pop(ended, None)
         finally:
             self._waiting -= waiting
 
@@ -236,9 +246,8 @@ class Running(Generic[R]):
         It applies in the main thread until the end of the block. The block raises KeyboardInterrupt only if the run had
         ended before the signal. Otherwise `result` raises `Abandoned`, and `interrupted` is true.
         """
-        interrupts = self._standing.enter_context(Interrupts())
-        self._standing.callback(lambda: setattr(interrupts, "told", self._abandoned))
-        self.abort_at(interrupts)
+        self._own_interrupts = Interrupts().__enter__()
+        self.abort_at(self._own_interrupts)
 
     def abort_at(self, interrupts: Interrupts) -> None:
         """Abort at the first kept interrupt; at each further one, stop waiting for releases."""
@@ -281,31 +290,42 @@ class Running(Generic[R]):
         self._entered = True
         try:
             if self._interrupts is None:
-                self._standing.enter_context(Spared())
-            assert self._manager is not None, "a pipeline is entered once"
-            await self._manager.__aenter__()
-        except BaseException:
-            self._standing.close()
+                self._spared.__enter__()
+            await self._start()
+        except BaseException as exc:
+            self._shut(exc)
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        # A `with` block, so that an interrupt raised at its end gets the run's outcome as its cause.
-        with self._standing:
-            # If it were kept, trio would look through it among the open generators at the end of the program.
-            manager, self._manager = self._manager, None
-            assert manager is not None, "a pipeline is left once"
-            return await manager.__aexit__(kind, exc, traceback)
+        try:
+            outcome = await self._leave(exc)
+        except BaseException as raised:  # noqa: BLE001 - raised below
+            outcome = raised
+        self._shut(outcome)
+        if outcome is not None and outcome is not exc:
+            raise outcome
+        return outcome is None
 
-    @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[None, None]:
+    def _shut(self, outcome: BaseException | None) -> None:
+        """Give signals back to the program's own handlers; an interrupt raised here has the `outcome` as its cause."""
+        try:
+            if self._tracer is not None:
+                self._tracer.shut()
+            if self._own_interrupts is not None:
+                self._own_interrupts.told = self._abandoned
+                self._own_interrupts.__exit__(None, outcome, None)
+        finally:
+            self._spared.__exit__(None, outcome, None)
+
+    async def _start(self) -> None:
+        """Place the modules in their run, and start the sinks beside the block."""
         run = self._run
         run.clock = instrument()
         if self._tracer is not None:
             self._tracer.notes.open()
-            self._standing.callback(self._tracer.shut)
         assembly = Assembly(run.scope)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.scope.sidecar.start()
@@ -313,41 +333,52 @@ class Running(Generic[R]):
             self.progress.times_done()
         if self._keeper is not None:
             await self._keeper.begin()
+        self._nursery = trio.open_nursery()
+        block = await self._nursery.__aenter__()
+        failed: BaseException | None = None
+        try:
+            run.begin(block)
+            # From here on every path must reach `halt`: the run's tasks are shielded, and would be awaited forever.
+            if self._beside is not None:
+                run.spawn_watch(self._look_on, self._beside)
+                with trio.CancelScope(shield=True):
+                    # Let the companion see the start, because the first batch may keep all tasks waiting for long.
+                    await trio.lowlevel.checkpoint()
+            # It has its own shield and lets no exception out.
+            block.start_soon(self._consume, consumers, block)
+            self._begun = True
+            run.detector.arm(self._on_deadlock, block.cancel_scope)
+            if self._checker is not None:
+                run.spawn_watch(self._end_at_a_violation, self._checker)
+            if self._keeper is not None:
+                run.spawn_watch(self._keep, self._keeper)
+        except BaseException as exc:  # noqa: BLE001 - raised below
+            failed = exc
+        if failed is not None:
+            raise await self._leave(failed) or failed
+
+    async def _leave(self, exc: BaseException | None) -> BaseException | None:
+        """End the run when its block is left, perhaps with an exception; returns the exception to raise."""
         outcome: BaseException | None = None
         try:
-            async with trio.open_nursery() as block:
-                run.begin(block)
-                # From here on every path must reach `halt`: the run's tasks are shielded, and would be awaited forever.
-                begun = False
-                try:
-                    if self._beside is not None:
-                        run.spawn_watch(self._look_on, self._beside)
-                        with trio.CancelScope(shield=True):
-                            # Let the companion see the start, because the first batch may keep all tasks waiting for
-                            # long.
-                            await trio.lowlevel.checkpoint()
-                    # It has its own shield and lets no exception out.
-                    block.start_soon(self._consume, consumers, block)
-                    begun = True
-                    run.detector.arm(self._on_deadlock, block.cancel_scope)
-                    if self._checker is not None:
-                        run.spawn_watch(self._end_at_a_violation, self._checker)
-                    if self._keeper is not None:
-                        run.spawn_watch(self._keep, self._keeper)
-                    yield
+            try:
+                if exc is not None:
+                    outcome = without_cancelled(exc)
+                else:
                     quiet = self._aborted or self._told
                     if not self._finished:
                         await self.wait()
                     if not quiet:
                         self._outcome()
-                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
-                    outcome = without_cancelled(exc)
-                if begun and not self._finished:
-                    outcome = await self._released(outcome)
-                run.halt()
-        except BaseException as exc:  # noqa: BLE001 - raised below
+            except BaseException as raised:  # noqa: BLE001 - returned
+                outcome = without_cancelled(raised)
+            if self._begun and not self._finished:
+                outcome = await self._released(outcome)
+            self._run.halt()
+            await self._nursery.__aexit__(None, None, None)
+        except BaseException as raised:  # noqa: BLE001 - returned
             # Besides its own cancellation, the nursery can raise only an interrupt that arrived while it was left.
-            if (interrupt := without_cancelled(exc)) is not None:
+            if (interrupt := without_cancelled(raised)) is not None:
                 outcome = instead_of(outcome, sole(interrupt))
         finally:
             if self._keeper is not None:
@@ -357,11 +388,14 @@ class Running(Generic[R]):
         if self._tracer is not None:
             self._tracer.close(self._failure)
             outcome = outcome or self._tracer.notes.trouble
-        self._report(self._with_trouble(outcome))
+        outcome = self._combined(self._with_trouble(outcome))
+        if outcome is not None:
+            return outcome
         # A cancellation from outside continues here; the run's own, for a failed stream, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._failure is not None and not self._told and not self._abandoned:
-            raise self._failure.with_traceback(self._traceback)
+            return self._failure.with_traceback(self._traceback)
+        return None
 
     async def _released(self, outcome: BaseException | None) -> BaseException | None:
         """Abort, wait until everything is released, and return the exception to raise.
@@ -405,7 +439,7 @@ class Running(Generic[R]):
                 self._failure, self._traceback = exc, exc.__traceback__
         abandoned = self._scope.cancelled_caught
         for location in self._run.scope.sidecar.locations:
-            if remark := location.meter.skipped and location.meter.remark():
+            if remark := location.skipped and location.remark():
                 LOG.warning("%s, %s", location, remark)
         if self._checker is not None and self._checker.violations:
             # Even if a module handled the violation, it is how the run ended.
@@ -508,16 +542,17 @@ class Running(Generic[R]):
             return outcome
         return together("the run failed, and so did a task beside it", outcome, trouble)
 
-    def _report(self, outcome: BaseException | None) -> None:
-        """Raise the block's exception, combined with the stream's failure if that has not been reported."""
+    def _combined(self, outcome: BaseException | None) -> BaseException | None:
+        """Return the block's exception, combined with the stream's failure if that has not been reported."""
         failure = self._failure
-        if outcome is None:
-            return
-        if failure is None or self._told or isinstance(failure, Abandoned) or contains(outcome, failure):
-            raise outcome
+        if outcome is None or failure is None or self._told or isinstance(failure, Abandoned):
+            return outcome
+        if contains(outcome, failure):
+            return outcome
         if isinstance(outcome, KeyboardInterrupt):
-            raise outcome from failure
-        raise together("the block failed, and so did the stream", outcome, failure)
+            outcome.__cause__ = failure
+            return outcome
+        return together("the block failed, and so did the stream", outcome, failure)
 
 
 Companion = Callable[[Running[Any]], Awaitable[object]]

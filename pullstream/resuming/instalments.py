@@ -40,6 +40,8 @@ class Instalments:
         self._parts = parts
         ended = trio.Event()
         self.run.spawn(parts.consume, ended)
+        # Nothing has looked since the instalment before this one came to rest.
+        self.run.detector.check_soon()
         await ended.wait()
         self._parts = None
         return parts.outcome()

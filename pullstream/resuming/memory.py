@@ -3,6 +3,7 @@
 import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
+from functools import cached_property
 from numbers import Number
 from typing import Any, Final, cast
 
@@ -122,10 +123,16 @@ class Memory(_Noting):
         self._time: Any = _NONE
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, MemoryChanges]] = []
-        self.ledger = Ledger(location)
+
+    @cached_property
+    def ledger(self) -> "Ledger":
         """Decisions that hold from now on, at every time, and are saved before anything that follows from them."""
-        self.notes = Notes(location)
+        return Ledger(self._location)
+
+    @cached_property
+    def notes(self) -> "Notes":
         """Entries that only a later run reads; they do not stay in memory."""
+        return Notes(self._location)
 
     def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
         """The dict, for changes because of something that came at `time`.

@@ -62,7 +62,7 @@ def containers(thing):
         case TimesDone():
             return {"times under way": thing._under_way}
         case Location():
-            return {"mirrored": thing._mirrored, "held": thing._held, "counts": thing.meter.ins + thing.meter.outs}
+            return {"mirrored": thing._mirrored, "held": thing._held, "counts": thing.outs}
         case MutableAntichain():
             rows = thing._chains._listed if thing._chains else ()
             return {"heap": thing._heap, "times": thing._counts, "rows": rows}

@@ -167,6 +167,17 @@ async def test_instalments_are_one_run(name, seed):
     assert stored.kept is None or name in KEEPING
 
 
+async def test_one_run_makes_one_instalment_after_another():
+    """Each is noticed to have come to rest, also the second and every later one."""
+    plan, kept = plan_of(ps.accumulate(ps.agg.count())), None
+    with trio.fail_after(5):
+        async with instalments(plan, plan.ahead()) as here:
+            for tick in range(3):
+                made = await here.make([tick], ["value"], tick, kept)
+                kept = made.kept
+                assert [pair for batch in made.answers for pair in pairs(batch)] == [(tick, tick + 1)]
+
+
 async def test_nobody_is_woken_for_nothing():
     """A window that is open waits for its end, however far the source has come; sessions wait for the gap."""
     for transformer, ends in ((ps.tumbling(100), [100]), (ps.sessions(40), [43, 63])):

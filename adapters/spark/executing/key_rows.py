@@ -22,7 +22,7 @@ class _WithoutHolds:
     """A location without holds: each key starts its times anew, and nothing outside observes them."""
 
     def __init__(self, location: Location) -> None:
-        self.meter = location.meter
+        self.leave_out = location.leave_out
 
     def hold(self, time: Hashable) -> None:
         """Hold nothing."""

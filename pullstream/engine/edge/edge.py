@@ -16,17 +16,18 @@ that point. Second, setting a ticket wakes its waiter only at a later step. So w
 turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Final, Generic
+from weakref import WeakSet
 
 import trio
 from typing_extensions import TypeVar
 
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of
-from pullstream.engine.edge.end import End, Ends
+from pullstream.engine.edge.end import End
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import AtHand, Finishing, Stepwise, Suspended
@@ -71,7 +72,9 @@ class Edge(Generic[T]):
         """Edges above that are not inputs, but that the module's `dismiss` ends too."""
         self.observer: EdgeObserver | None = None
         """The observer of the edge, in a run that has one."""
-        self.ends = Ends()
+        self.first_end: End[Edge[Any]] | None = None
+        self.further_ends: WeakSet[End[Edge[Any]]] | None = None
+        """The ends below, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
         traits = self.traits = module.traits
         self.origin = not (inputs or traits.follows)
         """Whether this is a source in time order: each of its answers promises that no earlier time will follow."""
@@ -94,13 +97,11 @@ class Edge(Generic[T]):
         # ending.
         self._trouble: BaseException | None = None
         self._breath = 0.0
-        self.acquire, self.release = method_of(module, "acquire"), method_of(module, "release")
-        self.produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
+        self.produce = method_of(module, "produce")
         self._steps = isinstance(module, Stepwise)
         self.at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
-        """The module's methods; a simulation, and a run that resumes another, wrap them."""
-        location.meter.status = self._status
-        location.fail_soon = self.fail_soon
+        """The methods that the module answers with; a simulation, and a run that resumes another, wrap them."""
+        location.edge = self
 
     def placed(self) -> None:
         """Call the module's `placed`: it has its location, and may look at its inputs."""
@@ -115,6 +116,13 @@ class Edge(Generic[T]):
         return self._requests.state is OPEN
 
     @property
+    def ends(self) -> "Iterator[End[Edge[Any]]]":
+        """The ends below."""
+        if self.first_end is not None:
+            yield self.first_end
+        yield from self.further_ends or ()
+
+    @property
     def wanted(self) -> bool:
         """Whether the module may go on: nothing has ended the edge, and the program has not asked it to finish."""
         return self.open and not self._requests.finishing
@@ -123,6 +131,10 @@ class Edge(Generic[T]):
     def over(self) -> bool:
         """Whether the edge has ended, and everything from it upwards is released."""
         return self._requests.over
+
+    def status(self) -> str:
+        """The module's own status text."""
+        return str(method_of(self.module, "status")())
 
     @property
     def failure(self) -> BaseException | None:
@@ -369,13 +381,14 @@ class Edge(Generic[T]):
     # ---- asks that end without a batch
 
     async def _begin(self) -> None:
-        self.location.meter.begin()
+        self.location.begin()
+        acquire = method_of(self.module, "acquire")
         if not self.waits:
-            await self.acquire()
+            await acquire()
             self._requests.acquired = True
             return
         with own_scope() as self._scope:
-            await self.acquire()
+            await acquire()
             self._requests.acquired = True
 
     async def _conclude(self, exc: BaseException | None) -> None:
@@ -508,7 +521,7 @@ class Edge(Generic[T]):
                     self._scope.cancel()
                 try:
                     if requests.acquired:
-                        self._halt()
+                        method_of(self.module, "halt")()
                     await method_of(self.module, "dismiss")(reason)
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
                     self._keep(exc)
@@ -530,7 +543,7 @@ class Edge(Generic[T]):
         requests = self._requests
         if not (self.waits or requests.working):
             if requests.acquired:
-                await self.release()
+                await method_of(self.module, "release")()
             return
         with self.run.grace() as grace:
             # If upstream ran out of its grace period, it will not answer an ask either, so code that may wait for it is
@@ -540,8 +553,8 @@ class Edge(Generic[T]):
                 await left.wait()
             if requests.acquired:
                 # Again, for tasks that `acquire` has started since.
-                self._halt()
-                await self.release()
+                method_of(self.module, "halt")()
+                await method_of(self.module, "release")()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
                 f"{self.location}, did not let go within {self.run.release_timeout} s of being ended; look for a "
@@ -555,7 +568,7 @@ class Edge(Generic[T]):
         the requests last, because an answered asker may read the frontier.
         """
         requests, trouble = self._requests, self._trouble
-        self.run.sources.discard(self)
+        self.run.sources.pop(self, None)
         if requests.below:
             for end in self.ends:
                 end.settle()
@@ -591,9 +604,6 @@ class Edge(Generic[T]):
     def _name(self) -> str:
         """The name for the note on a failure raised here."""
         return method_of(self.module, "culprit")() or str(self.location)
-
-    def _status(self) -> str:
-        return str(method_of(self.module, "status")())
 
     def _keep(self, exc: BaseException) -> None:
         if self._trouble is None and exc is not self._requests.failure:

@@ -8,7 +8,6 @@ from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.end import End
-from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
 from pullstream.logger import LOG
@@ -25,15 +24,10 @@ SPINNING: Final = 1000
 class Lane(End[Edge[Any]], Reader[T_co]):
     """A reader of an edge, for one task."""
 
-    __slots__ = ("again", "asker", "count", "handed", "trouble")
+    __slots__ = ("again", "asker", "handed", "trouble")
 
-    def __init__(self, edge: Edge[T_co], port: Port, count: LaneCount | None = None) -> None:
+    def __init__(self, edge: Edge[T_co], port: Port) -> None:
         super().__init__(edge, port)
-        if count is None:
-            count = LaneCount()
-            edge.location.meter.outs.append(count)
-            port.location.meter.ins.append(count)
-        self.count = count
         self.trouble: BaseException | None = None
         self.again = 0
         """The number of asks after the end."""
@@ -57,11 +51,12 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         if self.live:
             self.acknowledge()
         self.whole = many
-        if self.handed:
-            self.asker = trio.lowlevel.current_task()
+        if self.handed and (task := trio.lowlevel.current_task()) is not self.asker:
+            self.asker = task
+            self.edge.run.detector.asked_by(self)
         if self._counts.alert:
             self._counts.activate(self.port)
-        count = self.count
+        count = self.port
         began = count.begin()
         try:
             answer = await self.edge.ask(self, limit, stepping)
@@ -208,15 +203,15 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     @override
     def lane(self) -> "Lane[T_co]":
-        lane = Lane(self.edge, self.port, self.count)
+        lane = Lane(self.edge, self.port)
         lane.hand_over(None)
         return lane
 
     def hand_over(self, asker: trio.lowlevel.Task | None) -> None:
-        """Note that user code has this lane, and asks in the task `asker`, or in one not known yet."""
+        """Note that user code has this lane, and asks in `asker`, a task of the run, or in a task not known yet."""
         self.handed, self.asker = True, asker
-        self.edge.run.detector.asked_by(self)
-        self.edge.run.detector.check_soon()
+        if asker is None:
+            self.edge.run.detector.asked_by(self)
 
 
 def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
@@ -224,6 +219,7 @@ def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
     observer = edge.run.observer
     if observer is not None and edge.observer is None:
         edge.observer = observer.edge(edge, port)
+    edge.location.outs = (*edge.location.outs, port)
     lane = port.claim = Lane(edge, port)
     return lane
 

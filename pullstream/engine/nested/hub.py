@@ -14,7 +14,7 @@ from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.sidecar.counters import LaneCount
+from pullstream.engine.sidecar.counters import EdgeCount
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
 from pullstream.errors import blame
@@ -76,8 +76,6 @@ class Branch(Kernel[Any]):
         """The number of values wanted, and that number minus the values kept, as last counted by the hub."""
         self._backlog = Backlog(self)
         self._changed = hub.signal()
-        self.count = LaneCount()
-        """Counts of the asks and batches between the hub and this branch."""
 
     @property
     def kept(self) -> int:
@@ -100,13 +98,14 @@ class Branch(Kernel[Any]):
     async def _wait(self, limit: int) -> None:
         self._changed = self._hub.signal()
         self._want(limit)
-        began = self.count.begin()
+        (count,) = self.location.ports
+        began = count.begin()
         try:
             self._hub.branch_asks()
             await self._changed.wait()
         finally:
             self._want(0)
-            self.count.end(began)
+            count.end(began)
 
     def _want(self, limit: int) -> None:
         self.wanted = limit
@@ -121,8 +120,9 @@ class Branch(Kernel[Any]):
 
     def deal(self, batch: Batch[Any]) -> None:
         """Take values, for the waiting ask, if there is one, and for later asks."""
-        self.count.values += len(batch.values)
-        self.count.batches += 1
+        (count,) = self.location.ports
+        count.values += len(batch.values)
+        count.batches += 1
         self._backlog.put(batch)
         self._want(0)
         self._changed.set()
@@ -158,7 +158,7 @@ class Hub(ABC):
         self._module = module
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
         self._reader = first_lane(upstream.edge, self.location.ports[0])
-        self._asked = self.location.meter.asked = LaneCount()
+        self._asked = self.location.asked = EdgeCount()
         self._changed = self.signal()
         self._pace = WaitingPace()
         self._pumping = False
@@ -178,8 +178,7 @@ class Hub(ABC):
         """Add a branch. Must be called while the run is assembled."""
         branch = Branch(self)
         install(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
-        self.location.meter.outs.append(branch.count)
-        branch.location.meter.ins.append(branch.count)
+        self.location.outs = (*self.location.outs, *branch.location.ports)
         self.branches[branch] = None
         branch.count_in(0, 0)
         return branch
@@ -223,7 +222,7 @@ class Hub(ABC):
         """Start or wake the pump, as a branch asks and has no values left."""
         if not self._pumping:
             self._pumping = True
-            self.location.meter.begin()
+            self.location.begin()
             self._scope.run.spawn(self._pump)
         self.wake()
 

@@ -34,7 +34,7 @@ class Account:
         self.run = run = scope.run
         self.location = location
         self.inputs = inputs
-        self.requests = Requests[bool]()
+        self.requests: Requests[bool] = Requests()
         self._events: dict[Reader[Any], Eventful] = {}
         self._ended = False
         self.delivered: Hashable | None = None
@@ -366,14 +366,14 @@ class Context:
 
     def skipped(self, count: int = 1) -> None:
         """Report values that were left out because a function raised. `Counters.skipped` counts them."""
-        self._account.location.meter.skipped += count
+        self._account.location.skipped += count
 
     def status(self, status: str | Callable[[], str]) -> None:
         """Describe in a few words what the module is doing: a text, or a function that returns it when it is read.
 
         `counters()` and progress displays show it. The function must be quick, and must never wait or raise.
         """
-        self._account.location.meter.status = status if callable(status) else partial(str, status)
+        self._account.location.told = status if callable(status) else partial(str, status)
 
     async def breathe(self) -> None:
         """Yield to other tasks, and to a pending cancellation, every few milliseconds."""

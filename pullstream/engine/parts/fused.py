@@ -223,10 +223,10 @@ class Segment(PassOn, Inline, Resumable):
 
     def _left_out_above(self, caught: Caught) -> None:
         # The module that caught it is not a stage but the module upstream.
-        self.upstream.edge.location.meter.leave_out(caught.count, caught.error)
+        self.upstream.edge.location.leave_out(caught.count, caught.error)
 
     def _left_out(self, caught: Caught) -> None:
-        self.location.meter.leave_out(caught.count, caught.error)
+        self.location.leave_out(caught.count, caught.error)
 
     @override
     def culprit(self) -> str:

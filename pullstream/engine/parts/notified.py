@@ -55,7 +55,7 @@ class Notified(Kernel[Any], Stepwise):
     _own: BaseException | None = None
 
     def __init__(self) -> None:
-        self.requests = Requests[bool]()
+        self.requests: Requests[bool] = Requests()
         """The requested times; see `Eventful`."""
         self._owed: dict[Hashable, Hashable] = {}
         self.ready = Backlog(self)

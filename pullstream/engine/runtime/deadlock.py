@@ -8,8 +8,7 @@ A run's tasks are those in its nursery, and those outside that read one of its s
 through a `pair`: then both are stalled when nothing moves in either.
 """
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from inspect import CORO_CLOSED, getcoroutinestate
 from typing import Any, Final
@@ -42,17 +41,17 @@ class DeadlockDetector:
         """The exception with which a deadlocked run fails."""
         self.within: trio.CancelScope | None = None
         """The scope around the block in which the run is open."""
-        self.outside: set[Signal] = set()
+        self.outside: dict[Signal, None] = {}
         """The signals that something outside may set, while tasks wait for them."""
         self.alone = False
         """Whether no task outside can set them, because the program itself waits for the run."""
         self._lanes: WeakSet[Any] | None = None
-        """The lanes that user tasks ask, once there are any."""
+        """The lanes that tasks outside the run may ask, once there are any."""
         self._on_deadlock: Callable[[], None] | None = None
         self._rounds: Rounds | None = None
         self._over = False
         self._check_when_woken = False
-        self._watching: set[trio.lowlevel.Task] = set()
+        self._watching: dict[trio.lowlevel.Task, None] = {}
         self._reading: trio.lowlevel.Task | None = None
         self._unblocked: dict[trio.lowlevel.Task, None] = {}
         """Tasks that have begun or been woken, and have not waited inside since. A task that may move the run is mostly
@@ -112,14 +111,14 @@ class DeadlockDetector:
 
     def watched_by(self, task: trio.lowlevel.Task) -> None:
         """Mark a task as an observer: whatever it and its child tasks do or wait for, they cannot move the run."""
-        self._watching.add(task)
+        self._watching[task] = None
         # Until now it counted as a task that may move the run.
         if self._rounds is not None:
             self._rounds.changed(task)
 
     def unwatched_by(self, task: trio.lowlevel.Task) -> None:
         """Forget an observing task."""
-        self._watching.discard(task)
+        self._watching.pop(task, None)
 
     def read_by(self, task: trio.lowlevel.Task) -> None:
         """Take note of a task outside that reads a stream of the run."""
@@ -127,10 +126,11 @@ class DeadlockDetector:
         self.check_soon()
 
     def asked_by(self, lane: Any) -> None:
-        """Take note of a lane that a user's task asks."""
+        """Take note of a lane that another task than the module's own may ask."""
         if self._lanes is None:
             self._lanes = WeakSet()
         self._lanes.add(lane)
+        self.check_soon()
 
     def enter(self, task: trio.lowlevel.Task) -> None:
         """Register a task that begins to wait for tasks of this run."""
@@ -159,21 +159,14 @@ class DeadlockDetector:
             task = nursery.parent_task
         return False
 
-    @contextmanager
-    def nobody_outside(self) -> Generator[None]:
-        """Treat every wait of the run as an inside one, while the program itself waits for the run."""
-        self.alone = True
+    def set_alone(self, *, alone: bool) -> None:
+        """Treat every wait of the run as an inside one, or not: while the program itself waits for the run."""
+        self.alone = alone
         for signal in self.outside:
             if signal.task is not None:
-                self.enter(signal.task)
-        self.check_soon()
-        try:
-            yield
-        finally:
-            self.alone = False
-            for signal in self.outside:
-                if signal.task is not None:
-                    self.leave(signal.task)
+                (self.enter if alone else self.leave)(signal.task)
+        if alone:
+            self.check_soon()
 
     # ---- deadlocks
 
@@ -191,7 +184,10 @@ class DeadlockDetector:
         return self._on_deadlock is not None and self.mover(set()) is None
 
     def tell(self) -> None:
-        """Call the deadlock handler: nothing can move any more, or could not a moment ago."""
+        """Call the deadlock handler: nothing can move any more, or could not a moment ago.
+
+        After this the run is not checked again before `check_soon`.
+        """
         if self._on_deadlock is not None:
             self._on_deadlock()
 
@@ -287,7 +283,7 @@ class Signal:
             return
         self.task = task = trio.lowlevel.current_task()
         if outside:
-            self._detector.outside.add(self)
+            self._detector.outside[self] = None
         if self._detector.alone or not outside:
             self._detector.enter(task)
         try:
@@ -303,6 +299,6 @@ class Signal:
         if self not in detector.outside:
             detector.leave(task)
             return
-        detector.outside.discard(self)
+        detector.outside.pop(self, None)
         if detector.alone:
             detector.leave(task)

@@ -1,6 +1,6 @@
 """Counters: how much each module of a run processed, and how long it waited."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -37,19 +37,16 @@ class Counters:
         return attrs.asdict(self)
 
 
-class LaneCount:
-    """The values, batches and waiting time of one lane of an edge."""
+class EdgeCount:
+    """The values, batches and waiting time of the asks at one input, by all its lanes."""
 
-    __slots__ = ("asks", "batches", "since", "values", "waited")
-
-    def __init__(self) -> None:
-        self.values = 0
-        self.batches = 0
-        self.waited = 0.0
-        self.asks = 0
-        """The number of outstanding asks."""
-        self.since = 0.0
-        """The sum of the times at which they began."""
+    values = 0
+    batches = 0
+    waited = 0.0
+    asks = 0
+    """The number of outstanding asks."""
+    since = 0.0
+    """The sum of the times at which they began."""
 
     def begin(self) -> float:
         """Note that an ask begins; returns the time, for `end`."""
@@ -69,21 +66,30 @@ class LaneCount:
         return self.waited + self.asks * now - self.since
 
 
-class Meter:
-    """The measurements from which a module's counters are computed."""
+class Metered:
+    """The measurements of a module, from which its counters are computed."""
 
-    def __init__(self) -> None:
-        self.ins: list[LaneCount] = []
-        self.outs: list[LaneCount] = []
-        self.asked: LaneCount | None = None
-        """The time spent getting values for all of several consumers."""
-        self.skipped = 0
-        self.fault: Exception | None = None
-        """The exception for which the last of them was left out."""
-        self.begun = 0.0
-        self.ended = 0.0
-        self.status: Callable[[], str] = str
-        self._sink = False
+    ports: tuple[Any, ...]
+    """The inputs, with the counts of what arrives there."""
+    outs: Sequence[EdgeCount] = ()
+    """The counts at the inputs below."""
+    asked: EdgeCount | None = None
+    """The time spent getting values for all of several consumers."""
+    skipped = 0
+    fault: Exception | None = None
+    """The exception for which the last of them was left out."""
+    begun = 0.0
+    stopped = 0.0
+    _sink = False
+
+    @property
+    def name(self) -> str:
+        """The module's name."""
+        raise NotImplementedError
+
+    def status(self) -> str:
+        """The module's own status text."""
+        raise NotImplementedError
 
     def leave_out(self, count: int, fault: Exception | None = None) -> None:
         """Count values that are left out because a function raised."""
@@ -95,33 +101,29 @@ class Meter:
         self.begun = perf_counter()
         self._sink = sink
 
-    def end(self) -> None:
-        """Note that the module has ended."""
-        self.ended = perf_counter()
-
-    def counters(self, module: str) -> Counters:
+    def counters(self) -> Counters:
         """The counters, as of now."""
-        now = self.ended or perf_counter()
+        now = self.stopped or perf_counter()
         life = now - self.begun if self.begun else 0.0
-        upstream = sum(count.waited_until(now) for count in self.ins)
-        asks = self.outs if self.asked is None else [self.asked]
+        upstream = sum(count.waited_until(now) for count in self.ports)
+        asks = self.outs if self.asked is None else (self.asked,)
         asked = life if self._sink else sum(count.waited_until(now) for count in asks)
         return Counters(
-            module,
-            sum(count.values for count in self.ins),
+            self.name,
+            sum(count.values for count in self.ports),
             sum(count.values for count in self.outs),
             self.skipped,
             busy=max(0.0, asked - upstream),
             waiting_for_upstream=upstream,
             waiting_for_downstream=max(0.0, life - asked),
             status=self.said(),
-            batches_in=sum(count.batches for count in self.ins),
+            batches_in=sum(count.batches for count in self.ports),
             batches_out=sum(count.batches for count in self.outs),
         )
 
     def remark(self) -> str:
         """Say that every value was left out; empty if not."""
-        if not self.skipped or self.skipped != sum(count.values for count in self.ins):
+        if not self.skipped or self.skipped != sum(count.values for count in self.ports):
             return ""
         last = "" if self.fault is None else f"; the last exception was {self.fault!r}"
         return f"left out all {self.skipped} values, because its function raised for each one (on_error='skip'){last}"

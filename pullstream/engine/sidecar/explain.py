@@ -128,9 +128,9 @@ def waits_for_handles(sidecar: Sidecar) -> str:
 def _asked(sidecar: Sidecar) -> str:
     """Return the modules that were asked and have not answered, each with its status text."""
     return "; ".join(
-        f"{location} ({said})" if (said := location.meter.said()) else str(location)
+        f"{location} ({said})" if (said := location.said()) else str(location)
         for location in sidecar.locations
-        if any(count.asks for count in location.meter.outs)
+        if any(count.asks for count in location.outs)
     )
 
 

@@ -3,11 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
-from typing import Any, Final, TypeVar
+from time import perf_counter
+from typing import Any, Final, Protocol, TypeVar
+
+from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.keeping import Keeping
-from pullstream.engine.sidecar.counters import Meter
+from pullstream.engine.sidecar.counters import EdgeCount, Metered
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.frames import shown
@@ -211,22 +214,21 @@ class Claim:
         return self.stamped <= time or any(more <= time for more in self._more)  # type: ignore[operator]  # the domain's own order
 
 
-class Port:
-    """An input of a module, and its place in the graph."""
+class Port(EdgeCount):
+    """An input of a module, its place in the graph, and the counts of what arrives there."""
 
-    __slots__ = ("_most", "claim", "in_flight", "location", "note", "number", "place")
+    note: Callable[[Hashable], object] | None = None
+    """Called with every time that arrives here."""
+    claim: Claim | None = None
+    """The first lane of the module that has this input."""
+    _most = FEW
 
     def __init__(self, location: "Location", number: int, place: int) -> None:
         self.location = location
         self.number = number
         self.place = place
-        self.note: Callable[[Hashable], object] | None = None
-        """Called with every time that arrives here."""
-        self.claim: Claim | None = None
-        """The first lane of the module that has this input."""
         self.in_flight: dict[Claim, None] = {}
         """The lanes with a batch in flight here, or acknowledged since the last read."""
-        self._most = FEW
 
     @property
     def upstream(self) -> "Location":
@@ -253,14 +255,43 @@ class Ending(Enum):
     ABANDONED = "abandoned"
 
 
-class Location:
-    """A module's location in the sidecar: its name, its inputs and output, and its holds.
+class Below(Protocol):
+    """The edge below a module, as its location sees it."""
+
+    def status(self) -> str:
+        """The module's own status text."""
+        ...
+
+    def fail_soon(self, failure: BaseException) -> None:
+        """Let the stream fail here at the next step."""
+
+
+class Location(Metered):
+    """A module's location in the sidecar: its name, its inputs and output, its holds, and its measurements.
 
     In `timely` a location is one input or output, a `Target` or a `Source`; here it has all those of a module.
     """
 
+    edge: Below | None = None
+    """The edge below the module, if there is one."""
+    told: Callable[[], str] | None = None
+    """The status text that a module written as a function gives."""
+    summaries: Sequence[Summary | Sequence[Summary]] = ()
+    """The summaries of the traits, guarded against exceptions of functions of times."""
+    ending = Ending.RUNNING
+    failure: BaseException | None = None
+    holders: Callable[[Hashable], Sequence[str]] | None = None
+    """The names of the parts of a source that hold a time, if it has several, for `explain`."""
+    trouble: BaseException | None = None
+    """The exception of its function of times, raised while the frontier was read."""
+    mirroring = False
+    """Whether its holds mirror what streams inside may still bring (see `mirror`)."""
     _mirrored: set[Hashable] | frozenset[Hashable] = frozenset()
     """The mirrored holds."""
+    _most_mirrored = FEW
+    _last: Antichain[Any] | None = None
+    _lost: Callable[[], object] | None = None
+    _capability: Hashable = BEGINNING
 
     def __init__(
         self,
@@ -284,35 +315,30 @@ class Location:
         self.site = site
         self.node = node
         self.upstreams = upstreams
-        self.summaries: Sequence[Summary | Sequence[Summary]] = ()
-        """The summaries of the traits, guarded against exceptions of functions of times."""
         # The numbering of a graph's ports: node by node, the inputs before the output.
-        self.ports = tuple(Port(self, number, place + number) for number in range(len(upstreams)))
+        self.ports: tuple[Port, ...] = tuple([Port(self, number, place + number) for number in range(len(upstreams))])
         self.output = place + len(upstreams)
-        self.meter = Meter()
-        self.ending = Ending.RUNNING
-        self.failure: BaseException | None = None
-        self.holders: Callable[[Hashable], Sequence[str]] | None = None
-        """The names of the parts of a source that hold a time, if it has several, for `explain`."""
-        self.fail_soon: Callable[[BaseException], None] = _no_module
-        """Lets the module fail at the next step."""
-        self.trouble: BaseException | None = None
-        """The exception of its function of times, raised while the frontier was read."""
-        self._last: Antichain[Any] | None = None
-        self._lost: Callable[[], object] | None = None
-        self._capability: Hashable = BEGINNING
-        self.mirroring = False
-        """Whether its holds mirror what streams inside may still bring (see `mirror`)."""
-        self._most_mirrored = FEW
 
     def __str__(self) -> str:
         where = "" if self.site is None else f", composed at {self.site}"
         return f"{self.name}{where}"
 
     @property
+    @override
     def name(self) -> str:
         """The name in errors and counters; for a row of fused modules, all names in their order."""
         return " -> ".join(self.names)
+
+    @override
+    def status(self) -> str:
+        if self.told is not None:
+            return self.told()
+        return "" if self.edge is None else self.edge.status()
+
+    def fail_soon(self, failure: BaseException) -> None:
+        """Let the module fail at the next step."""
+        if self.edge is not None:
+            self.edge.fail_soon(failure)
 
     # ---- holds
 
@@ -546,7 +572,7 @@ class Location:
         if self.ending is not Ending.RUNNING:
             return
         self.ending, self.failure = ending, failure
-        self.meter.end()
+        self.stopped = perf_counter()
         if ending is Ending.COMPLETE:
             self._last = None
         if ending is not Ending.FAILED and not keep:
@@ -560,10 +586,6 @@ class Location:
         if self._lost is not None:
             self._lost()
             self._lost = None
-
-
-def _no_module(exc: BaseException) -> None:
-    """Do nothing: there is no module here that could fail."""
 
 
 def reachable(starts: Iterable[N], steps: Callable[[N], Iterable[N]]) -> dict[N, None]:

@@ -63,7 +63,7 @@ class Sidecar(Counts):
         self.locations, self.sinks = self.frontiers.locations, self.frontiers.sinks
         self.trouble: BaseException | None = None
         """The exception of a function of times, raised while a frontier was read; its module fails with it."""
-        self.nesting = Nesting(self)
+        self._nesting: Nesting[Sidecar] | None = None
         self.alert = False
         self.acknowledged: dict[Claim, None] = {}
         self.waiters: dict[Watch, None] = {}
@@ -75,6 +75,13 @@ class Sidecar(Counts):
         """All waits in the whole run, with their sidecars."""
         self._activated = Signal(detector)
         self._looking = False
+
+    @property
+    def nesting(self) -> "Nesting[Sidecar]":
+        """The ties to the sidecars outside and inside. Most runs have neither, and never wait for a completion."""
+        if self._nesting is None:
+            self._nesting = Nesting(self)
+        return self._nesting
 
     # ---- the graph
 
@@ -179,7 +186,8 @@ class Sidecar(Counts):
         self.propagate()
         self._ended = True
         self._activated.set()
-        self.nesting.end()
+        if self._nesting is not None:
+            self._nesting.end()
 
     # ---- reading
 
@@ -191,7 +199,7 @@ class Sidecar(Counts):
         """
         try:
             self._withdraw_acknowledged()
-            if not self.nesting.refresh(but):
+            if self._nesting is not None and not self._nesting.refresh(but):
                 return
         except BaseException as exc:  # noqa: BLE001 - must not be raised by the reader
             self.stop_tracking(exc)
@@ -252,7 +260,7 @@ class Sidecar(Counts):
 
     def least_arriving(self, location: Location, *, arrived: bool = True) -> Sequence[Any]:
         """The least times that may still arrive at a module; without `arrived`, not those in flight there."""
-        if not self.nesting.mirrors:
+        if self._nesting is None or not self._nesting.mirrors:
             with suppress(TypeError):
                 # A TypeError means that times of two domains have met: the read below reports that.
                 least = self.frontiers.above(location, arrived=arrived)

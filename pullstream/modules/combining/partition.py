@@ -103,7 +103,7 @@ class _Router(Hub):
                     if self.failed is not None:
                         dealt.setdefault(self.failed, []).append(self.reveal(caught(value, exc)))
                     elif self.skips:
-                        self.location.meter.skipped += 1
+                        self.location.skipped += 1
                     else:
                         raise
                     if owners is not None:

@@ -168,7 +168,7 @@ class _Listener(Kernel[Any]):
         """Store a value; if there is no room, drop the oldest one."""
         if self.full:
             self._queue.take(1)
-            self.location.meter.skipped += 1
+            self.location.skipped += 1
         self._queue.put(Batch(time, [value]))
         self.wake()
 

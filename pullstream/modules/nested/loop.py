@@ -94,7 +94,7 @@ class _Ingress(Asking[Any], AtHand):
 
     def __init__(self) -> None:
         self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
-        self._inside = Requests[Watch]()
+        self._inside: Requests[Watch] = Requests()
         self.feedback: _Feedback
         self.leaving: Location
 

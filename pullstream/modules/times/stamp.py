@@ -183,7 +183,7 @@ class _WithLateness(Clock):
                 + (no_place_in_an_order(time) or 'Allow more lateness, or pass late="drop" or a sink as late=')
             )
         if self._late == "drop":
-            self._location.meter.skipped += 1
+            self._location.skipped += 1
             return
         times.append(self.hold)
         out.append(_Late(value))
