@@ -155,7 +155,7 @@ def _factory(made: Any, blueprint: type[Blueprint]) -> Any:
         return factory(made, composes)
     if inspect.iscoroutinefunction(made) if blueprint is Sink else inspect.isasyncgenfunction(made):
         _takes(kind, made, supplied)
-        opening = partial(_body if blueprint is Sink else _generator, made)
+        opening = partial(_Body if blueprint is Sink else _generator, made)
         return factory(made, blueprint, opening, supplied, gives=_given_by(made, kind, blueprint))
     wanted = (
         "an async function (upstream, ctx, ...)"
@@ -192,11 +192,16 @@ def _generator(made: Callable[..., AsyncGenerator[Any, None]], *args: object, **
     return GeneratorKernel(made, args, kwargs)
 
 
-def _body(made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) -> Callable[..., Awaitable[Any]]:
-    def body(upstream: Reader[Any], context: Context) -> Awaitable[Any]:
-        return made(upstream, context, *args, **kwargs)
+class _Body:
+    """A sink's function with its arguments."""
 
-    return body
+    __slots__ = ("_args", "_kwargs", "_made")
+
+    def __init__(self, made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) -> None:
+        self._made, self._args, self._kwargs = made, args, kwargs
+
+    def __call__(self, upstream: Reader[Any], context: Context) -> Awaitable[Any]:
+        return self._made(upstream, context, *self._args, **self._kwargs)
 
 
 def _instead(kind: str, made: object) -> str:

@@ -6,7 +6,6 @@ import contextvars
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from os import PathLike
 from typing import Any, Generic, Never
 
@@ -61,15 +60,18 @@ def arun(
         PullstreamError: neither asyncio nor trio is running here.
     """
     pipeline_argument("arun", pipeline, others)
-    opened = partial(
-        pipeline.open,
-        limit=limit,
-        release_timeout=release_timeout,
-        check=check,
-        beside=beside,
-        journal=journal,
-        trace=trace,
-    )
+
+    def opened() -> Running[R]:
+        return Running(
+            pipeline,
+            limit=limit,
+            release_timeout=release_timeout,
+            check=check,
+            beside=beside,
+            journal=journal,
+            trace=trace,
+        )
+
     return _awaited(opened)
 
 

@@ -75,8 +75,14 @@ def run(
     if beside is None and (why := never_gives(pipeline)):
         LOG.warning("%s", why)
     with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
-        running = pipeline.open(
-            limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal, trace=trace
+        running: Running[R] = Running(
+            pipeline,
+            limit=limit,
+            release_timeout=release_timeout,
+            check=check,
+            beside=beside,
+            journal=journal,
+            trace=trace,
         )
         try:
             return trio.run(_run, running, borrowed, interrupts)

@@ -18,7 +18,6 @@ turn to a waiting abort, the ask has returned to its asker before the abort is c
 
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import nullcontext
-from functools import cached_property
 from typing import Any, Final, Generic
 from weakref import WeakSet
 
@@ -78,10 +77,12 @@ class Edge(Generic[T]):
         traits = self.traits = module.traits
         self.origin = not (inputs or traits.follows)
         """Whether this is a source in time order: each of its answers promises that no earlier time will follow."""
-        above = [end.edge for end in inputs]
-        self.height: int = 1 + max((edge.height for edge in above), default=0)
+        height, depth = 0, scope.depth
+        for end in inputs:
+            height, depth = max(height, end.edge.height), max(depth, end.edge.depth)
+        self.height: int = 1 + height
         """The number of modules in a row above this edge."""
-        self.depth: int = 1 if traits.asks_apart else 1 + max((edge.depth for edge in above), default=scope.depth)
+        self.depth: int = 1 if traits.asks_apart else 1 + depth
         """The number of modules above, this one included, that ask within one call stack."""
         self._requests = EdgeRequests()
         self.waits = traits.waits
@@ -97,6 +98,7 @@ class Edge(Generic[T]):
         # ending.
         self._trouble: BaseException | None = None
         self._breath = 0.0
+        self._memory: Memory | None = None
         self.produce = method_of(module, "produce")
         self._steps = isinstance(module, Stepwise)
         self.at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
@@ -141,10 +143,12 @@ class Edge(Generic[T]):
         """The exception that the stream failed with, if any."""
         return self._requests.failure
 
-    @cached_property
+    @property
     def memory(self) -> Memory:
         """The module's persistent dict, saved in a run with a journal."""
-        return self.scope.keeping.memory(self.location)
+        if self._memory is None:
+            self._memory = self.scope.keeping.memory(self.location)
+        return self._memory
 
     def answers_promptly(self) -> bool:
         """Whether the module waits for nothing but answers: neither for a completion nor for the clock."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self
@@ -52,6 +52,7 @@ class Account:
         """Whether anything was ever answered."""
         self._breath = clocks.monotonic()
         self._memory: Memory | None = None
+        self._pace: Pace | None = None
 
     @property
     def memory(self) -> Memory:
@@ -66,10 +67,12 @@ class Account:
             raise self.location.refusal(f"asked to hold {time!r}, which it has no right to", time, self.inputs)
         self.location.hold(time)
 
-    @cached_property
+    @property
     def pace(self) -> Pace:
         """The pace of a sink, or of a module that keeps values until a time is complete."""
-        return Pace(self.run)
+        if self._pace is None:
+            self._pace = Pace(self.run)
+        return self._pace
 
     def drop(self, time: Hashable) -> None:
         """Give up a hold; if values are waiting to be answered, after them."""

@@ -6,11 +6,11 @@ builtin `map`, and needs no list between stages. Batching stays invisible: when 
 are answered now, and the failure comes with the next ask.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from functools import cache
 from sys import maxsize
-from types import CodeType, CoroutineType
+from types import CoroutineType, GeneratorType
 from typing import Any
 
 import attrs
@@ -25,19 +25,19 @@ from pullstream.failures import Caught, caught
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 
-Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Any, ...]]]
+Loop = Callable[[Sequence[Callable[[Any], Any]]], "GeneratorType[None, tuple[Any, ...], None]"]
 
 
 class Kind(Enum):
     """Kinds of stages. The value of each is its part of the loop: the source lines that handle one value."""
 
-    MAP = ("value = {function}(value)",)
-    FILTER = ("if not {function}(value): continue",)
-    FILTER_NOT = ("if {function}(value): continue",)
-    TAP = ("{function}(value)",)
+    MAP = ("value = {result}",)
+    FILTER = ("if not {result}: continue",)
+    FILTER_NOT = ("if {result}: continue",)
+    TAP = ("{result}",)
     # These two follow a stage that catches (see `failures`).
-    LEAVE_OUT = ("if value.__class__ is Caught:", "    {function}(value)", "    continue")
-    REVEAL = ("if value.__class__ is Caught: value = {function}(value)",)
+    LEAVE_OUT = ("if value.__class__ is Caught:", "    {result}", "    continue")
+    REVEAL = ("if value.__class__ is Caught: value = {result}",)
 
 
 @attrs.frozen
@@ -62,29 +62,26 @@ class Stage:
     memory: StageMemory | None = None
 
 
-def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Wrap the function to refuse a coroutine as its result. Inspecting a lambda cannot tell whether it returns one."""
-
-    def call(value: Any) -> Any:
-        result = function(value)
-        if isinstance(result, CoroutineType):
-            result.close()
-            raise TypeError(
-                f"{shown_callable(function)} gave a coroutine, which nobody awaits here: map_async(f, concurrency) "
-                f"awaits what an async function gives"
-            )
-        return result
-
-    return call
+def result_of(function: Callable[[Any], Any], result: Any) -> Any:
+    """Return a function's result; refuse a coroutine. Inspecting a lambda cannot tell whether it returns one."""
+    if isinstance(result, CoroutineType):
+        result.close()
+        raise TypeError(
+            f"{shown_callable(function)} gave a coroutine, which nobody awaits here: map_async(f, concurrency) "
+            f"awaits what an async function gives"
+        )
+    return result
 
 
 @cache
-def _loop(kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False) -> tuple[Loop, tuple[int, ...]]:
+def _loop(
+    kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False, trial: bool = False
+) -> tuple[Loop, tuple[int, ...]]:
     """The fused loop of a row of stages, and for each of its lines the number of its stage.
 
     The loop is a generator. Each batch is sent to it, with the list for its results. It keeps neither while it waits
     for the next, because a caught exception that someone keeps also keeps the frames it passed through. With `many`,
-    the times of the values are sent as well, and a list for the times of the results.
+    the times of the values are sent as well, and a list for the times of the results. A `trial` refuses coroutines.
     """
     names = [f"function_{number}" for number in range(len(kinds))]
     lines = [
@@ -96,7 +93,11 @@ def _loop(kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False) -> tuple[
     ]
     owners = [0] * len(lines)
     for number, (kind, catches) in enumerate(kinds):
-        part = [line.format(function=names[number]) for line in kind.value]
+        result = f"{names[number]}(value)"
+        if trial and not catches:
+            # A stage that catches would also catch this TypeError, value by value.
+            result = f"result_of({names[number]}, {result})"
+        part = [line.format(result=result) for line in kind.value]
         if catches:
             part = ["try:", *(f"    {line}" for line in part), "except Exception as exc: value = caught(value, exc)"]
         lines += [f"            {line}" for line in part]
@@ -105,7 +106,7 @@ def _loop(kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False) -> tuple[
     if many:
         lines.append("            kept.append(time)")
     lines.append(f"        values = out = value = {'times = kept = time = ' if many else ''}None")
-    namespace: dict[str, Any] = {"Caught": Caught, "caught": caught}
+    namespace: dict[str, Any] = {"Caught": Caught, "caught": caught, "result_of": result_of}
     exec(compile("\n".join(lines), "<fused stages>", "exec"), namespace)  # noqa: S102 - of nothing but the text above
     return namespace["loop"], tuple(owners)
 
@@ -152,28 +153,20 @@ class Segment(PassOn, Inline, Resumable):
         # This is read at every ask, and attributes of the instance are found fastest.
         self.most = maxsize
         self._failure: BaseException | None = None
-        functions = [stage.function for stage in stages]
+        self._functions = [stage.function for stage in stages]
         for number, stage in enumerate(stages):
             if stage.kind is Kind.LEAVE_OUT:
-                functions[number] = self._left_out if number else self._left_out_above
-        kinds = tuple((stage.kind, stage.catches) for stage in stages)
-        make, self._owners = _loop(kinds)
+                self._functions[number] = self._left_out if number else self._left_out_above
+        self._kinds = tuple([(stage.kind, stage.catches) for stage in stages])
         self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
-        self._make_timed, _ = _loop(kinds, many=True)
-        self._codes: set[CodeType] = {make.__code__, self._make_timed.__code__}
-        # A stage that catches would also catch this TypeError, value by value.
-        trials = [
-            function if stage.catches else tried(function) for function, stage in zip(functions, stages, strict=True)
-        ]
-        # The first batch goes through a loop of its own, which checks whether a function returns a coroutine.
-        self._loop, self._later = make(trials), make(functions)
-        self._functions, self._functions_later = trials, functions
-        next(self._loop)
-        next(self._later)
-        # Every loop lives as long as this kernel. If one ended in the middle of an answer, Python 3.12 would keep that
-        # call, and with it the batch, for as long as someone keeps an exception that was caught.
-        self._first = self._loop
-        self._timed: list[Generator[None, tuple[Any, ...]]] = []
+        self._loops: list[GeneratorType[None, tuple[Any, ...], None]] = []
+        """The loop for the first batch, which checks whether a function returns a coroutine, and the loop for others.
+
+        Every loop lives as long as this kernel. If one ended in the middle of an answer, Python 3.12 would keep that
+        call, and with it the batch, for as long as someone keeps an exception that was caught.
+        """
+        self._timed: list[GeneratorType[None, tuple[Any, ...], None]] = []
+        """The same for batches whose values have each its own time."""
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
         self.traits = _traits(prompt=self._passes_all, remembers=bool(self._memories))
@@ -190,13 +183,12 @@ class Segment(PassOn, Inline, Resumable):
             self.memory.at(batch.time)
         try:
             if batch.uniform or self._passes_all:
-                loop, self._loop = self._loop, self._later
-                loop.send((values, out))
+                if len(self._loops) < 2:
+                    self._add_loop(self._loops)
+                self._loops[-1].send((values, out))
             else:
                 if len(self._timed) < 2:
-                    loop, self._functions = self._make_timed(self._functions), self._functions_later
-                    next(loop)
-                    self._timed.append(loop)
+                    self._add_loop(self._timed, many=True)
                 times = []
                 self._timed[-1].send((values, out, batch.times, times))
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
@@ -210,6 +202,12 @@ class Segment(PassOn, Inline, Resumable):
         if batch.uniform:
             return Batch(batch.time, out)
         return Batch.of(batch.times[: len(out)] if times is None else times, out)
+
+    def _add_loop(self, loops: "list[GeneratorType[None, tuple[Any, ...], None]]", *, many: bool = False) -> None:
+        make, _ = _loop(self._kinds, many=many, trial=not loops)
+        loop = make(self._functions)
+        next(loop)
+        loops.append(loop)
 
     @override
     def restore(self) -> None:
@@ -231,9 +229,11 @@ class Segment(PassOn, Inline, Resumable):
     @override
     def culprit(self) -> str:
         traceback = None if self._failure is None else self._failure.__traceback__
-        while traceback is not None and traceback.tb_frame.f_code not in self._codes:
+        codes = {loop.gi_code for loop in (*self._loops, *self._timed)}
+        while traceback is not None and traceback.tb_frame.f_code not in codes:
             traceback = traceback.tb_next
         if traceback is None:
             return ""
-        module = self._modules[self._owners[traceback.tb_lineno - 1]]
+        _, owners = _loop(self._kinds)
+        module = self._modules[owners[traceback.tb_lineno - 1]]
         return f"{module}, composed at {module.site}"

@@ -27,6 +27,10 @@ from pullstream.frames import OURS
 if TYPE_CHECKING:
     import asyncio
 
+PLAIN: Final[Any] = sys.modules.get("_signal", signal)
+"""The module of signals without enums: each conversion of a handler to one raises an exception, and every run needs
+four."""
+
 UNDERNEATH: Final = frozenset({"trio", "outcome", "attr", "attrs", "sniffio", "sortedcontainers"})
 
 
@@ -62,10 +66,10 @@ class Standing:
         self._give_back(self.SIGNALS if threading.current_thread() is threading.main_thread() else ())
 
     def _take(self, number: int) -> None:
-        theirs = _alive(number, signal.getsignal(number))
+        theirs = _alive(number, PLAIN.getsignal(number))
         if callable(theirs):
             self.theirs[number] = theirs
-            signal.signal(number, self._handle)
+            PLAIN.signal(number, self._handle)
             if (below := _standing(theirs)) is not None:
                 below.above[number] = self
 
@@ -89,8 +93,8 @@ class Standing:
                 below.above[number] = above
             elif below.above.get(number) is self:
                 del below.above[number]
-        if signal.getsignal(number) == self._handle:
-            signal.signal(number, theirs)
+        if PLAIN.getsignal(number) == self._handle:
+            PLAIN.signal(number, theirs)
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         (self.ask_theirs if self.over else self.on_signal)(signum, frame)

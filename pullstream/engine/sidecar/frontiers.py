@@ -18,7 +18,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from pullstream.engine.observer import Update
-from pullstream.engine.sidecar.location import Claim, Location, Port
+from pullstream.engine.sidecar.location import Claim, Ending, Location, Port
 from pullstream.timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Target, Tracker
 from pullstream.timely.order import minimal
 
@@ -40,10 +40,10 @@ class Frontiers:
         self.lost = False
         """Whether frontiers cannot be computed any more."""
         self._tracker: Tracker | None = None
-        self._expected: list[int] = []
+        self._expected: dict[int, None] = {}
         """The places to observe as soon as there is a tracker."""
-        self._upstream: dict[Location | Port | tuple[Location], _Upstream] = {}
-        """The places upstream of an output, of an input, or of all the inputs of a module."""
+        self._leading: dict[Location, list[Location] | None] = {}
+        """The locations that lead to the inputs of a module; None if the tracker must be asked about it."""
         self._report = report
         self._switched = switched
         """Receives the function to call with every change of a count from now on."""
@@ -55,8 +55,8 @@ class Frontiers:
         self.locations.append(location)
         if sink:
             self.sinks.append(location)
-        if self._upstream:
-            self._upstream.clear()
+        if self._leading:
+            self._leading.clear()
 
     # ---- how they are known
 
@@ -133,7 +133,7 @@ class Frontiers:
     def expect(self, place: int) -> None:
         """Observe a place from the time on at which a tracker is needed: it plans for all places at once."""
         if self._tracker is None:
-            self._expected.append(place)
+            self._expected[place] = None
         else:
             self._tracker.observe(place)
 
@@ -151,15 +151,9 @@ class Frontiers:
         try:
             if self._tracker is None and not self.lost:
                 there = self.places[place]
-                upstream = self._upstream.get(there)
-                if upstream is None:
-                    if isinstance(there, Location):
-                        upstream = _Upstream([there], [])
-                    else:
-                        upstream = _Upstream([there.upstream], [there])
-                    self._upstream[there] = upstream
-                times = upstream.times()
-                if not (times and upstream.changes):
+                starts, ports = ([there], ()) if isinstance(there, Location) else ([there.upstream], (there,))
+                times = _times(locations := _leading(starts), ports)
+                if not (times and _changing(locations)):
                     return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
                 self.track()
             if self._tracker is not None:
@@ -177,13 +171,13 @@ class Frontiers:
         Raises:
             TypeError: the times are of several domains.
         """
-        key = (location,)
-        upstream = self._upstream.get(key)
-        if upstream is None:
-            upstream = self._upstream[key] = _Upstream(location.upstreams, location.ports)
-        if self.lost or upstream.changes or len(upstream.locations) >= MANY:
+        if location not in self._leading:
+            found = _leading(location.upstreams)
+            self._leading[location] = None if len(found) >= MANY or _changing(found) else found
+        leading = self._leading[location]
+        if self.lost or leading is None:
             return None
-        return minimal(list(upstream.times(arrived=arrived)))
+        return minimal(list(_times(leading, location.ports if arrived else ())))
 
     def explain(self, place: int, time: Any) -> list[Blocker]:
         """The pointstamps that may still lead to `time` at a place."""
@@ -199,35 +193,35 @@ class Frontiers:
         return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]
 
 
-class _Upstream:
-    """Some locations and those above them: their holds, and the batches in flight there and at some ports below."""
+def _leading(starts: Iterable[Location]) -> list[Location]:
+    """Some locations and those above them, except above one that is complete, since nothing more leaves it."""
+    todo = [location for location in starts if location.ending is not Ending.COMPLETE]
+    found = set(todo)
+    for here in todo:
+        for above in here.upstreams:
+            if above.ending is not Ending.COMPLETE and above not in found:
+                found.add(above)
+                todo.append(above)
+    return todo
 
-    __slots__ = ("_below", "_ports", "changes", "locations")
 
-    def __init__(self, starts: Iterable[Location], ports: Sequence[Port]) -> None:
-        self.locations = dict.fromkeys(starts)
-        self.changes = False
-        """Whether a path may change times: then they are not those that arrive."""
-        self._below = len(ports)
-        self._ports = [*ports]
-        todo = list(self.locations)
-        for here in todo:
-            self._ports += here.ports
-            self.changes = self.changes or bool(here.summaries)
-            for upstream in here.upstreams:
-                if upstream not in self.locations:
-                    self.locations[upstream] = None
-                    todo.append(upstream)
-
-    def times(self, *, arrived: bool = True) -> set[Hashable]:
-        """The times held or in flight; without `arrived`, those in flight at the ports below are left out."""
-        times: set[Hashable] = set()
-        for location in self.locations:
-            times.update(location.held)
-        for port in self._ports if arrived else self._ports[self._below :]:
+def _times(locations: Iterable[Location], ports: Iterable[Port]) -> set[Hashable]:
+    """The times that locations hold, and that are in flight at their inputs and at some ports below."""
+    times: set[Hashable] = set()
+    for port in ports:
+        if port.in_flight:
+            times.update(port.live)
+    for location in locations:
+        times.update(location.held)
+        for port in location.ports:
             if port.in_flight:
-                times.update(time for claim in port.in_flight if claim.live for time in claim.counted)
-        return times
+                times.update(port.live)
+    return times
+
+
+def _changing(locations: Iterable[Location]) -> bool:
+    """Whether one of the locations changes times: then those above it are not the times that arrive."""
+    return any(location.summaries for location in locations)
 
 
 class _Tracker(Tracker):

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from time import perf_counter
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from typing_extensions import override
 
@@ -235,6 +235,11 @@ class Port(EdgeCount):
         """The location upstream of this input."""
         return self.location.upstreams[self.number]
 
+    @property
+    def live(self) -> "list[Hashable]":
+        """The least times in flight here."""
+        return [time for claim in self.in_flight if claim.live for time in claim.counted]
+
     def enter(self, claim: Claim) -> None:
         """Add a lane to those with a batch in flight."""
         if len(self.in_flight) >= self._most:
@@ -255,24 +260,13 @@ class Ending(Enum):
     ABANDONED = "abandoned"
 
 
-class Below(Protocol):
-    """The edge below a module, as its location sees it."""
-
-    def status(self) -> str:
-        """The module's own status text."""
-        ...
-
-    def fail_soon(self, failure: BaseException) -> None:
-        """Let the stream fail here at the next step."""
-
-
 class Location(Metered):
     """A module's location in the sidecar: its name, its inputs and output, its holds, and its measurements.
 
     In `timely` a location is one input or output, a `Target` or a `Source`; here it has all those of a module.
     """
 
-    edge: Below | None = None
+    edge: Any = None
     """The edge below the module, if there is one."""
     told: Callable[[], str] | None = None
     """The status text that a module written as a function gives."""
@@ -331,9 +325,7 @@ class Location(Metered):
 
     @override
     def status(self) -> str:
-        if self.told is not None:
-            return self.told()
-        return "" if self.edge is None else self.edge.status()
+        return self.told() if self.told is not None else "" if self.edge is None else str(self.edge.status())
 
     def fail_soon(self, failure: BaseException) -> None:
         """Let the module fail at the next step."""

@@ -96,7 +96,7 @@ class Sidecar(Counts):
     ) -> Location:
         """Add a location for a module, below `upstreams`."""
         node, place = len(self.locations), len(self.frontiers.places)
-        location = Location(self, names, site, tuple(upstreams), traits, node=node, place=place)
+        location = Location(self, tuple(names), site, tuple(upstreams), traits, node=node, place=place)
         if traits.summaries:
             location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
         self.frontiers.add(location, sink=sink)
@@ -173,16 +173,18 @@ class Sidecar(Counts):
     def ended(self, location: Location) -> None:
         if self._observer is not None:
             self._observer.over(location)
-        self._check_at(location.output)
+        if self.waiters:
+            self._check_at(location.output)
         self.activate(location)
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
         """End: all remaining waiters are notified of the ending."""
         for location in self.locations:
-            if abandoned or failure is not None:
-                location.abandon(failure)
-            else:
-                location.complete()
+            if location.ending is Ending.RUNNING:
+                if abandoned or failure is not None:
+                    location.abandon(failure)
+                else:
+                    location.complete()
         self.propagate()
         self._ended = True
         self._activated.set()
@@ -198,7 +200,8 @@ class Sidecar(Counts):
         Streams inside are read too, except for those of the module at the location `but`.
         """
         try:
-            self._withdraw_acknowledged()
+            if self.acknowledged:
+                self._withdraw_acknowledged()
             if self._nesting is not None and not self._nesting.refresh(but):
                 return
         except BaseException as exc:  # noqa: BLE001 - must not be raised by the reader
@@ -227,7 +230,7 @@ class Sidecar(Counts):
         self._to_check.update(self._waiting_at.get(place, ()))
 
     def _withdraw_acknowledged(self) -> None:
-        for stamp in list(self.acknowledged):
+        for stamp in [*self.acknowledged]:
             if stamp.live:
                 del self.acknowledged[stamp]
             else:

@@ -12,7 +12,7 @@ from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Funct
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import before_last, countable
-from pullstream.engine.parts.fused import Kind, Stage, tried
+from pullstream.engine.parts.fused import Kind, Stage, result_of
 from pullstream.modules.folds.fold import Fold, fold_instead, fresh
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader
@@ -91,9 +91,13 @@ def _drain_guarded(function: Callable[[Any], object], on_error: object) -> Stage
     return Stage(Kind.TAP, function, catches(on_error))
 
 
+def _tried(function: Callable[[Any], object], value: Any) -> object:
+    return result_of(function, function(value))
+
+
 def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
     async def body(upstream: Reader[Any], ctx: Context) -> None:
-        call = function and tried(function)
+        call = function and functools.partial(_tried, function)
         while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
             if call is not None:
                 values = countable(batch)

@@ -1,7 +1,7 @@
 """`values` and `fail`: sources of given values, and of a failure."""
 
 import inspect
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
@@ -23,9 +23,9 @@ class Values(Kernel[Any]):
 
     def __init__(self, iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         self._iterable = iterable
-        self._batcher = Batcher(time)
         # A slice costs a tenth of iterating.
         self._sequence = iterable if time is None and isinstance(iterable, (list, tuple, range)) else None
+        self._batcher = Batcher(time) if self._sequence is None else None
         self._next = 0
         self._begun = False
 
@@ -36,12 +36,10 @@ class Values(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._sequence is not None:
-            return self._slice(self._sequence, limit)
-        return self._batcher.batch(self._iterator, limit) or DONE
-
-    def _slice(self, sequence: Sequence[Any], limit: int) -> Batch[Any] | Done:
-        values = sequence[self._next : self._next + limit]
+        if self._batcher is not None:
+            return self._batcher.batch(self._iterator, limit) or DONE
+        assert self._sequence is not None
+        values = self._sequence[self._next : self._next + limit]
         self._next += len(values)
         return Batch(0, values) if values else DONE
 

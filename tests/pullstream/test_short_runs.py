@@ -1,0 +1,77 @@
+"""The cost of a short run, in counts that do not depend on the machine.
+
+A service that starts a pipeline per request, or has thousands open at once, pays for every call and every object that a
+run makes. The garbage collector looks through all objects of all open runs again and again, so with many runs at once
+their number decides the time that a run takes.
+"""
+
+import gc
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from tests.size import WALKS, walk
+
+OBJECTS = 150
+"""The objects that the garbage collector tracks for one open run of five modules; some thirty belong to trio, for
+the tasks of the run and of its opener."""
+
+RUNS = 20
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [("values, map, collect", (39, 236, 470)), ("notify_at, completion, yield", (42, 327, 996))],
+)
+def test_calls_of_a_short_run(path, most):
+    """Files, functions and calls. Trio chooses at random which of two tasks goes first, so this takes the best of ten.
+
+    These numbers only ever get smaller; compare with `python -m tests.size`.
+    """
+    found = min(walk(WALKS[path]) for _ in range(10))
+    assert all(count <= limit for count, limit in zip(found, most, strict=True)), found
+
+
+@ps.sink
+async def waiting(upstream, ctx):
+    """Take a batch, and wait with it."""
+    await upstream.ask(ctx.limit)
+    await trio.sleep_forever()
+
+
+async def test_objects_of_an_open_run():
+    pipeline = ps.pipe(ps.values(range(4)), ps.map(str), ps.filter(bool), ps.take(3), waiting())
+
+    async def open_run():
+        async with pipeline.open():
+            await trio.sleep_forever()
+
+    async def tracked():
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        return len(gc.get_objects())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(open_run)
+        before = await tracked()
+        for _ in range(RUNS):
+            nursery.start_soon(open_run)
+        count = (await tracked() - before) / RUNS
+        nursery.cancel_scope.cancel()
+    assert count <= OBJECTS, count
+
+
+async def test_a_run_that_has_ended_leaves_nothing():
+    pipeline = ps.pipe(ps.values(range(4)), ps.map(str), ps.take(3), ps.collect())
+
+    async def tracked():
+        for _ in range(RUNS):
+            await ps.arun(pipeline)
+        gc.collect()
+        return len(gc.get_objects())
+
+    await tracked()
+    before = await tracked()
+    assert await tracked() <= before + RUNS // 2
