@@ -1,58 +1,59 @@
 """`per_time` and `sort_by_time`: queries over all rows of a time."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import Call, Notified, Sync, opens
+from pullstream.authoring import Call, Sync, opens
 
 from ..arrow import ArrowRows
-from .frames import ColumnReader, first_line, frame_of_all, rows_at_once, rows_of
+from .by_time import ByTime
+from .frames import Frame, first_line, frame_of, frame_of_all, rows_of
 from .package import ColumnError, polars
 from .reducing import some_keys
 
 
-class _PerTime(Notified):
+class _PerTime(ByTime[list[tuple[ArrowRows, Frame]]]):
     def __init__(self, query: Callable[[Any], Any]) -> None:
         super().__init__()
         self._query = query
-        self._rows: dict[Hashable, list[ArrowRows]] = {}
 
     @override
-    async def acquire(self) -> None:
-        await super().acquire()
-        self._reader = ColumnReader(str(self.location))
-
-    @override
-    def most(self) -> int:
-        return rows_at_once(self.run.limit)
+    def begin(self) -> list[tuple[ArrowRows, Frame]]:
+        return []
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        for run in self.apart(batch):
-            rows = self._reader.rows(run.values)
-            if run.time not in self._rows:
-                self.notify(run.time, run.time)
-                self._rows[run.time] = []
-            self._rows[run.time].append(rows)
+        for rows, ranges in self.arrivals(batch):
+            # Slices of a frame cost nothing; a frame of each would.
+            frame = frame_of(rows)
+            for time, place in ranges:
+                self.kept[time].append((cast("ArrowRows", rows[place]), frame[place]))
 
     @override
     def complete(self, time: Hashable) -> None:
-        pl, rows = polars(), self._rows.pop(time)
+        pl, parts = polars(), self.kept.pop(time)
         try:
-            result = self._query(frame_of_all(str(self.location), rows).lazy())
+            result = self._query(self._whole(parts).lazy())
             if isinstance(result, pl.LazyFrame):
                 result = result.collect()
         except pl.exceptions.PolarsError as exc:
-            raise ColumnError(f"{self.location}: {first_line(exc)}, at the time {time!r}") from exc
+            raise ColumnError(f"{self.where}: {first_line(exc)}, at the time {time!r}") from exc
         if not isinstance(result, pl.DataFrame):
             raise ColumnError(
-                f"{self.location}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a "
+                f"{self.where}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a "
                 f"DataFrame"
             )
-        self.give(time, rows_of(result, rows[0].form))
+        self.give(time, rows_of(result, parts[0][0].form))
+
+    def _whole(self, parts: Sequence[tuple[ArrowRows, Frame]]) -> Frame:
+        """All rows of a time."""
+        rows, frames = zip(*parts, strict=True)
+        if all(frame.schema == frames[0].schema for frame in frames):
+            return polars().concat(frames)
+        return frame_of_all(self.where, rows)
 
 
 @transformer

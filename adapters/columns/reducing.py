@@ -6,12 +6,12 @@ from typing import Annotated, Any, Final
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import Call, Notified, opens
+from pullstream.authoring import Call, opens
 
-from ..arrow import ArrowRows, RowForm, pyarrow
+from ..arrow import ArrowRows, pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates, first
-from .frames import ColumnReader, rows_at_once
+from .by_time import ByTime
 from .groups import Groups, Table
 from .package import ColumnError
 
@@ -69,60 +69,54 @@ class _TimeState:
         return merged
 
 
-class _Reducing(Notified):
+class _Reducing(ByTime[_TimeState]):
     """Emits the aggregates of a time when the time is complete.
 
     Rows of several times wait together, and are grouped by time and key at once: the cost of a row does not depend on
     the number of times.
     """
 
+    _groups: Groups
+    _names: Sequence[str] = ()
+    """The columns of the rows."""
+
     def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate]) -> None:
         super().__init__()
         self._keys, self._named = keys, named
-        self._states: dict[Hashable, _TimeState] = {}
         self._waiting: list[tuple[Hashable, Any]] = []
         self._count = 0
         self._fresh: set[Hashable] = set()
         """The times of the last fold."""
-        self._form: RowForm = "rows"
 
     @override
-    async def acquire(self) -> None:
-        await super().acquire()
-        self._reader = ColumnReader(str(self.location))
-        self._groups = Groups(self._reader.where, self._keys, self._named, added=[TIME])
+    def begin(self) -> _TimeState:
+        return _TimeState()
 
-    @override
-    def most(self) -> int:
-        return rows_at_once(self.run.limit)
+    def grouping(self, names: Sequence[str]) -> Groups:
+        """The groups of rows with some columns."""
+        del names
+        return Groups(self.where, self._keys, self._named, added=[TIME])
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        # Rows that are not in columns yet may fail one by one.
-        for part in [batch] if isinstance(batch.values, ArrowRows) else self.apart(batch):
-            rows = self._reader.rows(part.values)
-            self._form = rows.form
-            begin = 0
-            for run in part.runs():
-                state = self._states.get(run.time)
-                if state is None:
-                    self.notify(run.time, run.time)
-                    state = self._states[run.time] = _TimeState()
-                state.waits = True
-                end = begin + len(run.values)
-                self._waiting.append((run.time, rows[begin:end]))
-                begin = end
+        for rows, ranges in self.arrivals(batch):
+            if not self._names:
+                self._names = rows.schema.names
+                self._groups = self.grouping(self._names)
+            for time, place in ranges:
+                self.kept[time].waits = True
+                self._waiting.append((time, rows[place]))
             self._count += len(rows)
             if self._count >= TOGETHER:
                 self._fold()
 
     @override
     def complete(self, time: Hashable) -> None:
-        if self._states[time].waits:
+        if self.kept[time].waits:
             # Most of the rows that came last are of a time that is not complete yet.
             last = self._waiting[-1][0]
             self._fold(_NONE if last == time else last)
-        state = self._states.pop(time)
+        state = self.kept.pop(time)
         if state.failure is not None:
             raise state.failure
         if len(state.parts) > 1:
@@ -138,15 +132,15 @@ class _Reducing(Notified):
         self.give(time, fold.results[begin:end])
 
     def _results(self, partial: Table) -> ArrowRows:
-        return ArrowRows(self._groups.finished(partial), self._form)
+        return ArrowRows(self._groups.finished(partial), self.form)
 
     def _fold(self, but: Hashable = _NONE) -> None:
         """Aggregate the rows that wait, but those of one time."""
         waiting = [each for each in self._waiting if each[0] != but]
         self._waiting = [each for each in self._waiting if each[0] == but]
         self._count = sum(len(rows) for _, rows in self._waiting)
-        for time in self._fresh & self._states.keys():
-            self._states[time].alone()
+        for time in self._fresh & self.kept.keys():
+            self.kept[time].alone()
         self._fresh = set()
         try:
             self._fold_all(waiting)
@@ -159,7 +153,7 @@ class _Reducing(Notified):
                 try:
                     self._fold_all(parts)
                 except ColumnError as exc:
-                    self._states[time].failure, self._states[time].waits = exc, False
+                    self.kept[time].failure, self.kept[time].waits = exc, False
 
     def _fold_all(self, waiting: Sequence[tuple[Hashable, Any]]) -> None:
         np, pa = numpy(), pyarrow()
@@ -175,7 +169,7 @@ class _Reducing(Notified):
         fold = _Fold(table)
         places = np.searchsorted(numbers, np.arange(len(times) + 1)).tolist()
         for time, begin, end in zip(times, places, places[1:], strict=False):
-            state = self._states[time]
+            state = self.kept[time]
             state.waits = False
             state.add(fold, begin, end, self._groups)
             self._fresh.add(time)
@@ -240,21 +234,17 @@ def reduce_by_time(**named: Annotated[Any, aggregates]) -> Transformer[Any, Any]
 
 
 class _Distinct(_Reducing):
-    """Keeps the first row of each key; which columns there are is known with the first batch."""
+    """Keeps the first row of each key."""
 
     @override
-    def receive(self, batch: Batch[Any]) -> None:
-        if not self._named:
-            names: list[str] = self._reader.rows(batch.values).schema.names
-            self._keys = self._keys or names
-            self._order = names
-            self._named = {name: first(name) for name in names if name not in self._keys}
-            self._groups = Groups(self._reader.where, self._keys, self._named, added=[TIME])
-        super().receive(batch)
+    def grouping(self, names: Sequence[str]) -> Groups:
+        keys = self._keys or names
+        others = {name: first(name) for name in names if name not in keys}
+        return Groups(self.where, keys, others, added=[TIME])
 
     @override
     def _results(self, partial: Table) -> ArrowRows:
-        return ArrowRows(self._groups.finished(partial).select(self._order), self._form)
+        return ArrowRows(self._groups.finished(partial).select(self._names), self.form)
 
 
 @transformer

@@ -113,8 +113,6 @@ class GrowingFiles:
             size = out.size
             self._disk.copy(part.path, path)
             self._disk.remove(part.path)
-            if self._durable:
-                self._disk.flush(path)
         self._store.publish([(path, part.target)])
         return size
 

@@ -20,7 +20,6 @@ class PendingFile:
         self.key = key
         self.path, waiting = temporaries
         self.size = 0
-        self._disk = disk
         self._format = format
         self._head = head
         self._encoder: Encoder | None = None
@@ -48,8 +47,8 @@ class PendingFile:
             # There may be any number of these, so none may keep a buffer.
             self._out.hand_over()
 
-    def finish(self, behind: WriteBehind, *, durable: bool) -> None:
-        """Encode the rest and sync the file to disk."""
+    def finish(self, behind: WriteBehind) -> None:
+        """Encode the rest."""
         waiting: list[Any] = []
         for unit in self.raw.units(last=True):
             for before in waiting:
@@ -61,8 +60,6 @@ class PendingFile:
         self._begun().finish()
         self._encoder = None
         self.size = self._out.size
-        if durable:
-            self._disk.flush(self.path)
 
     def discard(self) -> None:
         """Stop writing."""

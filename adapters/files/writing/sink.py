@@ -261,7 +261,7 @@ class FilesWriter:
         held, loose = sum(part.raw.held for part in parts), sum(part.raw.loose for part in parts)
         with explained(self._what):
             for part in parts:
-                part.finish(self._behind, durable=self._plan.durable and not self._plan.target.is_url)
+                part.finish(self._behind)
             entries = [self._entry(time, part) for part in parts]
             if self.grows:
                 for part, entry in zip(parts, entries, strict=True):

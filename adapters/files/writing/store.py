@@ -3,11 +3,14 @@
 import errno
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import override
+
+from pullstream.authoring import start_in_thread
 
 from ..urls import fsspec
 from .disk import PART, Disk
@@ -16,6 +19,9 @@ from .target import Target
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
 """Object stores: an object appears only when its upload is complete, and a rename would copy it."""
+
+SYNCS: Final = 4
+"""The number of files that are synced at once."""
 
 
 class FileStore(ABC):
@@ -86,6 +92,8 @@ class Local(FileStore):
 
     @override
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
+        if self._durable:
+            self._sync([path for path, _ in made])
         folders: dict[Path, list[tuple[Path, str]]] = {}
         for path, target in made:
             folders.setdefault(Path(target).parent, []).append((path, target))
@@ -96,6 +104,20 @@ class Local(FileStore):
                 if self._durable:
                     # The new names must survive a power cut as well.
                     self._disk.flush(folder)
+
+    def _sync(self, paths: Sequence[Path]) -> None:
+        """Sync files; a disk syncs several together in hardly more time than one."""
+        others = [start_in_thread(self._sync_each, paths[n::SYNCS]) for n in range(1, min(SYNCS, len(paths)))]
+        try:
+            self._sync_each(paths[::SYNCS])
+        finally:
+            wait(others)
+        for other in others:
+            other.result()
+
+    def _sync_each(self, paths: Sequence[Path]) -> None:
+        for path in paths:
+            self._disk.flush(path)
 
     def _rename(self, path: Path, target: str) -> None:
         try:

@@ -1,0 +1,55 @@
+"""The base of modules that keep columns of each time until the time is complete."""
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from typing_extensions import override
+
+from pullstream import Batch
+from pullstream.authoring import Notified
+
+from ..arrow import ArrowRows, RowForm
+from .frames import ColumnReader, rows_at_once
+
+S = TypeVar("S")
+
+
+class ByTime(Notified, Generic[S]):
+    """Keeps a state for each open time."""
+
+    form: RowForm = "rows"
+    """The form of the rows that arrived last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[Hashable, S] = {}
+
+    @abstractmethod
+    def begin(self) -> S:
+        """Make the state of a new time."""
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self.where = str(self.location)
+        self._reader = ColumnReader(self.where)
+
+    @override
+    def most(self) -> int:
+        return rows_at_once(self.run.limit)
+
+    def arrivals(self, batch: Batch[Any]) -> Iterator[tuple[ArrowRows, Sequence[tuple[Hashable, slice]]]]:
+        """The rows of a batch in columns, with the time of each range of them; every time has a state."""
+        # Rows that are not in columns yet may fail one by one.
+        for part in [batch] if isinstance(batch.values, ArrowRows) else self.apart(batch):
+            rows = self._reader.rows(part.values)
+            self.form = rows.form
+            changes = () if part.uniform else part.changes
+            ranges = list(map(slice, (0, *changes), (*changes, len(rows))))
+            times = [part.time] if part.uniform else [part.times[each.start] for each in ranges]
+            for time in times:
+                if time not in self.kept:
+                    self.notify(time, time)
+                    self.kept[time] = self.begin()
+            yield rows, list(zip(times, ranges, strict=True))
