@@ -38,6 +38,7 @@ Composing and opening
     `sources`, `READS`, `a_fold`, and the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest`
     and `advice` make hints. `Site` is the line that composed a module, for messages. A blueprint consists of `Module`
     and `OneShot` parts, for composing without a function; `present` shortens a function's signature in its help.
+    `publish` does so for all names of a package, and gives hints for missing ones.
 
 Failures, value by value
     The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
@@ -136,7 +137,7 @@ from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.errors import blame, of_extra, without_cancelled
 from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
-from pullstream.late import missing
+from pullstream.late import missing, publish
 from pullstream.logger import LOG
 from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import a_fold
@@ -245,6 +246,7 @@ __all__ = [
     "of_extra",
     "opens",
     "present",
+    "publish",
     "seconds",
     "sources",
     "stamped",

@@ -1,8 +1,11 @@
 """The public module of `adapters.display` in a checkout. In an installed package, its content is here."""
 
 from pullstream.checkout import beside
+from pullstream.late import publish
 
 beside("adapters")
 
 from adapters.display import *  # noqa: E402, F403
-from adapters.display import __all__, __dir__  # noqa: E402, F401
+from adapters.display import __all__  # noqa: E402, F401
+
+publish(__name__)

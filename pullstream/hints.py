@@ -157,6 +157,58 @@ FOLDS: Final[Mapping[str, str]] = {
 }
 """Folds of other libraries that `agg` does not have, and what to write here."""
 
+IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
+    "columns": {
+        "reduce_by_key(*keys, n=columns.count()) aggregates the rows of each key and time": "group_by groupby groupBy "
+        "agg aggregate partition_by",
+        "tumbling(size, *keys, at=column, lateness=d), sliding and sessions are windows": "group_by_dynamic rolling "
+        "window resample",
+        "sort_by_time(*columns) sorts the rows of each time": "sort order_by orderBy sort_values",
+        "join(left, right, on=column, how='asof', at=column) takes the nearest row": "join_asof merge_asof "
+        "asof_join asof",
+        "join(left, right, on=column) joins two sources, time by time": "merge",
+        "ps.merge(a, b) gives the rows of both, ps.concat(a, b) first those of one": "concat union vstack extend",
+        "distinct(*keys) keeps the first row of each key and time": "unique drop_duplicates dropDuplicates",
+        "with_columns(name=expression) adds columns": "with_column withColumn assign mutate with_row_index",
+        "select(...) takes polars expressions, such as pl.exclude('a') or pl.col('a').alias('b')": "drop rename cast "
+        "exclude col_select",
+        "filter(expression) keeps rows": "where query remove",
+        "filter(pl.col('a').is_not_null()) drops rows with nulls": "drop_nulls dropna",
+        "ps.take(n) ends the stream after n rows; per_time(lambda rows: rows.head(n)) keeps the first of each time": (
+            "head limit tail slice top_k nlargest"
+        ),
+        "per_time(query) runs a polars query on all rows of each time": "pivot unpivot melt explode over lazy sql "
+        "map_batches pipe describe",
+        "ps.map(f) calls f with each row": "map apply map_rows map_elements",
+        "count() counts rows, count('a') the values of a column": "len size length n",
+        "quantile(0.5, 'a') is the median": "median percentile",
+        "count_unique('a') counts the distinct values": "n_unique nunique count_distinct approx_n_unique",
+        "mean('a') is the average": "avg average",
+        "variance('a') is the square of the standard deviation": "std stddev stdev var",
+        "write expressions with polars: `import polars as pl`, pl.col('a')": "col lit when expr struct all_horizontal",
+        "collect_table() collects all rows in a polars DataFrame": "collect to_polars to_pandas to_arrow toPandas "
+        "DataFrame fetch show",
+        "files has readers and writers, with `from pullstream import files`": "scan_parquet read_parquet scan_csv "
+        "read_csv scan_ndjson read_ndjson scan_ipc read_ipc write_parquet write_csv write_ndjson write_ipc "
+        "sink_parquet sink_csv sink_ndjson sink_ipc",
+    },
+    "files": {
+        "read_parquet(path) reads Parquet": "scan_parquet from_parquet",
+        "read_csv(path) reads CSV": "scan_csv from_csv",
+        "read_jsonl(path) reads JSON Lines": "scan_ndjson read_ndjson scan_jsonl read_json scan_json from_json",
+        "read_arrow(path) reads Arrow and Feather": "scan_ipc read_ipc scan_arrow read_feather scan_feather",
+        "read_text(path) reads lines": "read_lines scan_lines read_txt from_textfile readTextFile",
+        "write_parquet(target) writes Parquet": "sink_parquet to_parquet",
+        "write_csv(target) writes CSV": "sink_csv to_csv",
+        "write_jsonl(target) writes JSON Lines": "sink_ndjson write_ndjson sink_jsonl to_json write_json",
+        "write_arrow(target) writes Arrow": "sink_ipc write_ipc sink_arrow to_feather write_feather",
+        "write_text(target) writes lines": "write_lines to_textfile",
+        "tables.read_rows(target, query) reads a database, with `from pullstream import tables`": "read_database "
+        "read_sql scan_delta read_delta scan_iceberg",
+    },
+}
+"""Names of other libraries, by the module where they are sought and a sentence with what to write there."""
+
 _FOLDS: Final = "pullstream.modules.folds.agg"
 
 DOORS: Final = (
@@ -168,6 +220,8 @@ DOORS: Final = (
     "trace",
     "incremental",
     "files",
+    "columns",
+    "tables",
     "spark",
     "arrow",
     "display",
@@ -182,6 +236,9 @@ def hint(package: str, name: str) -> str:
     """Return a sentence about what to use instead of a name the package does not have; "" if there is no hint."""
     if package.endswith(".agg"):
         return FOLDS.get(name, "") or _nearest(_FOLDS, name) or "write a Fold(initial, step, finish) for it"
+    if (own := IN_MODULES.get(package.rpartition(".")[2])) is not None:
+        found = [sentence for sentence, names in own.items() if name in names.split()]
+        return "; ".join(found) or _nearest(package, name)
     found = [f"it is now called {RENAMED[name]}"] if name in RENAMED else []
     found += [sentence for sentence, names in SOUGHT.items() if name in names.split()]
     if found:

@@ -48,6 +48,18 @@ def late(
     return load, lambda: sorted(where)
 
 
+def publish(package: str) -> None:
+    """Let `help` show short signatures of a package's names and `dir` list them, and give a hint for a missing one."""
+    content: dict[str, Any] = vars(sys.modules[package])
+    names: list[str] = content["__all__"]
+    present(*map(content.get, names))
+
+    def load(name: str) -> object:
+        raise missing(package, name, "pullstream.hints", currentframe())
+
+    content.update(__dir__=lambda: names, __getattr__=load)
+
+
 def missing(package: str, name: str, hints: str, frame: FrameType | None) -> AttributeError | ImportError:
     """Make the error for a missing name of a package; `frame` is the frame of its `__getattr__`."""
     hint: str = import_module(hints).hint(package, name) if hints and not name.startswith("_") else ""

@@ -116,6 +116,35 @@ def test_a_name_that_is_elsewhere_leads_on(name, hint, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("module", "name", "hint"),
+    [
+        ("columns", "group_by", r"reduce_by_key\(\*keys"),
+        ("columns", "sort", r"sort_by_time\(\*columns\)"),
+        ("columns", "median", r"quantile\(0.5"),
+        ("columns", "len", r"count\(\) counts rows"),
+        ("columns", "tumblin", r"did you mean tumbling\?"),
+        ("files", "scan_parquet", r"read_parquet\(path\)"),
+        ("files", "read_jsonls", r"did you mean read_jsonl\?"),
+    ],
+)
+def test_a_name_of_another_library_leads_to_the_one_here(module, name, hint):
+    """In the modules with names of their own, by attribute and by import."""
+    pytest.importorskip("pyarrow")
+    found = importlib.import_module(f"pullstream.{module}")
+    with pytest.raises(AttributeError, match=f"module 'pullstream.{module}' has no attribute '{name}': .*{hint}"):
+        getattr(found, name)
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'pullstream.{module}': .*{hint}"):
+        exec(f"from pullstream.{module} import {name}")
+
+
+def test_a_module_is_imported_without_a_search_for_hints():
+    """Python asks the package for the module's name first, and a hint would load all other modules."""
+    program = "from pullstream import columns; import sys; print('pullstream.incremental' in sys.modules)"
+    made = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert made.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
     ("name", "hint"),
     [("avg", "use mean"), ("quantil", r"did you mean quantile\?"), ("stddev", r"write a Fold\(initial")],
 )

@@ -5,6 +5,8 @@ Importing this does not load pyarrow; using it does (`package`). `columns` conve
 of a given schema from a stream's values, and `spools` keeps them until their times are complete.
 """
 
+from pullstream.authoring import publish
+
 from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
 from .columns import ColumnTimes, by_column, in_utc, run_starts, values
 from .exact import exact_array
@@ -47,7 +49,4 @@ __all__ = [
     "shape_argument",
     "values",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -12,7 +12,7 @@ Readers of files and DataFrames give rows that stay in Arrow until someone needs
 rows, and any other module sees named tuples or dicts.
 """
 
-from pullstream.authoring import present
+from pullstream.authoring import publish
 
 from .aggregates import (
     Aggregate,
@@ -70,8 +70,4 @@ __all__ = [
     "variance",
     "with_columns",
 ]
-present(*map(globals().get, __all__))
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -6,10 +6,9 @@ On a terminal it is live, in a pipe or CI log it prints a line now and then, and
 output. The last state stays visible. Importing this package does not load rich; `display()` does.
 """
 
+from pullstream.authoring import publish
+
 from .task import DisplayMissing, display
 
 __all__ = ["DisplayMissing", "display"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

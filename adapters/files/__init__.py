@@ -9,7 +9,7 @@ r"""Read files as streams, and write one file per completed time, whole or not a
 [('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
 
-from pullstream.authoring import present
+from pullstream.authoring import publish
 
 from ..arrow import SchemaError
 from .reading.csv import read_csv
@@ -53,8 +53,4 @@ __all__ = [
     "write_parquet",
     "write_text",
 ]
-present(*map(globals().get, __all__))
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -6,10 +6,9 @@ OpenTelemetry's API discards the values until the program sets up an SDK with a 
 package does not load OpenTelemetry; `metrics()` does.
 """
 
+from pullstream.authoring import publish
+
 from .task import MetricsMissing, metrics
 
 __all__ = ["MetricsMissing", "metrics"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -15,7 +15,7 @@ Spark's tasks. A connection that does not begin with it is closed and logged as 
 Data is not encrypted.
 """
 
-from pullstream.authoring import present
+from pullstream.authoring import publish
 
 from ..arrow import NullTimeError, SchemaError
 from .errors import (
@@ -76,8 +76,4 @@ __all__ = [
     "to_dataframe",
     "write_table",
 ]
-present(*map(globals().get, __all__))
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -9,7 +9,7 @@ r"""Read tables of databases, and write them exactly once: one transaction per c
 ([1, 2], [(1, 5), (2, 7)])
 """
 
-from pullstream.authoring import present
+from pullstream.authoring import publish
 
 from ..arrow import ArrowMissing, NullTimeError, SchemaError
 from .errors import TableBusyError, TableError
@@ -26,8 +26,4 @@ __all__ = [
     "read_rows",
     "write_rows",
 ]
-present(*map(globals().get, __all__))
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)
