@@ -15,7 +15,7 @@ from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
 from .packing import Packing, Portion, SchemaError
 from .schemas import schema_argument
 from .shapes import As, NullTimeError, Shape, shape_argument
-from .spools import OpenTimes, Spool, row_count
+from .spools import OpenTimes, Spool, row_count, row_place
 
 __all__ = [
     "Array",
@@ -43,6 +43,7 @@ __all__ = [
     "joined_rows",
     "pyarrow",
     "row_count",
+    "row_place",
     "run_starts",
     "schema_argument",
     "serialized",

@@ -5,7 +5,7 @@ from typing import Any
 
 from .exact import TROUBLE, exact_array
 from .package import RecordBatch, Schema, pyarrow
-from .packing import Packing, SchemaError, batch_of, misfit, shown
+from .packing import Packing, SchemaError, batch_of, misfit, numbered, shown
 from .rows import KINDS, RowBlock, blocks
 
 _ADVICE = "give a schema=, or convert the values with ps.map"
@@ -16,11 +16,18 @@ class Columns:
 
     Without a schema the columns are inferred: until `fix` is called, each type is widened to hold all values so far
     (null matches any type, and an int may become a float). After that every value must match. `refuse` returns the
-    reason why a schema cannot be written, or None.
+    reason why a schema cannot be written, or None; `place` names a value by its number.
     """
 
-    def __init__(self, path: str, schema: Schema | None, refuse: Callable[[Schema], str | None]) -> None:
+    def __init__(
+        self,
+        path: str,
+        schema: Schema | None,
+        refuse: Callable[[Schema], str | None],
+        place: Callable[[int], str] = numbered,
+    ) -> None:
         self._path = path
+        self._place = place
         self.schema: Any = schema
         self._refuse = refuse
         self._packing = None if schema is None else Packing(schema, self._refusal)
@@ -65,8 +72,10 @@ class Columns:
         for name in names:
             if not isinstance(name, str):
                 place, row = next((place, row) for place, row in enumerate(block.values) if name in row)
-                what = f"the value {self._rows + place + 1}, {shown(row)}, is not a row"
-                raise self._refusal(f"{what}: it has a column {shown(name)}, but names must be str; {_ADVICE}")
+                raise self._refusal(
+                    f"{self._named(place)}, {shown(row)}, is not a row: it has a column {shown(name)}, but names must "
+                    f"be str; {_ADVICE}"
+                )
         arrays: list[Any] = []
         for name, column in zip(names, block.columns, strict=True):
             try:
@@ -91,7 +100,7 @@ class Columns:
         why = f"it has {width} columns, but the file has {len(names or ())}; {_ADVICE}"
         if block.bare:
             why = f"rows are {KINDS}; convert the values with ps.map, or name a single column in a schema="
-        raise self._refusal(f"the value {self._rows + 1}, {shown(block.values[0])}, is not a row: {why}")
+        raise self._refusal(f"{self._named(0)}, {shown(block.values[0])}, is not a row: {why}")
 
     def _united(self, found: Schema, columns: Sequence[Any]) -> Schema:
         pa = pyarrow()
@@ -113,11 +122,14 @@ class Columns:
             raise self._refusal(f"its columns do not match: {exc}; {_ADVICE}") from None
 
     def _misfit(self, name: str, kind: Any, column: Sequence[Any], exc: Exception) -> SchemaError:
-        return self._refusal(f"{misfit(name, kind, column, self._rows, exc)}; {_ADVICE}")
+        return self._refusal(f"{misfit(name, kind, column, self._named, exc)}; {_ADVICE}")
+
+    def _named(self, place: int) -> str:
+        return self._place(self._rows + place)
 
 
-def derived_schema(path: str, values: Iterable[Sequence[Any]]) -> Schema:
-    """Return the narrowest schema that holds all values; `path` is where they go, for messages.
+def derived_schema(path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered) -> Schema:
+    """Return the narrowest schema that holds all values; `path` is where they go, and `place` names one, for messages.
 
     >>> derived_schema("here", [[{"n": 1}, {"n": None}], [{"n": 1.5}]])
     n: double
@@ -125,7 +137,7 @@ def derived_schema(path: str, values: Iterable[Sequence[Any]]) -> Schema:
     Raises:
         SchemaError: the values are no rows, or have no common columns.
     """
-    columns = Columns(path, None, lambda _: None)
+    columns = Columns(path, None, lambda _: None, place)
     for some in values:
         columns.batches(some)
     return columns.fix()

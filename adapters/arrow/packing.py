@@ -20,12 +20,18 @@ class SchemaError(PullstreamError, ValueError):
     """A value does not match the columns that it is written to."""
 
 
+def numbered(number: int) -> str:
+    """Return the place of a value in a stream, which counts from 0, for messages."""
+    return f"value {number + 1}"
+
+
 class Packing:
     """Makes record batches: dicts and named tuples match by name, tuples and lists by position; Arrow batches pass.
 
     Any other value fills the only column. A missing column is null or, if it is `optional`, as the portion says. A
-    mismatch raises a `refusal`, with an `advice`, counting the `rows` before. A batch has at most `most` rows. Values
-    of columns in `bared` are converted by their function first.
+    mismatch raises a `refusal`, with an `advice`. It names the `place` of the row, which is found by its number, and
+    counts the `rows` before. A batch has at most `most` rows. Values of columns in `bared` are converted by their
+    function first.
     >>> import pyarrow as pa
     >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
     >>> (batch,) = packing.batches([([(1,), {"n": 2, "day": "Tue"}], {"day": "Mon"}), ([{}], {"day": "Wed"})])
@@ -43,7 +49,9 @@ class Packing:
         rows: int = 0,
         most: int | None = None,
         bared: Mapping[str, Callable[[Any], Any]] | None = None,
+        place: Callable[[int], str] = numbered,
     ) -> None:
+        self.place = place
         self._bared = bared or {}
         self._most = most
         self._schema = schema
@@ -161,16 +169,19 @@ class Packing:
         try:
             array = exact_array(column, field.type)
         except TROUBLE as exc:
-            raise self._refused(misfit(field.name, field.type, column, self._rows, exc)) from None
+            raise self._refused(misfit(field.name, field.type, column, self._named, exc)) from None
         if array.null_count and not field.nullable:
             place: int = array.is_null().index(value=True).as_py()
-            raise self._refused(f"the column {field.name!r} allows no null, but value {self._rows + place + 1} has one")
+            raise self._refused(f"the column {field.name!r} allows no null, but {self._named(place)} has one")
         return array
 
     # ---- mismatches
 
+    def _named(self, place: int) -> str:
+        return self.place(self._rows + place)
+
     def _no_row(self, block: RowBlock, place: int, before: int, why: str) -> Exception:
-        what = f"the value {self._rows + before + place + 1}, {shown(block.values[place])}, is not a row"
+        what = f"{self._named(before + place)}, {shown(block.values[place])}, is not a row"
         columns = ", ".join(f"{field.name} {field.type}" for field in self._schema)
         optional = [name for name in self._names if name in self._optional]
         extra = f" ({' and '.join(optional)} can be left out)" * bool(optional)
@@ -181,14 +192,14 @@ class Packing:
         return self._refusal(f"{why}; {self._advice}")
 
 
-def misfit(name: str, kind: DataType | None, column: Any, rows: int, exc: Exception) -> str:
-    """The message about a column that does not match; it names the value if possible."""
+def misfit(name: str, kind: DataType | None, column: Any, named: Callable[[int], str], exc: Exception) -> str:
+    """The message about a column that does not match; it shows the value, and says which is `named` so, if possible."""
     column_is = f"the column {name!r} is {kind}, and" if kind is not None else f"the column {name!r}"
     first = first_misfit(column, kind)
     if first is None:
         return f"{column_is} cannot hold all values: {exc}"
     place, value, problem = first
-    return f"{column_is} cannot hold {shown(value)}, value {rows + place + 1}: {_short(str(problem), 200)}"
+    return f"{column_is} cannot hold {shown(value)}, {named(place)}: {_short(str(problem), 200)}"
 
 
 def shown(value: object) -> str:

@@ -3,7 +3,8 @@
 import itertools
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pullstream import Batch
@@ -68,9 +69,8 @@ class Spool:
 class OpenTimes:
     """Keeps the rows of times that are not complete.
 
-    Rows are converted to Arrow in the order in which they arrive, so that an error gives the right row number. Arrow
-    sorts many rows by time at once, so the cost of a row does not depend on the number of times in a batch. Rows may
-    lack the columns that are `given` for their time.
+    Rows are converted to Arrow in the order in which they arrive. Arrow sorts many rows by time at once, so the cost of
+    a row does not depend on the number of times in a batch. Rows may lack the columns that are `given` for their time.
     """
 
     def __init__(
@@ -81,12 +81,15 @@ class OpenTimes:
     ) -> None:
         self._given = given
         self._packing = packing
+        packing.place = self._place
         self._opened = opened
         self._spools: dict[Hashable, Spool] = {}
         self._unsorted: list[RecordBatch] = []
         self._runs: list[tuple[Hashable, int]] = []
         """The times of the unsorted rows, each with a number of rows in a row."""
         self._size = 0
+        self._sorted = 0
+        """The number of rows in spools."""
 
     def add(self, batch: Batch[Any]) -> None:
         """Add the rows of a batch."""
@@ -107,10 +110,15 @@ class OpenTimes:
         if self._size >= SORTED_BYTES:
             self._sort()
 
-    def complete(self, time: Hashable) -> Spool:
-        """Take the spool of a time that gets no more rows."""
+    @contextmanager
+    def complete(self, times: Sequence[Hashable]) -> Generator[list[Spool]]:
+        """Give the spools of times that get no more rows, and delete them after the block."""
         self._sort()
-        return self._spools.pop(time)
+        try:
+            yield [self._spools[time] for time in times]
+        finally:
+            for time in times:
+                self._spools.pop(time).close()
 
     @property
     def held(self) -> int:
@@ -135,11 +143,15 @@ class OpenTimes:
         for spool in self._spools.values():
             spool.close()
 
+    def _place(self, number: int) -> str:
+        return row_place(number - self._sorted, self._runs, lambda time: self._spools[time].rows)
+
     def _sort(self) -> None:
         """Move the unsorted rows to the spools of their times; rows of one time stay in order."""
         if not self._unsorted:
             return
         batches, runs = self._unsorted, self._runs
+        self._sorted += sum(count for _, count in runs)
         self._unsorted, self._runs, self._size = [], [], 0
         if len(runs) == 1:
             for batch in batches:
@@ -157,6 +169,26 @@ class OpenTimes:
         for time, count in counts.items():
             self._spools[time].add(rows.slice(begin, count))
             begin += count
+
+
+def row_place(
+    number: int, runs: Iterable[tuple[Hashable, int]], before: Callable[[Hashable], int] = lambda _: 0
+) -> str:
+    """Return the place of a row within its time, for messages: it is the same in every run.
+
+    `number` counts the rows of all `runs` from 0. A run is a time and its number of rows, and `before` says how many a
+    time had before.
+
+    >>> row_place(4, [(1, 2), (2, 2), (1, 3)])
+    'row 3 of the time 1'
+    """
+    seen = Counter[Hashable]()
+    for time, count in runs:
+        if number < count:
+            return f"row {before(time) + seen[time] + number + 1} of the time {time!r}"
+        number -= count
+        seen[time] += count
+    raise IndexError(number)
 
 
 def row_count(values: Sequence[Any]) -> int:

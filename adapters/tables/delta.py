@@ -63,8 +63,8 @@ class DeltaTable(LakeTable):
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         delta: Any = self.delta
-        if delta is not None:
-            # Others may have compacted it meanwhile.
+        if delta is not None and self.mode != "append":
+            # Others may have compacted it meanwhile. An append does not depend on that.
             delta.update_incremental()
         journal = [] if entry.journal is None else [JOURNALED, f"{JOURNALED} {entry.journal}"]
         names = [MARK, f"{MARK} time {entry.text}", *(journal if entry.first else ())]

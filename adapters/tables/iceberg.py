@@ -1,8 +1,11 @@
 """Iceberg, in a folder with a catalog in SQLite: a commit changes the rows and the table's properties, which record it.
 
-Each snapshot also says at which time it was made. Snapshots may be expired later, and the properties stay.
+Each snapshot also says at which time it was made. Snapshots may be expired later, and the properties stay. All times
+are one property: the driver copies the properties some twenty times a commit, one by one.
 """
 
+import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from ..arrow import ArrowMissing, Schema, Spool, pyarrow
 from .entries import Entry, Recorded
 from .lake import MARK, LakeTable, plain
 
-_TIME = f"{MARK}.time."
+_TIMES = f"{MARK}.times"
 _JOURNAL = f"{MARK}.journal"
 _COUNT = f"{MARK}.count"
 
@@ -26,6 +29,8 @@ class IcebergTable(LakeTable):
     _catalog: Any = None
     _iceberg: Any = None
     """The driver's table; None if it does not exist."""
+    _times: Sequence[str] = ()
+    """The times that are recorded."""
 
     @override
     def connect(self) -> None:
@@ -70,19 +75,25 @@ class IcebergTable(LakeTable):
         if self._iceberg is None or _COUNT not in self._iceberg.properties:
             return Recorded()
         found: dict[str, str] = self._iceberg.properties
-        times = {name.removeprefix(_TIME) for name in found if name.startswith(_TIME)}
-        return Recorded(str(self._iceberg.metadata.table_uuid), found.get(_JOURNAL), times, int(found[_COUNT]))
+        self._times = json.loads(found[_TIMES])
+        journal, count = found.get(_JOURNAL), int(found[_COUNT])
+        return Recorded(str(self._iceberg.metadata.table_uuid), journal, set(self._times), count)
 
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         details, replaced = self.details(entry), None
-        iceberg: Any = None if self._iceberg is None else self._iceberg.refresh()
+        iceberg: Any = self._iceberg
+        if iceberg is not None and self.mode != "append":
+            # Others may have compacted it meanwhile. The driver repeats an append, which does not depend on that.
+            iceberg.refresh()
         if self.mode == "replace_time" and iceberg is not None:
             column, time = self.of_time(schema, spool)
             same = _driver("expressions").EqualTo(column, time.as_py())
             # The driver warns of replacing nothing.
             replaced = same if iceberg.scan(same, limit=1).count() else None
-        record = {f"{_TIME}{entry.text}": str(entry.number), _COUNT: str(entry.number)}
+        # A replaced time is there already.
+        times = list(dict.fromkeys([*self._times, entry.text]))
+        record = {_TIMES: json.dumps(times), _COUNT: str(entry.number)}
         if entry.first and entry.journal is not None:
             record[_JOURNAL] = entry.journal
         begun = (
@@ -92,13 +103,15 @@ class IcebergTable(LakeTable):
         )
         rows = self.rows(schema, spool)
         with begun as transaction:
-            transaction.set_properties(record)
             if self.mode == "upsert" and iceberg is not None:
                 transaction.upsert(rows, list(self.keys), snapshot_properties=details)
             elif replaced is not None:
                 transaction.overwrite(rows, replaced, details)
             else:
                 transaction.append(rows, details)
+            # Last, because the driver applies the changes so far again in each of its steps.
+            transaction.set_properties(record)
+        self._times = times
         if iceberg is None:
             iceberg = self._iceberg = self._catalog.load_table(self._identifier)
         return str(iceberg.metadata.table_uuid)

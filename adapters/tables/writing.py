@@ -2,17 +2,15 @@
 
 import datetime as dt
 import os
-from collections.abc import Awaitable, Callable, Container, Hashable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 import attrs
-import trio
 from typing_extensions import override
 
-from pullstream import Batch, CompositionError, Context, Reader, Sink
-from pullstream.authoring import LOG, Committer, Module, Site
+from pullstream import Batch, CompositionError, Context, Sink
+from pullstream.authoring import LOG, Module, Site
 
 from ..arrow import (
     OpenTimes,
@@ -24,8 +22,10 @@ from ..arrow import (
     derived_schema,
     pyarrow,
     row_count,
+    row_place,
     schema_argument,
 )
+from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
 from .databases import table_of
 from .entries import Recorded, encoded
@@ -33,9 +33,6 @@ from .errors import TableError
 from .records import Records
 from .table import Mode
 from .target import Address, Name
-
-FIRST: Final = 8192
-"""The number of rows from which a schema is derived, if no time is complete before."""
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -110,12 +107,12 @@ def write_rows(
     )
     own = {"mode": mode if mode != "append" else None, "key": key, "time": time, "schema": plan.schema}
     shown = tuple((name, value) for name, value in own.items() if value is not None)
-    return Sink((Module("write_rows", plan, (where.shown, table), shown),))
+    return Sink((Module("write_rows", SinkBody(RowsCommitter, plan), (where.shown, table), shown),))
 
 
 @attrs.frozen
 class RowsPlan:
-    """The arguments of the sink; makes its body for each run."""
+    """The arguments of the sink."""
 
     target: Address
     name: Name
@@ -124,32 +121,23 @@ class RowsPlan:
     time: str | None
     schema: Any
 
-    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Hashable]]]:
-        """Make a new body; the arguments are in the plan, which the blueprint shows."""
-        return lambda upstream, ctx: RowsCommitter(self).run(upstream, ctx)
-
     @property
     def shown(self) -> str:
         """The table, for messages."""
         return f"the table {str(self.name)!r} in {self.target.shown}"
 
 
-class RowsCommitter(Committer[list[Hashable]]):
+class RowsCommitter(SpoolCommitter):
     """A run of the sink."""
 
-    many = True
-
     def __init__(self, plan: RowsPlan) -> None:
+        super().__init__()
         self._plan = plan
         self._table = table_of(plan.target, plan.name, plan.mode, plan.keys, plan.time)
         self._records: Records
         self._schema: Schema
         self._first: list[Batch[Any]] = []
         """The rows before the schema is known."""
-        self._taken = 0
-        """The number of rows since the memory was last looked at."""
-        self._open_times: OpenTimes | None = None
-        self._written: list[Hashable] = []
         self._ctx: Context
 
     # ---- the protocol
@@ -161,7 +149,7 @@ class RowsCommitter(Committer[list[Hashable]]):
         self._records = Records(self._table, journal)
         remembered = ctx.memory.get("id")
         committed, found = await stoppably(self._begin, lambda: None, remembered)
-        ctx.status(lambda: f"{len(self._written)} times written to {self._plan.name}")
+        ctx.status(lambda: f"{len(self.written)} times written to {self._plan.name}")
         if found is not None or self._plan.schema is not None:
             self._use(self._chosen(found))
         if self._plan.mode == "replace_time" or not committed.count:
@@ -189,31 +177,22 @@ class RowsCommitter(Committer[list[Hashable]]):
             raise TableError(f"write_rows() cannot open {self._plan.shown}: {table.text(exc)}") from None
 
     @override
-    def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
-        if self._open_times is None:
+    def add(self, batch: Batch[Any]) -> None:
+        if self.spools is None:
             self._first.append(batch)
         else:
-            self._open_times.add(batch)
-        self._taken += row_count(batch.values)
-        if self._taken < FIRST:
-            return None
-        self._taken = 0
-        opened = self._open_times or self._derive()
-        return self._relieve(opened) if opened.full else None
+            self.spools.add(batch)
 
-    async def _relieve(self, opened: OpenTimes) -> None:
-        """Let the commits catch up; if it is open times that take the memory, move the largest to files."""
-        await self.idle()
-        if opened.full:
-            await trio.to_thread.run_sync(opened.spill)
+    @override
+    def opened(self) -> OpenTimes:
+        return self.spools or self._derive()
 
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:
-        opened = self._open_times or self._derive()
         for time in times:
-            with closing(opened.complete(time)) as spool:
+            with self.opened().complete([time]) as [spool]:
                 await stoppably(self._commit, self._table.cancel, time, spool)
-            self._written.append(time)
+            self.written.append(time)
             memory = self._ctx.memory
             if memory.saves and "id" not in memory:
                 # With it, the journal and the table know each other.
@@ -237,13 +216,8 @@ class RowsCommitter(Committer[list[Hashable]]):
 
     @override
     async def close(self) -> None:
-        if self._open_times is not None:
-            self._open_times.close()
+        await super().close()
         self._table.close()
-
-    @override
-    def result(self) -> list[Hashable]:
-        return self._written
 
     # ---- columns
 
@@ -253,9 +227,11 @@ class RowsCommitter(Committer[list[Hashable]]):
     def _derive(self) -> OpenTimes:
         first, self._first = self._first, []
         plan, pa = self._plan, pyarrow()
-        schema = derived_schema(f"write_rows() to {plan.shown}", [batch.values for batch in first])
+        runs = [run for batch in first for run in batch.runs()]
+        place = partial(row_place, runs=[(run.time, row_count(run.values)) for run in runs])
+        schema = derived_schema(f"write_rows() to {plan.shown}", [batch.values for batch in first], place)
         if plan.time is not None and plan.time not in schema.names:
-            time = next(first[0].runs()).time
+            time = runs[0].time
             if type(time) not in _TIMES:
                 raise self._refused(
                     f"the time {time!r} cannot be the value of the column {plan.time!r}: convert the times with "
@@ -300,7 +276,7 @@ class RowsCommitter(Committer[list[Hashable]]):
         optional = () if plan.time is None else (plan.time,)
         given = None if plan.time is None else partial(_given, plan.time)
         spool = partial(CheckedSpool, plan.time, self._table.refusal, self._refused, schema)
-        self._open_times = opened = OpenTimes(Packing(schema, self._refused, optional), spool, given)
+        self.spools = opened = OpenTimes(Packing(schema, self._refused, optional), spool, given)
         return opened
 
 

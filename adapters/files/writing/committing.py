@@ -1,13 +1,12 @@
 """The sink that writes files: a run's targets, driven by the completion protocol."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Hashable, Sequence
 from typing import Any
 
-import attrs
 import trio
 from typing_extensions import override
 
-from pullstream import Batch, Context, Reader
+from pullstream import Batch, Context
 from pullstream.authoring import LOG, Committer
 
 from ..conflicts import RunFiles
@@ -18,16 +17,18 @@ from .sink import Completion, FilesWriter, WritePlan
 class FilesCommitter(Committer[list[Any]]):
     """A run's end of the completion protocol: each method is the writer's, in a thread."""
 
-    def __init__(self, plan: WritePlan, ctx: Context) -> None:
-        self._writing = FilesWriter(plan, RunFiles.of(ctx.common, ctx.journal))
-        self._ctx = ctx
+    _writing: FilesWriter
+    _ctx: Context
+
+    def __init__(self, plan: WritePlan) -> None:
+        self._plan = plan
         self._untimed = plan.format.grows and not plan.target.grows
         """Whether all times so far were 0, although the target has a field for the time, and could do without."""
-        self._where = plan.where
 
     @override
     async def open(self, ctx: Context) -> tuple[()]:
-        writing, memory = self._writing, ctx.memory
+        self._ctx, memory = ctx, ctx.memory
+        self._writing = writing = FilesWriter(self._plan, RunFiles.of(ctx.common, ctx.journal))
         await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
         ctx.status(writing.status)
         return ()
@@ -63,7 +64,7 @@ class FilesCommitter(Committer[list[Any]]):
             LOG.warning(
                 "%s, got every value at the time 0, which is in the name of its file. Values without an assigned time "
                 "are at 0: assign times with time= in the source or with stamp(...), or leave {time} out of the name",
-                self._where,
+                self._plan.where,
             )
         with explained("unfinished files could not be removed; the next run will remove them"):
             await trio.to_thread.run_sync(self._writing.close)
@@ -71,18 +72,3 @@ class FilesCommitter(Committer[list[Any]]):
     @override
     def result(self) -> list[Any]:
         return self._writing.result
-
-
-@attrs.frozen
-class SinkBody:
-    """Makes the sink's body for each run."""
-
-    plan: WritePlan
-
-    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
-        """Make a new body; the arguments are in the plan, which the blueprint shows."""
-
-        async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
-            return await FilesCommitter(self.plan, ctx).run(upstream, ctx)
-
-        return body

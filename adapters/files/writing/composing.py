@@ -9,8 +9,9 @@ from typing_extensions import Unpack
 from pullstream import CompositionError, Sink
 from pullstream.authoring import Call, Count, Module, Site, nearest
 
+from ...sinks import SinkBody
 from ..urls import url_argument
-from .committing import SinkBody
+from .committing import FilesCommitter
 from .formats import WriteFormat
 from .keys import Key, key_argument
 from .sink import WritePlan
@@ -73,7 +74,7 @@ def writer(
     options_set = [(name, value) for name, value in {**own, **options}.items() if value is not None]
     shown = {"compression": "infer", "end": "\n", "delimiter": ",", "header": True, "open_files": 64, "durable": True}
     options_shown = tuple((name, value) for name, value in options_set if shown.get(name) != value)
-    return Sink((Module(module, SinkBody(plan), (os.fspath(place.template),), options_shown),))
+    return Sink((Module(module, SinkBody(FilesCommitter, plan), (os.fspath(place.template),), options_shown),))
 
 
 def _manifest(module: str, path: Any) -> str | None:

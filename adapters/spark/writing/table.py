@@ -3,17 +3,16 @@
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from functools import partial
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from pullstream import Batch, CompositionError, Context, Reader, Sink
-from pullstream.authoring import Committer, Module, Site
+from pullstream import CompositionError, Context, Sink
+from pullstream.authoring import Module, Site
 
-from ...arrow import OpenTimes, Schema
+from ...arrow import Schema
+from ...sinks import SinkBody, SpoolCommitter
 from ...stopping import stoppably
 from ..connect.table import ConnectTable
 from ..reading.jobs import is_connect
@@ -60,7 +59,7 @@ def write_table(
     32 MB until the session is stopped. If the server dies while it replaces a time, that time is missing until it is
     written again.
 
-    Values wait for their time's completion on this machine, in memory or, above 64 MB per time, in a temporary file.
+    Values wait for their time's completion on this machine, in memory and, above 64 MB in all, in temporary files.
     Times that complete while Spark writes are written together by the next job; at most 64 wait. `options` are those of
     Spark's writer for the format, such as `{"compression": "zstd"}`.
 
@@ -104,53 +103,37 @@ def write_table(
         active_session("write_table", session, connect=True)
     plan = TablePlan(text, catalog, schema, format, time, dict(options or {}), session, site)
     shown = (("format", format), ("time", time), *((("catalog", True),) if catalog else ()))
-    return Sink((Module("write_table", partial(_sink, plan), (text,), shown),))
+    return Sink((Module("write_table", SinkBody(TableCommitter, plan), (text,), shown),))
 
 
-class _Writing(Committer[list[Hashable]]):
+class TableCommitter(SpoolCommitter):
     """A run of the sink: times that wait for completion, and times that wait for Spark."""
 
-    many = True
-
     def __init__(self, plan: TablePlan) -> None:
+        super().__init__()
         self._plan = plan
         self._partitions: TablePartitions | None = None
-        self._open_times: OpenTimes
-        self._written: list[Hashable] = []
 
     @override
     async def open(self, ctx: Context) -> tuple[()]:
         # Only for the first value: starting Spark may take seconds.
         self._partitions = await in_thread(self._begin)
-        self._open_times = self._partitions.open_times()
+        self.spools = self._partitions.open_times()
         return ()
-
-    @override
-    def prepare(self, batch: Batch[Any]) -> None:
-        self._open_times.add(batch)
 
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:
         assert self._partitions is not None
-        with ExitStack() as stack:
-            spools = [stack.enter_context(closing(self._open_times.complete(time))) for time in times]
+        with self.opened().complete(times) as spools:
             await stoppably(self._partitions.write, self._partitions.cancel, spools)
-        self._written += times
+        self.written += times
 
     @override
     async def close(self) -> None:
+        await super().close()
         if self._partitions is not None:
-            self._open_times.close()
             self._partitions.close()
-
-    @override
-    def result(self) -> list[Hashable]:
-        return self._written
 
     def _begin(self) -> TablePartitions:
         session = active_session("write_table", self._plan.session, self._plan.site, connect=True)
         return (ConnectTable if is_connect(session) else TablePartitions)(session, self._plan)
-
-
-def _sink(plan: TablePlan, *_: object, **__: object) -> Callable[[Reader[Any], Context], Any]:
-    return _Writing(plan).run

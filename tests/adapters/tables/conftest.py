@@ -39,6 +39,10 @@ class FileBase:
     def name(self, table):
         return table
 
+    def shown(self, table):
+        """The table's name in messages."""
+        return ".".join(self.name(table)) if isinstance(self.name(table), tuple) else table
+
     def times(self):
         return self.query("SELECT time, number FROM pullstream_times ORDER BY number")
 

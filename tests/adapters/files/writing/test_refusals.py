@@ -111,12 +111,12 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([7], "the value 1, 7 (int), is not a row: rows are dicts, named tuples, tuples, or Arrow record batches"),
+        ([7], "value 1, 7 (int), is not a row: rows are dicts, named tuples, tuples, or Arrow record batches"),
         (
             [{"a": 1}, {5: 2}],
-            "the value 2, {5: 2} (dict), is not a row: it has a column 5 (int), but names must be str",
+            "value 2, {5: 2} (dict), is not a row: it has a column 5 (int), but names must be str",
         ),
-        ([(1,), (1, 2)], "the value 2, (1, 2) (tuple), is not a row: it has 2 columns, but the file has 1"),
+        ([(1,), (1, 2)], "value 2, (1, 2) (tuple), is not a row: it has 2 columns, but the file has 1"),
         ([([],), ([1],), (["x"],)], "the column 'f0' cannot hold ['x'] (list), value 3"),
         ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and cannot hold True (bool), value 2"),
         (

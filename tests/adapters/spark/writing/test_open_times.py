@@ -32,10 +32,8 @@ def open_times():
 
 
 def taken(opened, time):
-    spool = opened.complete(time)
-    rows = [row for batch in spool.batches() for row in batch.to_pylist()]
-    spool.close()
-    return rows
+    with opened.complete([time]) as [spool]:
+        return [row for batch in spool.batches() for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("most", [1, 1000, 8 << 20])
@@ -61,10 +59,12 @@ def test_interleaved_times_need_one_batch_each(open_times):
     assert Counted.adds == 4
 
 
-def test_an_error_counts_rows_in_order_of_arrival(open_times):
-    """The value that does not fit is the fourth to arrive, regardless of times."""
-    open_times.add(ps.Batch(5, [(1, "a"), (2, "b")]))
-    with pytest.raises(SchemaError, match="value 4"):
+@pytest.mark.parametrize("most", [1, 8 << 20])
+def test_an_error_counts_the_rows_of_a_time(open_times, monkeypatch, most):
+    """The value that does not fit is the fourth to arrive, and the third of its time, whether the first were sorted."""
+    monkeypatch.setattr(spools, "SORTED_BYTES", most)
+    open_times.add(ps.Batch(4, [(1, "a"), (2, "b")]))
+    with pytest.raises(SchemaError, match="row 3 of the time 4"):
         open_times.add(ps.Batch.of([3, 4], [(3, "c"), ("four", "d")]))
 
 

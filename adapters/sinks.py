@@ -1,0 +1,75 @@
+"""Sinks that commit complete times: what those of files, tables and Spark share beyond the completion protocol."""
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Final
+
+import attrs
+import trio
+from typing_extensions import override
+
+from pullstream import Batch, Context, Reader
+from pullstream.authoring import Committer
+
+from .arrow import OpenTimes, row_count
+
+LOOKED_AT: Final = 8192
+"""The number of rows after which the memory is looked at."""
+
+
+@attrs.frozen
+class SinkBody:
+    """Makes a sink's body for each run: that of a committer. The plan holds the sink's arguments."""
+
+    make: Callable[[Any], Committer[Any]]
+    plan: Any
+
+    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
+        """Make a new body."""
+        return self.make(self.plan).run
+
+
+class SpoolCommitter(Committer[list[Hashable]]):
+    """Keeps the rows of open times as Arrow data; the result is the list of times that the subclass has committed."""
+
+    many = True
+
+    def __init__(self) -> None:
+        self.written: list[Hashable] = []
+        self.spools: OpenTimes | None = None
+        """The rows of open times, once their schema is known."""
+        self._since = 0
+        """The number of rows since the memory was last looked at."""
+
+    def opened(self) -> OpenTimes:
+        """Return the rows of open times; a subclass may need some rows to know the schema."""
+        assert self.spools is not None
+        return self.spools
+
+    def add(self, batch: Batch[Any]) -> None:
+        """Store rows."""
+        self.opened().add(batch)
+
+    @override
+    def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
+        self.add(batch)
+        self._since += row_count(batch.values)
+        if self._since < LOOKED_AT:
+            return None
+        self._since = 0
+        opened = self.opened()
+        return self._relieve(opened) if opened.full else None
+
+    async def _relieve(self, opened: OpenTimes) -> None:
+        """Let the commits catch up; if it is open times that take the memory, move the largest to files."""
+        await self.idle()
+        if opened.full:
+            await trio.to_thread.run_sync(opened.spill)
+
+    @override
+    async def close(self) -> None:
+        if self.spools is not None:
+            self.spools.close()
+
+    @override
+    def result(self) -> list[Hashable]:
+        return self.written

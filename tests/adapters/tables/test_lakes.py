@@ -1,0 +1,49 @@
+"""Tables in Delta Lake and Iceberg, while others maintain them."""
+
+import pytest
+
+import pullstream as ps
+from pullstream import tables
+from pullstream.modules.sinks import committer
+from tests.adapters.tables.conftest import PACKAGES
+from tests.adapters.tables.test_write_rows import sales, sold, write
+
+
+@pytest.mark.parametrize("base", ["delta"], indirect=True)
+def test_the_record_outlives_the_log(base):
+    """Old commits are cleaned up, and their metadata with them."""
+    write(sales(6), base)
+    base.table("sales").alter.set_table_properties({"delta.logRetentionDuration": "interval 0 days"})
+    base.table("sales").create_checkpoint()
+    base.table("sales").cleanup_metadata()
+    assert not any("pullstream.time" in commit for commit in base.table("sales").history())
+    assert write(sales(9), base) == [2]
+    assert sold(base) == list(range(9))
+
+
+MODES = {"append": {}, "upsert": {"key": "sold"}, "replace_time": {"time": "day"}}
+
+
+@pytest.mark.parametrize("base", PACKAGES, indirect=True)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_table_that_others_compact(base, mode, monkeypatch):
+    """They rewrite its files before every commit of a run, and after it has read the table's state."""
+    sink = tables.write_rows(base.target, "sales", mode=mode, **MODES[mode])
+    ps.run(ps.pipe(sales(9), sink))
+    compacted = []
+
+    def compact(_, step, time):
+        if step == "commit":
+            table = base.table("sales")
+            if base.kind == "delta":
+                table.optimize.compact()
+            else:
+                table.overwrite(table.scan().to_arrow())
+            compacted.append(time)
+
+    monkeypatch.setattr(committer, "STEPS", [compact])
+    written = ps.run(ps.pipe(sales(18), sink), limit=1)
+
+    assert sold(base) == list(range(18))
+    assert written[-3:] == [3, 4, 5]
+    assert compacted
