@@ -50,8 +50,8 @@ def twice(function: Function) -> Callable[[Any], list[Any]]:
 
 
 def streamed(function: Function) -> Callable[[Any], ps.Source[Any]]:
-    """Make a function that returns every result as a stream."""
-    return lambda value: ps.values([function(value)])
+    """Make a function that returns a stream inside which the function is called."""
+    return lambda value: ps.pipe(ps.values([value]), ps.map(function))
 
 
 def listing(function: Function) -> Callable[[list[Any]], list[Any]]:

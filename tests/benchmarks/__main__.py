@@ -35,7 +35,6 @@ STUDIES = {
     "incremental": ("incremental", "a change of a collection and its load, beside Pathway, and computed anew"),
     "columns": ("columns", "aggregates and windows in columns, beside polars and Arrow"),
     "databases": ("databases", "rows written to tables, beside each driver's own bulk load, and the memory"),
-    "modules": ("modules", "how the cost of every ready module grows; ten hours"),
     "spark_keyed": ("spark", "keyed state in Spark's streams"),
     "spark_reading": ("spark", "ways to read a DataFrame: wide, shuffled, slow, on a cluster; what is left in Java"),
     "spark_streaming": ("spark", "a micro-batch of Spark's"),

@@ -1,6 +1,6 @@
 """`tee`, `partition` and a side branch: however one of two sinks or the stream ends, the other gets its share.
 
-`fork` is in `test_stream_endings.py`; the conformance grid ends all of them in more ways.
+The conformance grid ends all of them, and `fork`, in more ways.
 """
 
 from itertools import product

@@ -1,6 +1,6 @@
 """`deferred`: places for modules that are known later.
 
-`test_stream_endings.py` ends them in every way.
+The conformance grid ends them in every way.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """`flatten` and `flat_map`: streams inside a stream, one after another or side by side.
 
-`test_stream_endings.py` ends them in every way.
+The conformance grid ends them in every way.
 """
 
 import tracemalloc

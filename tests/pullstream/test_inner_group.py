@@ -1,6 +1,6 @@
 """`group_by`: a stream for every key, with exact times.
 
-`test_stream_endings.py` ends it in every way.
+The conformance grid ends it in every way.
 """
 
 import gc

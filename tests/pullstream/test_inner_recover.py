@@ -1,6 +1,6 @@
 """`catch` and `retry`: handled failures, and the times that stay open meanwhile.
 
-`test_stream_endings.py` ends them in every way.
+The conformance grid ends them in every way.
 """
 
 import pytest
