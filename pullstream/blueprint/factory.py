@@ -297,6 +297,12 @@ def bound(function: F, /) -> F:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
+            try:
+                return function(*args, **kwargs)
+            except TypeError as exc:
+                if exc.__traceback__ is None or exc.__traceback__.tb_next is not None:
+                    raise
+            # The function was never called, as the arguments do not fit; this says why.
             form.given(args, kwargs)
             return function(*args, **kwargs)
         except BaseException as exc:

@@ -3,7 +3,7 @@
 A blueprint can be opened any number of times. Composing concatenates the tuples and acquires nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
@@ -46,8 +46,12 @@ class Module:
 
     def made(self) -> Any:
         """Make a run's work, new for each run."""
-        args = [cast("OneShot[Any]", arg).take(self) if isinstance(arg, OneShot) else arg for arg in self.args]
-        return self.make(*args, **dict(self.options))
+        args: Sequence[Any] = self.args
+        for arg in args:
+            if isinstance(arg, OneShot):
+                args = [cast("OneShot[Any]", arg).take(self) if isinstance(arg, OneShot) else arg for arg in args]
+                break
+        return self.make(*args, **dict(self.options)) if self.options else self.make(*args)
 
 
 class OfOneRun:
@@ -151,35 +155,33 @@ class Blueprint:
 def refuse_sharing(blueprint: Blueprint) -> None:
     """Refuse a blueprint in which two modules read from one iterator: each would miss the other's values."""
     shots: list[tuple[Module, OneShot[Any]]] = []
+    for module, shot in _shots(blueprint):
+        for other, taken in shots:
+            if taken.same(shot):
+                raise ReuseError(
+                    f"{module}, composed at {module.site}, and {other}, composed at {other.site}, would read from "
+                    f"the same object, which can be read only once: give each a collection, or read it in one "
+                    f"place and share the stream with tee() or fork()"
+                )
+        shots.append((module, shot))
 
-    def look(module: Module, value: object) -> None:
-        if not isinstance(value, (Blueprint, OneShot, tuple)):
-            return
-        if isinstance(value, Blueprint):
-            for inner in value.modules:
-                if inner.follows:
-                    # Its arguments are also stored in the module in front of it.
-                    continue
-                for given in (*inner.args, *(option for _, option in inner.options)):
-                    look(inner, given)
-        elif isinstance(value, OneShot):
-            shot = cast("OneShot[Any]", value)
-            for other, taken in shots:
-                if taken.same(shot):
-                    raise ReuseError(
-                        f"{module}, composed at {module.site}, and {other}, composed at {other.site}, would read from "
-                        f"the same object, which can be read only once: give each a collection, or read it in one "
-                        f"place and share the stream with tee() or fork()"
-                    )
-            shots.append((module, shot))
-        else:
-            parts = cast("tuple[object, ...]", value)
-            # Other sequences are data, and may be long.
-            if parts and isinstance(parts[0], Blueprint):
-                for part in parts:
-                    look(module, part)
 
-    look(blueprint.modules[0], blueprint)
+def _shots(blueprint: Blueprint) -> Iterator[tuple[Module, OneShot[Any]]]:
+    """The arguments that can be used once, also of blueprints in arguments, each with its module."""
+    for module in blueprint.modules:
+        if module.follows:
+            # Its arguments are also stored in the module in front of it.
+            continue
+        for value in (*module.args, *dict(module.options).values()) if module.options else module.args:
+            parts: Sequence[object] = (value,)
+            if isinstance(value, tuple):
+                # Other sequences are data, and may be long.
+                parts = cast("tuple[object, ...]", value if value and isinstance(value[0], Blueprint) else ())
+            for part in parts:
+                if isinstance(part, OneShot):
+                    yield module, part
+                elif isinstance(part, Blueprint):
+                    yield from _shots(part)
 
 
 @attrs.frozen(repr=False)

@@ -4,7 +4,7 @@ import asyncio
 import atexit
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from os import PathLike
 from typing import Any, Generic, Never
@@ -60,23 +60,19 @@ def arun(
         PullstreamError: neither asyncio nor trio is running here.
     """
     pipeline_argument("arun", pipeline, others)
-
-    def opened() -> Running[R]:
-        return Running(
-            pipeline,
-            limit=limit,
-            release_timeout=release_timeout,
-            check=check,
-            beside=beside,
-            journal=journal,
-            trace=trace,
-        )
-
-    return _awaited(opened)
+    return _awaited(
+        pipeline,
+        limit=limit,
+        release_timeout=release_timeout,
+        check=check,
+        beside=beside,
+        journal=journal,
+        trace=trace,
+    )
 
 
-async def _awaited(opened: Callable[[], Running[R]]) -> R:
-    running = opened()
+async def _awaited(pipeline: Pipeline[R], **options: Any) -> R:
+    running: Running[R] = Running(pipeline, **options)
     if running_program() is not None:
         async with running:
             return await running.result()

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Blueprint, Call, Count, refuse_sharing
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
-from pullstream.engine.runtime.blocked import is_only_task, own_scope, running_program
+from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.runtime.interrupts import Interrupts, Spared
 from pullstream.engine.runtime.rounds import instrument
@@ -193,13 +193,13 @@ class Running(Generic[R]):
             ended = self._run.signal()
             self._ends[ended] = None
             detector = self._run.detector
-            if alone := waiting and self._beside is None and is_only_task(self._run.nursery):
-                detector.set_alone(alone=True)
+            if first := waiting and self._beside is None and detector.awaiting is None:
+                detector.awaited_by(trio.lowlevel.current_task())
             try:
                 await ended.wait()
             finally:
-                if alone:
-                    detector.set_alone(alone=False)
+                if first:
+                    detector.awaited_by(None)
                 self._ends.pop(ended, None)
         finally:
             self._waiting -= waiting

@@ -86,13 +86,12 @@ def _scopes_of_nurseries(task: trio.lowlevel.Task) -> set[trio.CancelScope]:
     return scopes
 
 
-def is_only_task(nursery: trio.Nursery) -> bool:
-    """Whether this is the main task of the program, with no others but those in the nursery of a run.
+def is_only_task(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
+    """Whether a task is the main one of the program, with no others but those in the nursery of a run.
 
     False if its wait may be cut short, or if there is another thread of the program's own: either could go on and use
     the handles of the run.
     """
-    task = trio.lowlevel.current_task()
     own, main = task.parent_nursery, threading.main_thread()
     if (
         own is None

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 import trio
 
-from pullstream.engine.runtime.blocked import joined, may_be_cancelled
+from pullstream.engine.runtime.blocked import is_only_task, joined, may_be_cancelled
 from pullstream.engine.runtime.rounds import Rounds, begun
 
 LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
@@ -43,8 +43,9 @@ class DeadlockDetector:
         """The scope around the block in which the run is open."""
         self.outside: dict[Signal, None] = {}
         """The signals that something outside may set, while tasks wait for them."""
-        self.alone = False
-        """Whether no task outside can set them, because the program itself waits for the run."""
+        self.awaiting: trio.lowlevel.Task | None = None
+        """The task by which the program itself waits for the run."""
+        self._alone: bool | None = False
         self._lanes: WeakSet[Any] | None = None
         """The lanes that tasks outside the run may ask, once there are any."""
         self._on_deadlock: Callable[[], None] | None = None
@@ -159,13 +160,26 @@ class DeadlockDetector:
             task = nursery.parent_task
         return False
 
-    def set_alone(self, *, alone: bool) -> None:
-        """Treat every wait of the run as an inside one, or not: while the program itself waits for the run."""
-        self.alone = alone
-        for signal in self.outside:
-            if signal.task is not None:
-                (self.enter if alone else self.leave)(signal.task)
-        if alone:
+    @property
+    def alone(self) -> bool:
+        """Whether every wait of the run is an inside one, as nothing is left outside: the program waits for the run."""
+        if self._alone is None:
+            # Only now: most runs have no wait for which it matters.
+            assert self.awaiting is not None
+            assert self.nursery is not None
+            self._alone = is_only_task(self.awaiting, self.nursery)
+        return self._alone
+
+    def awaited_by(self, task: trio.lowlevel.Task | None) -> None:
+        """Note that the program itself waits for the run by this task, or that it no longer waits."""
+        signals = [signal.task for signal in self.outside if signal.task is not None]
+        if task is None and self._alone:
+            for waiting in signals:
+                self.leave(waiting)
+        self.awaiting, self._alone = task, None if task is not None else False
+        if signals and self.alone:
+            for waiting in signals:
+                self.enter(waiting)
             self.check_soon()
 
     # ---- deadlocks
@@ -284,7 +298,7 @@ class Signal:
         self.task = task = trio.lowlevel.current_task()
         if outside:
             self._detector.outside[self] = None
-        if self._detector.alone or not outside:
+        if not outside or self._detector.alone:
             self._detector.enter(task)
         try:
             await self._event.wait()

@@ -60,6 +60,10 @@ class Rounds(BusyClock):
     # ---- for trio
 
     @override
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), "task_exited", "task_spawned"]
+
+    @override
     def task_exited(self, task: trio.lowlevel.Task) -> None:
         if task in self._movers:
             self.changed(task)
