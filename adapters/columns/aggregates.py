@@ -179,7 +179,7 @@ def _quantile(parts: Partial, q: float) -> Column:
 
 
 COUNT: Final = Kind("count", lambda groups, column: {"": groups.known(column)}, _totals)
-SIZE: Final = Kind("count", lambda groups, _: {"": groups.sizes()}, _totals)
+SIZE: Final = Kind("count", lambda groups, _: {"": groups.sizes}, _totals)
 SUM: Final = Kind("sum", lambda groups, column: {"": groups.total(column)}, _totals, _number)
 MIN: Final = _extreme("min")
 MAX: Final = _extreme("max")

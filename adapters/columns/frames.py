@@ -16,7 +16,7 @@ def rows_at_once(limit: int) -> int:
     A row in columns costs so little that most of an ask with the limit would be the cost of the ask. Where rows are
     slower, the pace asks for fewer.
     """
-    return limit if limit == 1 else 8 * limit
+    return limit if limit == 1 else 16 * limit
 
 
 class ColumnReader:

@@ -43,12 +43,15 @@ class Grouped:
         found[self.numbers[order]] = order
         return found
 
+    @cached_property
     def sizes(self) -> Column:
         """The number of rows of each group."""
         return pyarrow().array(numpy().bincount(self.numbers, minlength=self.count))
 
     def known(self, column: Column) -> Column:
         """The number of values that are not null."""
+        if not column.null_count:
+            return self.sizes
         return pyarrow().array(numpy().bincount(self._valid(column), minlength=self.count))
 
     def _valid(self, column: Column) -> Numbers:
@@ -146,7 +149,7 @@ def grouped(
     found = found[np.argsort(first[found])]
     ranks = np.empty(size, np.int64)
     ranks[found] = np.arange(len(found))
-    made = Grouped(ranks[codes], len(found), first_by, last_by)
+    made = Grouped(ranks.take(codes), len(found), first_by, last_by)
     if not first_by:
         made.first = first[found]
     return made

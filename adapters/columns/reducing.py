@@ -24,9 +24,6 @@ PARTS: Final = 64
 TIME: Final = "__time__"
 """A column of the rows: the number of their time among those that are aggregated together."""
 
-_NONE: Final = object()
-"""No time."""
-
 
 class _Fold:
     """The partial results of rows of several times. Their results are computed together, once the first is wanted."""
@@ -113,9 +110,7 @@ class _Reducing(ByTime[_TimeState]):
     @override
     def complete(self, time: Hashable) -> None:
         if self.kept[time].waits:
-            # Most of the rows that came last are of a time that is not complete yet.
-            last = self._waiting[-1][0]
-            self._fold(_NONE if last == time else last)
+            self._fold(time)
         state = self.kept.pop(time)
         if state.failure is not None:
             raise state.failure
@@ -134,11 +129,18 @@ class _Reducing(ByTime[_TimeState]):
     def _results(self, partial: Table) -> ArrowRows:
         return ArrowRows(self._groups.finished(partial), self.form)
 
-    def _fold(self, but: Hashable = _NONE) -> None:
-        """Aggregate the rows that wait, but those of one time."""
-        waiting = [each for each in self._waiting if each[0] != but]
-        self._waiting = [each for each in self._waiting if each[0] == but]
-        self._count = sum(len(rows) for _, rows in self._waiting)
+    def _fold(self, *wanted: Hashable) -> None:
+        """Aggregate the rows that wait, but not those of the last time, of which more may follow, unless it is wanted.
+
+        So most times are in one fold.
+        """
+        last = self._waiting[-1][0]
+        rest = [each for each in self._waiting if each[0] == last]
+        self._count = sum(len(rows) for _, rows in rest)
+        if last in wanted or self._count > TOGETHER // 2:
+            rest, self._count = [], 0
+        waiting = self._waiting if not rest else [each for each in self._waiting if each[0] != last]
+        self._waiting = rest
         for time in self._fresh & self.kept.keys():
             self.kept[time].alone()
         self._fresh = set()
