@@ -23,8 +23,9 @@ async def pausing(ctx, values, seed):
     while rest:
         if pauses.random() < 0.5:
             await trio.sleep(pauses.random())
-        yield ps.Batch(0, rest[: ctx.limit])
-        del rest[: ctx.limit]
+        # The limit of the next ask may be another.
+        now, rest = rest[: ctx.limit], rest[ctx.limit :]
+        yield ps.Batch(0, now)
 
 
 def first(pair):
