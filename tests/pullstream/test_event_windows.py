@@ -256,3 +256,13 @@ async def test_a_result_of_a_session_never_comes_after_its_time(autojump_clock):
             nursery.start_soon(wait, half / 2)
     assert came
     assert not late
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_a_key_that_fails_in_times_out_of_order(failing):
+    """The failure is raised as it is, also for the first value of a batch."""
+    rows = [(time, "bca".index(letter) - failing) for time, letter in [(5, "b"), (3, "c"), (7, "a")]]
+    source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0], lateness=60))
+
+    with pytest.raises(ZeroDivisionError):
+        ps.run(ps.pipe(source, ps.sliding(10, 5, COUNT, key=lambda row: 1 // row[1]), ps.collect()))

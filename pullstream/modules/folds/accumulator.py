@@ -12,8 +12,8 @@ from pullstream.modules.folds.fold import LISTING, Fold, itself, one_more
 KeyStates: TypeAlias = dict[Hashable, Any]
 """The state of each key; without keys there is one, of None."""
 
-Told: TypeAlias = list[tuple[int, Any]]
-"""Answers at once, of the tables given: the number of one, and a result so far, or the mark of a failure."""
+EarlyResults: TypeAlias = list[tuple[int, Any]]
+"""Results that come before the end: the number of a table, and its result so far or the mark of a failure."""
 
 
 def keys_of(
@@ -43,9 +43,9 @@ def keys_of(
 class Accumulator:
     """Folds values into tables: a state for each key or, without a key, one for all.
 
-    Without a `fold` the result is the list of the values. With `eager`, `add` tells the result so far after every value
-    as well. With an `on_error` other than "fail" a value whose key or step raises is left out, and `add` tells its
-    mark, with which the module below deals (see `with_policy`).
+    Without a `fold` the result is the list of the values. With `eager`, `add` also gives the result so far after every
+    value. With an `on_error` other than "fail", a value whose key or step raises is left out, and `add` gives its mark,
+    which the module below handles (see `with_policy`).
 
     >>> from pullstream import Fold
     >>> counting = Accumulator(Fold(int, lambda n, _: n + 1), key=str.lower)
@@ -65,13 +65,13 @@ class Accumulator:
     ) -> None:
         fold = LISTING if fold is None else fold
         self._initial, self._step = fold.initial, fold.step
-        # A list that is told while it grows must be one of its own.
+        # A list that is given while it grows must be a copy.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
         self._key = key
         self.eager = eager
         self._catches = on_error != "fail"
         self.plain = not (eager or self._catches)
-        """Whether nothing is told before the results, and a value that fails ends it."""
+        """Whether there are no early results, and a value that fails ends it."""
         self._lists = fold is LISTING
         self.counts = self.plain and key is not None and self._step is one_more
         """Whether it counts values by their keys: then these are all that has to be known of them."""
@@ -83,10 +83,10 @@ class Accumulator:
         # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
         return Counter() if self.counts else defaultdict(self._initial)
 
-    def add(self, tables: Sequence[KeyStates], values: Sequence[Any], told: Told) -> None:
+    def add(self, tables: Sequence[KeyStates], values: Sequence[Any], early: EarlyResults) -> None:
         """Take values into all of the tables, value by value; the key of each is computed once.
 
-        What it raises follows what was told before.
+        What it raises follows the `early` results.
         """
         if self.plain:
             if len(tables) == 1:
@@ -102,7 +102,7 @@ class Accumulator:
             except Exception as exc:
                 if not self._catches:
                     raise
-                told.append((0, caught(value, exc)))
+                early.append((0, caught(value, exc)))
                 continue
             for number, table in enumerate(tables):
                 try:
@@ -112,11 +112,11 @@ class Accumulator:
                         raise
                     # It is one value that failed, in however many tables.
                     if not failed:
-                        told.append((number, caught(value, exc)))
+                        early.append((number, caught(value, exc)))
                     failed = True
                 else:
                     if self.eager:
-                        told.append((number, self._result(name, state)))
+                        early.append((number, self._result(name, state)))
 
     def keys(self, values: Sequence[Any]) -> tuple[list[Hashable], tuple[Any, Exception] | None]:
         """The keys of values; see `keys_of`."""
@@ -150,10 +150,10 @@ class Accumulator:
             for table in tables:
                 table[name] = step(table[name], value)
 
-    def add_each(self, tables: Iterable[KeyStates], values: Iterable[Any], told: Told) -> None:
+    def add_each(self, tables: Iterable[KeyStates], values: Iterable[Any], early: EarlyResults) -> None:
         """Take each value into a table of its own, unless `eager`; on the way no value is read before its turn.
 
-        What it raises follows what was told before.
+        What it raises follows the `early` results.
         """
         key, step = self._key, self._step
         if self._catches:
@@ -162,7 +162,7 @@ class Accumulator:
                     name = None if key is None else key(value)
                     table[name] = step(table[name], value)
                 except Exception as exc:  # noqa: BLE001 - the policy's business
-                    told.append((number, caught(value, exc)))
+                    early.append((number, caught(value, exc)))
         elif key is None and step is one_more:
             for table, _ in zip(tables, values, strict=False):
                 table[None] += 1

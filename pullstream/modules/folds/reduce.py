@@ -12,7 +12,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.notified import Notified
-from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
+from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
 from pullstream.modules.folds.agg import count
 from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.values.on_error import OnError
@@ -114,15 +114,15 @@ class Folding(PerTime[KeyStates]):
 
     @override
     def add(self, time: Hashable, state: KeyStates, values: Sequence[Any]) -> None:
-        answers: Told = []
+        early: EarlyResults = []
         try:
-            self._accumulator.add((state,), values, answers)
+            self._accumulator.add((state,), values, early)
         finally:
-            self.give(time, [result for _, result in answers])
+            self.give(time, [result for _, result in early])
 
     @override
     def add_each(self, times: Sequence[Hashable], states: Iterable[KeyStates], values: Iterable[Any]) -> None:
-        marks: Told = []
+        marks: EarlyResults = []
         try:
             self._accumulator.add_each(states, values, marks)
         finally:

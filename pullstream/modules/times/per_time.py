@@ -15,7 +15,7 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
-from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
+from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
 from pullstream.modules.folds.fold import Fold, a_fold, itself
 from pullstream.modules.folds.reduce import PerTime, value_by_value
 from pullstream.modules.values.on_error import OnError, catches, guarded
@@ -190,12 +190,12 @@ class _Accumulating(_ValuesByTime, Resumable):
                 f"order. Use map_time(f) to make ordered times, or reduce_by_time(fold) for a separate state per time"
             )
         self._last = time
-        answers: Told = []
+        early: EarlyResults = []
         touched = self._accumulator.new(self._table)
         try:
-            self._accumulator.add((touched,), state, answers)
+            self._accumulator.add((touched,), state, early)
         finally:
-            self.give(time, [result for _, result in answers])
+            self.give(time, [result for _, result in early])
         self._table.update(touched)
         memory = self.memory.at(time)
         if memory.saves:

@@ -19,7 +19,7 @@ from pullstream.blueprint.parts import Function
 from pullstream.decorators import opens, transformer
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
-from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
+from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, refusal
@@ -59,9 +59,8 @@ class _Sessions(Windowed, Resumable):
         self._gap = gap
         self._key = key
         self._sessions: OrderedDict[Hashable, _Session] = OrderedDict()
-        """The open sessions by end. Values arrive in the order of times, so a session that gets one moves to the end.
-                """
-        self._early: dict[Any, list[Any]] = {}
+        """The open sessions by end. Values come in the order of times, so a session that gets one moves to the end."""
+        self._waiting: dict[Any, list[Any]] = {}
         self._now: Any = None
         self._number = 0
         self._held: Any = None
@@ -85,16 +84,16 @@ class _Sessions(Windowed, Resumable):
     def receive(self, batch: Batch[Any]) -> None:
         # An eager result must follow the results of the sessions that are over by then.
         if not (batch.uniform or self.accumulator.eager) and self._usual(batch.times):
+            self.note_times(batch)
             self._receive_each(batch)
             return
         for run in self.apart(batch):
             self._receive(run.time, run.values)
+            self.note_times(run)
 
     def _receive(self, time: Any, values: Sequence[Any]) -> None:
         self._end_after(time)
-        if time != self._now:
-            self.met(time)
-        if time == self._now or (time not in self._early and self.reached(time)):
+        if time == self._now or (time not in self._waiting and self.reached(time)):
             self._now = time
             self._feed(time, values)
         else:
@@ -102,16 +101,14 @@ class _Sessions(Windowed, Resumable):
         self.listen()
 
     def _receive_each(self, batch: Batch[Any]) -> None:
-        times: Sequence[Any] = batch.times
-        self.met_all(times)
-        early = self._early
-        for time, value in zip(times, batch.values, strict=True):
-            waiting = early.get(time)
-            if waiting is None:
-                early[time] = [value]
+        waiting = self._waiting
+        for time, value in zip(batch.times, batch.values, strict=True):
+            values = waiting.get(time)
+            if values is None:
+                waiting[time] = [value]
                 heappush(self.moments, time)
             else:
-                waiting.append(value)
+                values.append(value)
         self.listen()
 
     def _usual(self, times: Sequence[Any]) -> bool:
@@ -125,10 +122,10 @@ class _Sessions(Windowed, Resumable):
 
     def _wait(self, time: Any) -> list[Any]:
         """Give the list of a time's values, which wait until everything before that time is complete."""
-        if time not in self._early:
-            self._early[time] = []
+        if time not in self._waiting:
+            self._waiting[time] = []
             self.expect(time)
-        return self._early[time]
+        return self._waiting[time]
 
     @override
     def complete(self, time: Any) -> None:
@@ -144,7 +141,7 @@ class _Sessions(Windowed, Resumable):
 
     def _tables(self, values: list[Any]) -> Iterator[KeyStates]:
         """Give the table of the session of each waiting value whose turn has come; append the value first."""
-        sessions, moments, early = self._sessions, self.moments, self._early
+        sessions, moments, waiting = self._sessions, self.moments, self._waiting
         key_of, new = self._key, self.accumulator.new
         fronts = self.events.fronts()
         last = min(fronts) if fronts else None
@@ -161,7 +158,7 @@ class _Sessions(Windowed, Resumable):
             heappop(moments)
             self._now = time
             end = time + gap
-            for value in early.pop(time):
+            for value in waiting.pop(time):
                 if key_of is not None:
                     key = key_of(value)
                 session = sessions.get(key)
@@ -179,7 +176,7 @@ class _Sessions(Windowed, Resumable):
         if self.moments and self.moments[0] == moment:
             heappop(self.moments)
             self._now = moment
-            self._feed(moment, self._early.pop(moment))
+            self._feed(moment, self._waiting.pop(moment))
 
     def _close_until(self, moment: Any) -> None:
         """Close the sessions that are over. Those with equal ends close in the order in which they began."""
@@ -227,19 +224,19 @@ class _Sessions(Windowed, Resumable):
         touched: dict[Hashable, _Session] = {}
         for key, part in self._keyed(values, end):
             session = self._sessions.get(key) or _Session(time, time, self.accumulator.new(), key, self._number + 1)
-            answers: Told = []
+            early: EarlyResults = []
             try:
-                self.accumulator.add((session.table,), part, answers)
+                self.accumulator.add((session.table,), part, early)
             finally:
                 # A value that is left out neither starts nor extends a session.
-                if not answers or sum(result.__class__ is Caught for _, result in answers) < len(part):
+                if not early or sum(result.__class__ is Caught for _, result in early) < len(part):
                     session.end = end
                     self._number = max(self._number, session.number)
                     self._sessions[key] = session
                     self._sessions.move_to_end(key)
                     touched[key] = session
-                if answers:
-                    self.give(end, [self.result(session, result) for _, result in answers])
+                if early:
+                    self.give(end, [self.result(session, result) for _, result in early])
         if memory.saves:
             memory.update({key: (each.start, each.end, dict(each.table), each.number) for key, each in touched.items()})
 
@@ -269,9 +266,9 @@ class _Sessions(Windowed, Resumable):
             if is_total(time) and time < (end := time + self._gap):
                 return end
         except (TypeError, OverflowError) as exc:
-            self.distrust()
+            self.edge.stop_tracking()
             raise self._refusal(time) from exc
-        self.distrust()
+        self.edge.stop_tracking()
         raise self._refusal(time)
 
     def _refusal(self, time: Any) -> TimeDomainError:

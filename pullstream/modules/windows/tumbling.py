@@ -7,8 +7,7 @@ frontier above and a summary: the least end of a window after a time.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from itertools import islice
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Annotated, Any, TypeAlias, cast, overload
 
 import attrs
@@ -53,8 +52,6 @@ class _OnGrid(Windowed):
         self._overlap = every < size
         """Whether windows overlap. Then every value is in at least one."""
         self._open: dict[Any, OpenWindow] = {}
-        self._time: Any = None
-        self._around: Sequence[tuple[Any, Any]] = ()
         self._lows: list[Any] = []
         self._cells: list[_Cell] = []
         """Ranges of times in the same windows, in order. `_lows` has their starts."""
@@ -78,106 +75,76 @@ class _OnGrid(Windowed):
     @override
     def receive(self, batch: Batch[Any]) -> None:
         # An eager result must follow the results of the windows that are over by then.
-        if not (batch.uniform or self.accumulator.eager) and self._alike(batch.times):
-            self._receive_each(batch)
-            return
-        for run in self.apart(batch):
-            self._receive(run.time, run.values)
-
-    def _receive(self, time: Any, values: Sequence[Any]) -> None:
-        if time is not self._time:
+        whole = not (batch.uniform or self.accumulator.eager) and in_one_order(batch.times)
+        count = whole and self._overlap and self.accumulator.counts and not isinstance(batch.times, Ascending)
+        for part in (batch,) if whole else self.apart(batch):
+            self.note_times(part)
+            self._begin(part.time if part.uniform else part.times[0])
             try:
-                self._around = self._grid.around(time)
-            except TimeDomainError:
-                self.distrust()
-                raise
-            self._time = time
-            self.met(time)
-        windows = [self._window(start, end) for start, end in self._around]
-        if windows:
-            self.add(windows, values)
-        self.listen()
+                if count:
+                    self._count(part.times, part.values)
+                else:
+                    self._fold(part)
+            finally:
+                self.listen()
 
-    def _receive_each(self, batch: Batch[Any]) -> None:
-        times: Sequence[Any] = batch.times
-        values = batch.values
-        self.met_all(times)
-        if isinstance(times, Ascending):
-            self._receive_ascending([*times], values)
-            return
-        if self._overlap and self.accumulator.counts:
-            self._count(times, values)
-            return
-        begin = 0
-        low: Any = None
-        high: Any = None
-        windows: Sequence[OpenWindow] = ()
-        try:
-            for position, time in enumerate(times):
-                if low is not None and low <= time < high:
-                    continue
-                if windows:
-                    self.add(windows, values[begin:position])
-                self.taken = begin = position
-                low, high, windows = self._cell(time)
+    def _begin(self, time: object) -> None:
+        """Forget the cells if they are of times of another kind: a cell holds for all times of its kind."""
+        kind = (type(time), getattr(time, "tzinfo", None) is None)
+        if kind != self._kind:
+            self._kind = kind
+            self._lows.clear()
+            self._cells.clear()
+
+    def _fold(self, batch: Batch[Any]) -> None:
+        values, uniform = batch.values, batch.uniform
+        for begin, end, windows in self._ranges(batch):
             if windows:
-                self.add(windows, values[begin:])
-        finally:
-            self.listen()
-
-    def _receive_ascending(self, times: Sequence[Any], values: Sequence[Any]) -> None:
-        begin = 0
-        try:
-            while begin < len(times):
-                _, high, windows = self._cell(times[begin])
-                end = bisect_left(times, high, begin)
-                if windows:
-                    self.add(windows, values[begin:end])
-                self.taken = begin = end
-        finally:
-            self.listen()
+                self.add(windows, values if uniform else values[begin:end])
+            if not uniform:
+                self.taken = end
 
     def _count(self, times: Sequence[Any], values: Sequence[Any]) -> None:
         """Count values by key: all of a window at once, whatever the order of the windows."""
         keys, wrong = self.accumulator.keys(values)
         counted: dict[Any, tuple[OpenWindow, list[Hashable]]] = {}
-        cells: dict[Any, Sequence[list[Hashable]]] = {}
-        lists: Sequence[list[Hashable]] = ()
-        low: Any = None
-        high: Any = None
-        begin = 0
         try:
-            for position, time in enumerate(islice(times, len(keys))):
-                if low is not None and low <= time < high:
-                    continue
-                for names in lists:
-                    names.extend(keys[begin:position])
-                self.taken = begin = position
-                low, high, windows = self._cell(time)
-                if low not in cells:
-                    cells[low] = [counted.setdefault(each.end, (each, []))[1] for each in windows]
-                lists = cells[low]
-            for names in lists:
-                names.extend(keys[begin:])
-            self.taken = len(keys)
+            for begin, end, windows in self._ranges(Batch.of(list(times[: len(keys)]), keys)) if keys else ():
+                some = keys[begin:end]
+                for window in windows:
+                    if (found := counted.get(window.end)) is None:
+                        found = counted[window.end] = window, []
+                    found[1].extend(some)
+                self.taken = end
         finally:
             for window, names in counted.values():
                 cast("Counter[Hashable]", window.table).update(names)
-            self.listen()
         if wrong is not None:
             raise wrong[1]
 
-    def _alike(self, times: Sequence[Any]) -> bool:
-        """Whether the times, and those of the cached cells, are of one kind, so that a cell holds for all of them."""
-        if not in_one_order(times):
-            return False
-        first: object = times[0]
-        kind = (type(first), getattr(first, "tzinfo", None) is None)
-        if kind != self._kind:
-            self._kind = kind
-            self._lows.clear()
-            self._cells.clear()
-        return True
+    def _ranges(self, batch: Batch[Any]) -> Iterator[tuple[int, int, Sequence[OpenWindow]]]:
+        """The ranges of a batch's values that are in the same windows; the next is found when one has been handled."""
+        count = len(batch.values)
+        if batch.uniform:
+            yield 0, count, self._cell(batch.time)[2]
+            return
+        times = batch.times
+        begin = 0
+        if isinstance(times, Ascending):
+            times = [*times]
+            while begin < count:
+                _, high, windows = self._cell(times[begin])
+                end = bisect_left(times, high, begin)
+                yield begin, end, windows
+                begin = end
+            return
+        low, high, windows = self._cell(times[0])
+        for position, time in enumerate(times):
+            if not low <= time < high:
+                yield begin, position, windows
+                begin = position
+                low, high, windows = self._cell(time)
+        yield begin, count, windows
 
     def _cell(self, time: Any) -> _Cell:
         """Find the range of times in the same windows as `time`, and those windows."""
@@ -187,7 +154,7 @@ class _OnGrid(Windowed):
         try:
             low, high, around = self._grid.cell(time)
         except TimeDomainError:
-            self.distrust()
+            self.edge.stop_tracking()
             raise
         cell = low, high, [self._window(start, end) for start, end in around]
         if around:

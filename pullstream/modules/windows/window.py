@@ -12,7 +12,8 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
 from pullstream.logger import LOG
-from pullstream.modules.folds.accumulator import Accumulator, KeyStates, Told
+from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
+from pullstream.protocol import Batch
 from pullstream.timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)
@@ -44,25 +45,21 @@ class Windowed(Notified):
     def __init__(self, accumulator: Accumulator) -> None:
         super().__init__()
         self.accumulator = accumulator
-        self._met: list[Any] = []
+        self._times: set[Any] = set()
+        """The least and the greatest time of the first batches; no more once there are two."""
         self.moments: list[Any] = []
         """A heap of the expected moments. Reaching one that has nothing to close is harmless."""
         self.listening: Any = None
         """The moment for which a notification is requested."""
 
-    def met(self, time: Any) -> None:
-        """Note that values have arrived at a time other than the last one."""
-        if len(self._met) < 2:
-            self._met.append(time)
-
-    def met_all(self, times: Sequence[Any]) -> None:
-        """Note that values have arrived at times that are in one order."""
-        if len(self._met) < 2:
-            self._met += {min(times), max(times)}
+    def note_times(self, batch: Batch[Any]) -> None:
+        """Note the times of a batch, which are in one order, for the warning in `release`."""
+        if len(self._times) < 2:
+            self._times |= {batch.time} if batch.uniform else {min(batch.times), max(batch.times)}
 
     @override
     async def release(self) -> None:
-        if len(self._met) == 1 and type(self._met[0]) is int and self._met[0] == 0:
+        if all(type(time) is int and time == 0 for time in self._times) and self._times:
             LOG.warning(
                 "%s, got every value at the time 0, so all of them fell into one window. Values without an assigned "
                 "time are at 0: assign times with time= in the source or with stamp(...), or correct the function that "
@@ -73,11 +70,11 @@ class Windowed(Notified):
 
     def add(self, windows: Sequence[OpenWindow], values: Sequence[Any]) -> None:
         """Take values into open windows."""
-        answers: Told = []
+        early: EarlyResults = []
         try:
-            self.accumulator.add([window.table for window in windows], values, answers)
+            self.accumulator.add([window.table for window in windows], values, early)
         finally:
-            for number, value in answers:
+            for number, value in early:
                 self.give(windows[number].end, [self.result(windows[number], value)])
 
     def results(self, window: OpenWindow) -> list[Any]:
@@ -123,7 +120,3 @@ class Windowed(Notified):
             if first is not None:
                 self.remind(first, before=True)
             self.listening = first
-
-    def distrust(self) -> None:
-        """Stop tracking completion: the consequences of a time that is about to be refused cannot be tracked."""
-        self.edge.stop_tracking()
