@@ -169,6 +169,23 @@ def test_ack_but_of_what_never_came():
         ps.run(ps.pipe(at_once([1, 2]), confused()))
 
 
+@pytest.mark.parametrize("part", ["ack_but", "ack_before"])
+async def test_a_part_left_after_an_abort_is_not_in_flight(part):
+    """A termination acknowledges the whole batch: what its reader does with the values afterwards counts nothing."""
+
+    @ps.sink
+    async def leaves(upstream, ctx):
+        batch = await upstream.ask_many(10)
+        await upstream.abort()
+        left = batch.part(2)
+        getattr(upstream, part)(left if part == "ack_but" else left.least)
+        await trio.lowlevel.checkpoint()
+        return running.progress.pointstamps()
+
+    async with ps.pipe(at_once([1, 2, 3, 4]), leaves()).open() as running:
+        assert await running.result() == []
+
+
 TIMES = [max(0, n // 20 + 7 * n % 11 - 5) for n in range(2000)]
 """Times out of order: nearly every value is at another time than the one before."""
 

@@ -191,11 +191,12 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         """Acknowledge the last batch except for a part with these minimal times.
 
         A module that works through a batch in many parts then need not look at all of it each time; a sink calls
-        `ack_but`.
+        `ack_but`. A batch that a termination has acknowledged stays so.
         """
-        self.count_least(least)
-        if self._counts.alert:
-            self._counts.activate(self.port)
+        if self.live:
+            self.count_least(least)
+            if self._counts.alert:
+                self._counts.activate(self.port)
 
     def arriving(self) -> Antichain[Any]:
         """The times that may still arrive at the module below, or have arrived and are in flight."""

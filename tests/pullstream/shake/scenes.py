@@ -261,6 +261,12 @@ def looped():
     return ps.pipe(numbers(6, 2), ps.loop(body), ps.filter(lambda n: n != "complete"), held_back(), ps.drain())
 
 
+def loop_left():
+    """A loop whose body ends, while values of later times wait outside it."""
+    body = ps.pipe(ps.take(3), told_complete())
+    return ps.pipe(numbers(6, 1), ps.loop(body), ps.map(str), ps.drain())
+
+
 def sessions():
     moments = [(0, "a"), (4, "b"), (1, "a"), (6, "b"), (3, "b"), (9, "a"), (7, "a"), (14, "b")]
     times = ps.stamp(lambda row: row[0], lateness=5)
@@ -613,24 +619,11 @@ SCENES = {
     for scene in (
         *(calls, calls_one_by_one, generators, branches, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure),
         *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator, inside),
-        *(side_by_side, side_inside, side_inside_fails, grouped, looped, sessions, windows, late_aside, days, switched),
-        *(switched_off, switched_off_early, added, pushed, limited, mapped_times, taken, times_taken, failing_parts),
-        *(switched_off_and_aborted, stuck_by_exit, patient, ticks, branches_fail, branch_leaves, dealt_fails),
-        *(
-            ended_early,
-            open_files,
-            side_inside_lost,
-            read_many,
-            stuck,
-            skipped,
-            threads,
-            states,
-            results,
-            written,
-            grown,
-            read,
-            times_left,
-        ),
+        *(side_by_side, side_inside, side_inside_fails, grouped, looped, loop_left, sessions, windows, late_aside),
+        *(days, switched, switched_off, switched_off_early, added, pushed, limited, mapped_times, taken, times_taken),
+        *(failing_parts, switched_off_and_aborted, stuck_by_exit, patient, ticks, branches_fail, branch_leaves),
+        *(dealt_fails, ended_early, open_files, side_inside_lost, read_many, stuck, skipped, threads, states, results),
+        *(written, grown, read, times_left),
     )
 }
 CHECKS = {"side_inside_lost": [lambda run: "it loses the failure" if run.ending == "complete" and not run.way else ""]}
