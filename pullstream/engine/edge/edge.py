@@ -84,6 +84,8 @@ class Edge(Generic[T]):
         """The number of modules in a row above this edge."""
         self.depth: int = 1 if traits.asks_apart else 1 + depth
         """The number of modules above, this one included, that ask within one call stack."""
+        self.plain = False
+        """Whether the module's `dismiss` only ends its one input, and in the same task."""
         self._requests = EdgeRequests()
         self.waits = traits.waits
         self._trusted = traits.trusted
@@ -518,7 +520,7 @@ class Edge(Generic[T]):
         """
         requests, reason = self._requests, self._requests.failure
         # Without anything to wait for, no shield: it would be most of the cost of ending a short stream.
-        waits = self.waits or requests.working or not all(end.over for end in self.inputs)
+        waits = self.waits or requests.working or not self._dismisses_at_once()
         try:
             with trio.CancelScope(shield=True) if waits else nullcontext():
                 if requests.working and self._scope is not None:
@@ -541,6 +543,16 @@ class Edge(Generic[T]):
                         self.observer.released()
         finally:
             self._ended(reason)
+
+    def _dismisses_at_once(self) -> bool:
+        """Whether ending everything above waits for nothing."""
+        inputs = self.inputs
+        return all(end.over for end in inputs) or (self.plain and len(inputs) == 1 and inputs[0].edge.ends_at_once())
+
+    def ends_at_once(self) -> bool:
+        """Whether an ending here waits for nothing, here or above."""
+        requests = self._requests
+        return requests.state is OPEN and not (requests.busy or self.waits) and self._dismisses_at_once()
 
     async def _settle(self) -> None:
         """Wait for the code under way, then release, both within the run's grace period."""

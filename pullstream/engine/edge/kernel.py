@@ -148,6 +148,7 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
     if inputs:
         kernel.upstream = inputs[0]
     edge = kernel.__edge__ = Edge(kernel, scope, location, inputs)
+    edge.plain = type(kernel).dismiss is vars(Kernel)["dismiss"] and edge.height % STEPS > 0
     edge.placed()
     return edge
 
