@@ -28,7 +28,7 @@ def verdict_on(answer, folder, seeds=1):
 
 
 KIT = {"rows", "take_while", "steps", "store", "pairs", "largest", "one_behind"}
-"""Exercises whose wrong answers are also the kit's own tests: see `tests/pullstream/test_judged.py`."""
+"""Exercises whose wrong answers are the conformance kit's own tests, too: it must find every kind of mistake."""
 
 
 def each_of(answers):

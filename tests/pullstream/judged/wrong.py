@@ -4,9 +4,6 @@ More of them are the wrong answers to the tutorials' exercises (`tests/tutorials
 """
 
 import os
-import time
-
-import trio
 
 import pullstream as ps
 from pullstream.conformance import Subject
@@ -27,13 +24,6 @@ class OneList(ps.authoring.Kernel):
         self.values += range(self.next, min(5, self.next + limit))
         self.next += limit
         return ps.Batch(0, self.values) if self.values else ps.DONE
-
-
-@ps.source
-async def back_in_time(ctx):
-    """Answers at a time after it has said that nothing before the next would come."""
-    for day in (0, 2, 1, 3):
-        yield ps.Batch(day, [f"row {day}"])
 
 
 @ps.source
@@ -61,30 +51,6 @@ class OneBatch(ps.authoring.Kernel):
 
 
 @ps.transformer
-class CatchesTheCancellation(ps.authoring.Kernel):
-    """Takes a cancellation for something that can be tried again."""
-
-    async def produce(self, limit):
-        try:
-            return await self.upstream.ask(limit)
-        except trio.Cancelled:
-            return await self.upstream.ask(limit)
-
-
-@ps.transformer
-async def tries_again(upstream, ctx):
-    """Asks again when a stream has failed: but its end is for ever."""
-    while True:
-        try:
-            batch = await upstream.ask(ctx.limit)
-        except Exception:
-            continue
-        if batch is ps.DONE:
-            return
-        yield batch
-
-
-@ps.transformer
 async def leaves_the_program(upstream, ctx):
     """Ends the program when it does not know what to do."""
     async for batch in ctx.batches(upstream):
@@ -102,23 +68,6 @@ class CrashesHard(ps.authoring.Kernel):
         if batch is ps.DONE:
             os._exit(7)
         return batch
-
-
-@ps.transformer
-async def sorts_in_place(upstream, ctx):
-    """Sorts each batch where it lies."""
-    async for batch in ctx.batches(upstream):
-        batch.values.sort(key=lambda value: -value)
-        yield batch
-
-
-@ps.transformer
-class Sleeps(ps.authoring.Kernel):
-    """Waits for something with a call that blocks everything."""
-
-    async def produce(self, limit):
-        time.sleep(1000)  # noqa: ASYNC251 - the slip it stands for
-        return await self.upstream.ask(limit)
 
 
 # ---- times
@@ -162,15 +111,6 @@ async def again_at_the_end(upstream, ctx):
 
 
 @ps.sink
-async def stores_in_the_background(upstream, ctx, store):
-    """Starts to store each value, and asks for the next: nothing says when one is stored."""
-    async with trio.open_nursery() as nursery:
-        async for batch in ctx.batches(upstream):
-            for value in batch.values:
-                nursery.start_soon(store, value)
-
-
-@ps.sink
 async def changes_its_batch(upstream, ctx):
     """Makes room in the batch for what it computes."""
     total = 0
@@ -178,15 +118,6 @@ async def changes_its_batch(upstream, ctx):
         while batch.values:
             total += batch.values.pop()
     return total
-
-
-@ps.sink
-async def opens_without_with(upstream, ctx, file):
-    """Closes its file if all goes well."""
-    file.__enter__()
-    async for _ in ctx.batches(upstream):
-        pass
-    file.__exit__(None, None, None)
 
 
 @ps.sink
@@ -212,21 +143,14 @@ async def one_batch(upstream, ctx):
 
 WRONG = (
     (Subject("one list", OneList), {"sharing"}),
-    (Subject("back in time", back_in_time), {"R12"}),
     (Subject("forgetful", Forgetful), {"vacuous"}),
     (Subject("one batch", OneBatch), {"batching"}),
-    (Subject("catches the cancellation", CatchesTheCancellation), {"R9"}),
-    (Subject("tries again", tries_again), {"spin", "R9"}),
     (Subject("leaves the program", leaves_the_program), {"crash"}),
     (Subject("crashes hard", CrashesHard), {"crash"}),
-    (Subject("sorts in place", sorts_in_place), {"sharing"}),
-    (Subject("sleeps", Sleeps), {"spin"}),
     (Subject("forgets the hold", forgets_the_hold), {"R12"}),
     (Subject("at an earlier time", at_an_earlier_time), {"R12"}),
     (Subject("again at the end", again_at_the_end, flushes=True, per_time=True), {"R12"}),
-    (Subject("stores in the background", stores_in_the_background, calls=True), {"early"}),
     (Subject("changes its batch", changes_its_batch), {"sharing"}),
-    (Subject("opens without with", opens_without_with, resource=True), {"R10"}),
     (Subject("never gives up", never_gives_up), {"spin"}),
     (Subject("one batch, a sink", one_batch), {"batching"}),
 )

@@ -1,12 +1,10 @@
-"""The wrong modules of learners, in pipelines of five modules: some schedule shows what is wrong, or there is a reason.
+"""The wrong answers of learners, in pipelines of five modules: some schedule shows what is wrong, or there is a reason.
 
 A simulation compares a pipeline with itself. So it finds no module that is wrong in the same way under every schedule;
 the conformance kit, and the judges of the exercises, know what a module must do.
 """
 
 import runpy
-import sys
-from pathlib import Path
 
 import pytest
 import trio
@@ -20,9 +18,6 @@ from tests.sampling import amount
 from tests.tutorials.patches import ANSWERS
 from tutorials.exercises.judges.rows import Table
 from tutorials.exercises.judges.till import SALES
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from judged import wrong
 
 
 async def later(value):
@@ -79,21 +74,6 @@ MAKERS = {
     "pairs": both,
     "store": stored,
 }
-WRONG = {
-    "one list": lambda: from_source(wrong.OneList()),
-    "back in time": lambda: from_source(wrong.back_in_time()),
-    "forgetful": lambda: from_source(wrong.Forgetful()),
-    "one batch": lambda: timed(wrong.OneBatch()),
-    "catches the cancellation": lambda: timed(wrong.CatchesTheCancellation()),
-    "leaves the program": lambda: timed(wrong.leaves_the_program()),
-    "sorts in place": lambda: timed(wrong.sorts_in_place()),
-    "forgets the hold": lambda: timed(wrong.forgets_the_hold()),
-    "at an earlier time": lambda: timed(wrong.at_an_earlier_time()),
-    "again at the end": lambda: timed(wrong.again_at_the_end()),
-    "stores in the background": lambda: into_sink(wrong.stores_in_the_background(save)),
-    "changes its batch": lambda: into_sink(wrong.changes_its_batch()),
-    "one batch, a sink": lambda: into_sink(wrong.one_batch()),
-}
 ANSWERED = {
     f"{answer.exercise.name}, {answer.name}": answer
     for answer in ANSWERS
@@ -140,21 +120,3 @@ def test_a_wrong_answer_is_found_or_there_is_a_reason(name, tmp_path):
     if not first_wrong(wrong_one, range(amount(40, 300))):
         alike = outcome(wrong_one) != outcome(made(answer, answer.exercise.solution))
         assert alike or answer.kinds <= UNSEEN.keys()
-
-
-ALIKE = {
-    "back in time": "its first run fails: R12",
-    "forgetful": "it gives nothing in any run",
-    "forgets the hold": "its first run fails: R12",
-    "at an earlier time": "its first run fails: R12",
-    "again at the end": "its first run fails: R12",
-    "stores in the background": UNSEEN["early"],
-    "one batch, a sink": "it takes one batch, which has one value here, in any run",
-}
-"""Modules that no schedule shows, each with the reason."""
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_module_is_found_or_there_is_a_reason(name):
-    """Those without a reason are found within few seeds."""
-    assert bool(first_wrong(WRONG[name], range(amount(10, 300)))) is (name not in ALIKE)
