@@ -44,6 +44,7 @@ class Found:
     seconds: float
     outcomes: Counter
     failed: list[str]
+    remarks: list[str]
 
     def row(self):
         counts = [self.outcomes[kind] for kind in ("passed", "failed", "skipped")]
@@ -52,11 +53,13 @@ class Found:
         )
 
 
-def run(group, seed, workers):
+def run(group, seed, workers, chosen):
     """Run the tests of a group; what pytest says goes to the terminal."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        options = ["-q", "-m", "slow or not slow", f"--hypothesis-seed={seed}", f"--junitxml={report}", "-n", workers]
+        options = ["-q", "-m", "slow or not slow", f"--hypothesis-seed={seed}", "-n", workers, "-k", chosen]
+        # In a report of this form, tests can add remarks.
+        options += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
         begun = datetime.now(UTC)
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *GROUPS[group]],
@@ -66,19 +69,23 @@ def run(group, seed, workers):
         )
         seconds = (datetime.now(UTC) - begun).total_seconds()
         cases = [*ET.parse(report).iter("testcase")] if report.exists() else []
-    outcomes, failed = Counter(), []
+    outcomes, failed, remarks = Counter(), [], []
     for case in cases:
         kinds = {child.tag for child in case}
         outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
         outcomes[outcome] += 1
+        name = f"{case.get('classname')}::{case.get('name')}"
         if outcome == "failed":
-            failed.append(f"{case.get('classname')}::{case.get('name')}")
-    return Found(group, done.returncode, seconds, outcomes, failed)
+            failed.append(name)
+        remarks += [
+            f"`{name}`, {float(case.get('time')):,.0f} s: {said.get('value')}" for said in case.iter("property")
+        ]
+    return Found(group, done.returncode, seconds, outcomes, failed, remarks)
 
 
-def page(begun, seed, workers, results):
-    """The page: when and where it was run, a row for each group, and the tests that failed."""
-    lines = ["# Every test", ""]
+def page(begun, seed, workers, chosen, results):
+    """The page: when and where it was run, a row for each group, the tests that failed, and what tests remark."""
+    lines = [f"# The tests `{chosen}`" if chosen else "# Every test", ""]
     lines += [f"- begun {begun:%Y-%m-%d %H:%M} UTC, commit {commit()}"]
     lines += [f"- Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores, {workers} workers"]
     lines += [f"- Hypothesis has the seed {seed}; other seeds stand in the tests", ""]
@@ -86,6 +93,7 @@ def page(begun, seed, workers, results):
     lines += [found.row() for found in results]
     lines += [f"\n`{found.group}`: pytest ended with exit code {found.code}" for found in results if found.code]
     lines += [f"- failed: `{name}`" for found in results for name in found.failed]
+    lines += [f"- {remark}" for found in results for remark in found.remarks]
     return "\n".join(lines) + "\n"
 
 
@@ -105,14 +113,15 @@ def main():
     parser.add_argument(
         "--seed", type=int, default=random.randrange(10**6), help="of Hypothesis; by default another each time"
     )
+    parser.add_argument("-k", dest="chosen", default="", help="only the tests that match, as in pytest")
     parser.add_argument("-n", dest="workers", default="2", help="workers of pytest-xdist (default: 2)")
     given = parser.parse_args()
     if unknown := set(given.groups) - set(GROUPS):
         parser.error(f"there is no group {', '.join(sorted(unknown))}: name some of {', '.join(GROUPS)}")
     begun, results = datetime.now(UTC), []
     for group in given.groups or GROUPS:
-        results.append(run(group, given.seed, given.workers))
-        given.out.write_text(page(begun, given.seed, given.workers, results), encoding="utf-8")
+        results.append(run(group, given.seed, given.workers, given.chosen))
+        given.out.write_text(page(begun, given.seed, given.workers, given.chosen, results), encoding="utf-8")
     return int(any(found.code for found in results))
 
 

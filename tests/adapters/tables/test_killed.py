@@ -7,17 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.killing import run
+from tests.adapters.killing import forking
 from tests.sampling import amount
 
 PROGRAM = Path(__file__).with_name("killable.py")
 TABLES = {"sales": "day, number", "latest": "item", "counts": "day, item"}
-
-
-def killed_after(seconds, base, folder, journal=None):
-    """Run the program on a database, as `run`."""
-    schema = getattr(base, "schema", "")
-    return run(seconds, PROGRAM, base.target, schema, folder, *([journal] if journal else []))
 
 
 def contents(base, folder):
@@ -26,30 +20,30 @@ def contents(base, folder):
 
 
 @pytest.mark.parametrize("number", [pytest.param(2, id="few"), pytest.param(100, marks=pytest.mark.slow)])
-def test_a_killed_program_leaves_the_same_tables(base, number, tmp_path):
+def test_a_killed_program_leaves_the_same_tables(base, number, tmp_path, record_property):
     """With a journal in every second series; late rows, upserts, and files beside tables."""
-    whole = tmp_path / "whole"
-    finished, seconds = killed_after(300, base, whole)
-    assert finished
-    expected = contents(base, whole)
-    assert len(expected["sales"]) > 400
-    assert len(expected["latest"]) == 5
+    target, schema, whole = base.target, getattr(base, "schema", ""), tmp_path / "whole"
     dice = random.Random(number)
     killed = series = 0
-    while killed < number:
-        base.clear(*TABLES)
-        series += 1
-        folder = tmp_path / str(series)
-        journal = tmp_path / f"{series}.journal" if series % 2 else None
-        here = 0
-        while (
-            here < min(5, number - killed) and not killed_after(dice.random() * seconds * 0.6, base, folder, journal)[0]
-        ):
-            here += 1
-        killed += here
-        assert killed_after(300, base, folder, journal)[0]
-        assert contents(base, folder) == expected
+    with forking() as run:
+        finished, seconds = run(300, PROGRAM, target, schema, whole)
+        assert finished
+        expected = contents(base, whole)
+        assert len(expected["sales"]) > 400
+        assert len(expected["latest"]) == 5
+        while killed < number:
+            base.clear(*TABLES)
+            series += 1
+            folder = tmp_path / str(series)
+            arguments = [PROGRAM, target, schema, folder, *([tmp_path / f"{series}.journal"] if series % 2 else [])]
+            here = 0
+            while here < min(5, number - killed) and not run(dice.random() * seconds * 0.6, *arguments)[0]:
+                here += 1
+            killed += here
+            assert run(300, *arguments)[0]
+            assert contents(base, folder) == expected
     base.clear(*TABLES)
+    record_property("kills", f"{killed} kills in {series} series, seed {number}; an undisturbed run {seconds:.1f} s")
 
 
 def test_the_kit_kills_it_at_its_steps(base):
