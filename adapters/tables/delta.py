@@ -76,7 +76,9 @@ class DeltaTable(LakeTable):
         if self.mode == "upsert" and delta is not None:
             same = " AND ".join(f"target.{quoted(key)} = source.{quoted(key)}" for key in self.keys)
             merge = delta.merge(rows, same, "source", "target", commit_properties=properties)
-            merge.when_matched_update_all().when_not_matched_insert_all().execute()
+            # The driver's own list of all columns does not quote their names well.
+            columns = {quoted(name): f"source.{quoted(name)}" for name in schema.names}
+            merge.when_matched_update(columns).when_not_matched_insert(columns).execute()
         else:
             replaced: dict[str, str] = {"mode": "append"}
             if self.mode == "replace_time" and delta is not None:

@@ -1,6 +1,6 @@
 """A program that is killed at a moment, and otherwise runs to its end.
 
-`python -m tests.adapters.killing` is a process that has loaded what programs import, and forks for each of them.
+`python -m tests.adapters.killing PROGRAM MODULES` is a process that has imported everything, and forks for each run.
 """
 
 import json
@@ -11,14 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-
-LOADED = [
-    "pullstream", "pullstream.tables", "pullstream.files", "pullstream.agg", "pyarrow.parquet", "pyarrow.compute",
-    "duckdb", "adbc_driver_postgresql.dbapi", "deltalake", "pyiceberg.catalog.sql", "pyiceberg.expressions",
-]  # fmt: skip
 
 
 def started(program, *arguments):
@@ -42,13 +37,13 @@ def run(seconds, program, *arguments):
 
 
 @contextmanager
-def forking():
-    """Give a function like `run`: its programs are forks of one process, which imports everything once."""
-    command = [sys.executable, "-m", __name__]
+def forking(program, *modules):
+    """Give a function like `run` for a program, whose runs are forks of one process: it imports the modules once."""
+    command = [sys.executable, "-m", __name__, str(program), *modules]
     with subprocess.Popen(command, env=_here(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
-        def run(seconds, program, *arguments):
-            print(json.dumps([str(program), *map(str, arguments)]), file=process.stdin, flush=True)
+        def run(seconds, *arguments):
+            print(json.dumps([*map(str, arguments)]), file=process.stdin, flush=True)
             fork = int(process.stdout.readline())
             assert process.stdout.readline() == "begun\n"
             begun = time.monotonic()
@@ -69,16 +64,17 @@ def _here():
 
 
 def main():
-    """Fork for each line of the input, the arguments of a program; print the fork's id and, at its end, its code."""
-    for name in LOADED:
-        with suppress(ImportError):
-            import_module(name)
+    """Fork for each line of the input, the arguments of a run; print the fork's id and, at its end, its code."""
+    _, program, *modules = sys.argv
+    for name in modules:
+        import_module(name)
+    runpy.run_path(program)
     for line in sys.stdin:
         fork = os.fork()
         if fork == 0:
             print(os.getpid(), flush=True)
-            sys.argv = json.loads(line)
-            runpy.run_path(sys.argv[0], run_name="__main__")
+            sys.argv[1:] = json.loads(line)
+            runpy.run_path(program, run_name="__main__")
             sys.stdout.flush()
             os._exit(0)
         print(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]), flush=True)

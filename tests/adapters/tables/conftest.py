@@ -15,6 +15,11 @@ import pytest
 pytest.importorskip("pyarrow")
 
 
+def quoted(name):
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 class FileBase:
     """A database that is a file; each query has a connection of its own."""
 
@@ -42,6 +47,10 @@ class FileBase:
     def shown(self, table):
         """The table's name in messages."""
         return ".".join(self.name(table)) if isinstance(self.name(table), tuple) else table
+
+    def rows(self, schema, table):
+        """All rows of a table in a schema."""
+        return self.query(f"SELECT * FROM {quoted(schema)}.{quoted(table)} ORDER BY 1")
 
     def times(self):
         return self.query("SELECT time, number FROM pullstream_times ORDER BY number")
@@ -75,24 +84,28 @@ class LakeBase(FileBase):
         with closing(self.catalog()) as catalog:
             return [table for _, table in catalog.list_tables("default")]
 
-    def table(self, name):
+    def table(self, name, schema=None):
         if self.kind == "delta":
             from deltalake import DeltaTable
 
-            return DeltaTable(self.folder / name)
+            return DeltaTable(self.folder / (schema or "") / name)
         with closing(self.catalog()) as catalog:
-            return catalog.load_table(("default", name))
+            return catalog.load_table((schema or "default", name))
+
+    def arrow(self, name, schema=None):
+        table = self.table(name, schema)
+        return table.to_pyarrow_dataset().to_table() if self.kind == "delta" else table.scan().to_arrow()
+
+    def rows(self, schema, table):
+        return sorted(tuple(row.values()) for row in self.arrow(table, schema).to_pylist())
 
     def query(self, sql):
         import duckdb
 
         with duckdb.connect() as connection:
             for name in self.tables():
-                table = self.table(name)
-                rows = table.to_pyarrow_dataset().to_table() if self.kind == "delta" else table.scan().to_arrow()
-                connection.register(f"rows of {name}", rows)
-                quoted = name.replace('"', '""')
-                connection.execute(f'CREATE VIEW "{quoted}" AS SELECT * FROM "rows of {quoted}"')
+                connection.register(f"rows of {name}", self.arrow(name))
+                connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {quoted(f'rows of {name}')}")
             return connection.execute(sql).fetchall()
 
     def has(self, table):

@@ -1,6 +1,7 @@
 """A program to kill: rows out of order, some of them late, go to three tables and to files.
 
-Run it as `python killable.py TARGET SCHEMA FOLDER [JOURNAL]`. It prints `begun` once it runs, and `done` at its end.
+Run it as `python killable.py TARGET SCHEMA FOLDER DAYS [JOURNAL]`. It prints `begun` once it runs, and `done` at the
+end.
 """
 
 import random
@@ -9,20 +10,18 @@ import sys
 import pullstream as ps
 from pullstream import agg, files, tables
 
-DAYS = 40
 
-
-def events():
+def events(days):
     """Return sales in jumbled order, up to two days late, and some too late to be counted."""
     dice = random.Random(7)
     found = []
-    for number in range(DAYS * 12):
+    for number in range(days * 12):
         day = max(0, number // 12 - dice.choice([0, 0, 0, 1, 2, 6]))
         found.append({"day": day, "item": dice.choice("abcde"), "sold": dice.randint(1, 9), "number": number})
     return found
 
 
-def pipeline(target, schema, folder):
+def pipeline(target, schema, folder, days):
     def name(table):
         return (schema, table) if schema else table
 
@@ -32,7 +31,7 @@ def pipeline(target, schema, folder):
         ps.map(lambda pair: {"item": pair[0], "sold": pair[1]}),
     )
     return ps.pipe(
-        ps.values(events()),
+        ps.values(events(days)),
         ps.rate_limit(1500),
         ps.stamp(lambda row: row["day"], lateness=3, late=late),
         ps.tee(
@@ -53,6 +52,6 @@ async def say(running):
 
 
 if __name__ == "__main__":
-    _, target, schema, folder, *journal = sys.argv
-    ps.run(pipeline(target, schema, folder), journal=journal[0] if journal else None, beside=say)
+    _, target, schema, folder, days, *journal = sys.argv
+    ps.run(pipeline(target, schema, folder, int(days)), journal=journal[0] if journal else None, beside=say)
     print("done", flush=True)

@@ -136,17 +136,6 @@ def test_record_batches_are_rows(base):
     assert sold(base) == [3, 4, 4]
 
 
-@pytest.mark.parametrize("name", ['a"b', "a'b", "select", "x; DROP TABLE sales", "ä ö", "%s {} ? $1", "A b"])
-def test_hostile_names(base, name):
-    """Tables and columns are called what they are called."""
-    for count in (1, 2):
-        source = ps.values([{name: n, "sold": n} for n in range(count)], time=lambda row: row["sold"])
-        write(source, base, name, mode="upsert", key=name)
-    write(ps.values([{name: 7, "sold": 7}], time=lambda _: 7), base, f"{name}2", mode="replace_time", time=name)
-    quoted = name.replace('"', '""')
-    assert base.query(f'SELECT "{quoted}" FROM "{quoted}" ORDER BY 1') == [(0,), (1,)]
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
