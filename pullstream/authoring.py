@@ -62,7 +62,8 @@ Kernels
     - `TaskKernel`: work in background tasks; `Passing`: passing values on while it waits
     - `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`,
       which receives the run's `Assembly`; a sink at run time is a `Consuming`
-    - `SideBranch`: diverts some of the values to a second sink
+    - `JoinByTime`, a `FanIn`: joins all values of a time when it is complete in two sources
+    - `SideBranch`: diverts some of the values to a second sink; `LateOption`: the option `late=`, which adds one
     - `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
 
     `Committer` is the base class of sinks that make a time's values visible at once when the time is complete, and
@@ -139,6 +140,7 @@ from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.late import missing, publish
 from pullstream.logger import LOG
+from pullstream.modules.combining.join_by_time import JoinByTime
 from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import a_fold
 from pullstream.modules.grouping.groups import Gather, Part
@@ -146,6 +148,7 @@ from pullstream.modules.grouping.inline import InlineRow, Place, members_of
 from pullstream.modules.handles.handle import Grip
 from pullstream.modules.sinks.committer import Committer
 from pullstream.modules.sources.batcher import Batcher, stamped
+from pullstream.modules.times.late import LateOption
 from pullstream.modules.values.on_error import Handled, OnError, Skips, catches, with_policy
 from pullstream.modules.values.side_branch import SideBranch
 from pullstream.protocol import Done, State
@@ -193,10 +196,12 @@ __all__ = [
     "Instalments",
     "Instance",
     "Interrupts",
+    "JoinByTime",
     "Kernel",
     "Key",
     "Kind",
     "Lane",
+    "LateOption",
     "Location",
     "Module",
     "Natural",

@@ -1,29 +1,13 @@
 """`join`: the rows of two sources that have equal keys, time by time."""
 
-from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from itertools import takewhile
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 from typing_extensions import override
 
-from pullstream import DONE, Batch, Source, source
-from pullstream.authoring import (
-    Backlog,
-    Call,
-    Done,
-    FanIn,
-    Input,
-    Lane,
-    OneOf,
-    Pace,
-    ascending,
-    opens,
-    sources,
-    together,
-)
-from pullstream.timely import sort_key
+from pullstream import Source, source
+from pullstream.authoring import Call, JoinByTime, OneOf, opens, sources, together
 
 from ..arrow import ArrowRows, RowForm, pyarrow
 from .expressions import check_names
@@ -49,132 +33,51 @@ class JoinPlan:
     strategy: Strategy
 
 
-class _Side:
-    """The rows of a source that wait until their time is complete in both."""
-
-    def __init__(self, where: str, pace: Pace) -> None:
-        self.reader = ColumnReader(where)
-        self.pace = pace
-        self.schema: Any = None
-        self.rows: dict[Hashable, list[ArrowRows]] = {}
-        self.size = 0
-
-    def take(self, time: Hashable) -> list[ArrowRows]:
-        """Remove and return the rows of a time."""
-        rows = self.rows.pop(time, [])
-        self.size -= sum(map(len, rows))
-        return rows
-
-
-class _Joining(FanIn):
-    """Joins the rows of a time when it is complete in both sources; the one that is far ahead is not asked."""
+class _Joining(JoinByTime):
+    """Joins the columns of a time."""
 
     def __init__(self, both: tuple[Source[Any], Source[Any]], plan: JoinPlan) -> None:
-        super().__init__(*both)
+        super().__init__(both, AHEAD)
         self._plan = plan
-        self._form: RowForm | None = None
-        self._open: list[Hashable] = []
-        """The times of the rows, sorted."""
-        self._chain = True
-        """Whether each of them comes before the next one, so that they complete in this order."""
-        self._ready = Backlog(self)
-        self._failure: BaseException | None = None
+        self._forms: list[RowForm | None] = [None, None]
+        self._schemas: list[Any] = [None, None]
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        most = rows_at_once(self.run.limit)
-        self._sides = [_Side(f"{self.location}, in source {each}", Pace(self.run, most)) for each in (1, 2)]
+        self._readers = [ColumnReader(f"{self.location}, in source {each}") for each in (1, 2)]
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            if self._ready:
-                return self._ready.take(limit)
-            if self._failure is not None:
-                raise self._failure
-            try:
-                if self._complete():
-                    continue
-                for each, side in zip(self.all, self._sides, strict=True):
-                    if each:
-                        self._keep(each, side)
-            except Exception as exc:  # noqa: BLE001 - raised after the results before it
-                self._failure = exc
-                continue
-            if self.failure_above is not None:
-                raise self.failure_above
-            if not self.going and not self._open:
-                return DONE
-            if self._ask():
-                await self.until_complete(self._open[:1] if self._chain else self._open)
-
-    def _complete(self) -> bool:
-        """Join the times that are complete; True if there were any."""
-        fronts = [self.edge.arriving(number) for number, each in enumerate(self.all) if not each.done]
-
-        def over(time: Hashable) -> bool:
-            return not any(front.less_equal(time) for front in fronts)
-
-        times = list((takewhile if self._chain else filter)(over, self._open))
-        for time in times:
-            self._join(time)
-            self._open.remove(time)
-            self.location.drop(time)
-        return bool(times)
-
-    def _keep(self, each: Input, side: _Side) -> None:
-        plan = self._plan
-        rows = side.reader.rows(each.head.values)
-        if self._form is None or side is self._sides[0]:
-            self._form = rows.form
-        if side.schema is None:
-            check_names(side.reader.where, rows, {*plan.on, *([] if plan.at is None else [plan.at])})
-            side.schema = rows.schema
-        side.size += len(rows)
-        begin = 0
-        for run in each.head.runs():
-            if not any(run.time in one.rows for one in self._sides):
-                self.location.hold(run.time)
-                place = bisect_left(self._open, sort_key(run.time), key=sort_key)
-                self._open.insert(place, run.time)
-                self._chain = self._chain and ascending(self._open[max(0, place - 1) : place + 2])
-            part: Any = rows[begin : begin + len(run.values)]
-            side.rows.setdefault(run.time, []).append(part)
-            begin += len(part)
-        each.drop()
-
-    def _ask(self) -> bool:
-        """Ask the sources, but not the one that is far ahead; True if there is nothing to take then."""
-        for number, (each, side) in enumerate(zip(self.all, self._sides, strict=True)):
-            other, behind = self.all[1 - number], self._sides[1 - number]
-            near = side.size <= max(AHEAD, behind.size) or other.ending is not None
-            if near and each.ending is None and not self.asking(each.lane):
-                self.ask_beside(each.lane, side.pace.next())
-        return not any(self.all)
+    def most(self) -> int:
+        return rows_at_once(self.run.limit)
 
     @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        super().arrived(lane, answer)
-        next(side for each, side in zip(self.all, self._sides, strict=True) if each.lane is lane).pace.took()
+    def converted(self, number: int, values: Sequence[Any]) -> ArrowRows:
+        reader, plan = self._readers[number], self._plan
+        rows = reader.rows(values)
+        self._forms[number] = rows.form
+        if self._schemas[number] is None:
+            check_names(reader.where, rows, {*plan.on, *([] if plan.at is None else [plan.at])})
+            self._schemas[number] = rows.schema
+        return rows
 
-    def _join(self, time: Hashable) -> None:
-        left, right = (self._frame(side.take(time), side.schema) for side in self._sides)
-        assert self._form is not None, "rows have arrived"
+    @override
+    def joined(self, time: Hashable, left: list[Any], right: list[Any]) -> Sequence[Any]:
+        frames = [self._frame(parts, schema) for parts, schema in zip((left, right), self._schemas, strict=True)]
+        form = self._forms[0] or self._forms[1]
+        assert form is not None, "rows have arrived"
         try:
-            made = self._joined(left, right)
+            made = self._joined(*frames)
         except polars().exceptions.PolarsError as exc:
             raise ColumnError(f"{self.location}: {first_line(exc)}, at the time {time!r}") from None
-        if made is not None and len(made):
-            self._ready.put(Batch(time, rows_of(made, self._form)))
+        return () if made is None else rows_of(made, form)
 
     def _frame(self, rows: Sequence[ArrowRows], schema: Any) -> Any:
         """The rows of a source at a time as a frame; None if its columns are not known yet."""
-        pa, pl = pyarrow(), polars()
-        if rows:
-            batch = joined(str(self.location), [part.batch for part in rows])
-            return pl.from_arrow(decoded(pa.Table.from_batches([batch])))
-        return None if schema is None else pl.from_arrow(decoded(schema.empty_table()))
+        if schema is None:
+            return None
+        batches = [joined(str(self.location), [part.batch for part in rows])] if rows else []
+        return polars().from_arrow(decoded(pyarrow().Table.from_batches(batches, schema if not rows else None)))
 
     def _joined(self, left: Any, right: Any) -> Any:
         plan = self._plan

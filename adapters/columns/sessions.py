@@ -13,9 +13,9 @@ from .event_times import TimeKind
 from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
+from .late import Late
 from .package import ColumnError
 from .reducing import key_names
-from .stamping import Late
 from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, WindowPlan, numbers_of, replaced
 from .windows import Named
 

@@ -2,12 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import attrs
 from typing_extensions import override
 
-from pullstream import DONE, Batch, Sink, Transformer, transformer
+from pullstream import DONE, Batch, Transformer, transformer
 from pullstream.authoring import Ascending, Backlog, Done, Kernel, Pace, Traits, opens
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
@@ -18,10 +18,8 @@ from .event_times import TimeKind
 from .expressions import check_names
 from .frames import ColumnReader, rows_at_once
 from .grouping import Numbers
-from .late import LateOption, LateRows
+from .late import Late, LateRows
 from .package import ColumnError
-
-Late = Annotated[Literal["error", "drop"] | Sink[Any, Any], LateOption()]
 
 
 @attrs.frozen

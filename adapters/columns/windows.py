@@ -15,9 +15,9 @@ from .event_times import TimeKind
 from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
+from .late import Late
 from .package import ColumnError
 from .reducing import TOGETHER, key_names
-from .stamping import Late
 from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, WindowPlan, numbers_of, replaced
 
 

@@ -1,12 +1,12 @@
 """`join`: pairs the values of two sources by key and time."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Annotated, Any, Final, Literal, cast, overload
+from typing import Annotated, Any, Final, Literal, cast, get_args, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Call, OneOf, Positive, Source, checks
+from pullstream.blueprint import Call, OneOf, Positive, Source, checks, together
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
@@ -18,6 +18,7 @@ from pullstream.engine.sidecar.waiting import Watch
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
+from pullstream.modules.combining.join_by_time import AsOf, Strategy
 from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
 from pullstream.modules.combining.join_state import MatchState, Near
 from pullstream.modules.values.on_error import OnError, catches
@@ -28,9 +29,9 @@ from pullstream.timely import BEGINNING
 A = TypeVar("A")
 B = TypeVar("B")
 K = TypeVar("K", bound=Hashable)
-How = Literal["inner", "left", "full", "semi", "anti"]
+How = Literal["inner", "left", "full", "semi", "anti", "asof"]
 
-HOW: Final = ("inner", "left", "full", "semi", "anti")
+HOW: Final[tuple[str, ...]] = get_args(How)
 CAPACITY: Final = 1_000_000
 """The default limit on the values that a join keeps of each source."""
 
@@ -243,12 +244,27 @@ class _Join(FanIn):
 
 
 def _keys(call: Call, on: Any) -> Any:
-    keys = cast("tuple[Any, ...]", on) if isinstance(on, tuple) else (on, on)
+    keys = _pair(on)
     if len(keys) != 2:
-        raise call.refuse(f"needs one key or a pair of keys as on=, but got {on!r}")
+        raise call.refuse(f"needs one key or a pair of keys as {call.name}=, but got {on!r}")
     for key in keys:
         checks.KEYS(call, key)
     return keys[0] if keys[0] is keys[1] else keys
+
+
+def _pair(given: Any) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given, given)
+
+
+def _with_at(call: Call) -> None:
+    how, at = call["how"], call["at"]
+    if (how == "asof") != (at is not None):
+        raise call.refuse(
+            f"got how={how!r} and at={at!r}: how='asof', and only that, needs at=, a function of a value whose results "
+            f"are compared"
+        )
+    if how == "asof" and call["within"] is not None:
+        raise call.refuse("got within= with how='asof', which pairs values at equal times: assign times that are equal")
 
 
 @overload
@@ -295,7 +311,20 @@ def join(
     capacity: int = CAPACITY,
     on_error: OnError[A | B] = "fail",
 ) -> Source[A]: ...
+@overload
+def join(
+    left: Source[A],
+    right: Source[B],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    how: Literal["asof"],
+    at: Callable[[Any], Any] | tuple[Callable[[A], Any], Callable[[B], Any]],
+    strategy: Strategy = "backward",
+    capacity: int = CAPACITY,
+    on_error: OnError[A | B] = "fail",
+) -> Source[tuple[A, B | None]]: ...
 @source
+@together(_with_at)
 def join(
     left: Annotated[Source[Any], checks.sources],
     right: Annotated[Source[Any], checks.sources],
@@ -303,6 +332,8 @@ def join(
     on: Annotated[Callable[[Any], Hashable] | tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]], _keys],
     how: Annotated[How, OneOf(*HOW)] = "inner",
     within: Annotated[Any, duration] = None,
+    at: Annotated[Any, _keys] = None,
+    strategy: Annotated[Strategy, OneOf(*get_args(Strategy))] = "backward",
     capacity: Positive = CAPACITY,
     on_error: OnError[Any] = "fail",
 ) -> Source[Any]:
@@ -328,6 +359,16 @@ def join(
     >>> ps.run(ps.pipe(ps.join(orders, ps.values(["rice"]), on=(lambda row: row[0], str), how="anti"), ps.collect()))
     [('tea', 2)]
 
+    `how="asof"` pairs each value of the first source with the nearest one of the second that has the same key and time:
+    the last one whose `at` is at or before its own, or None. `at` is a function, or a pair of them. `strategy`
+    "forward" looks after it, and "nearest" at both sides. The pairs of a time are emitted in the order of `at`, when
+    the time is complete in both sources:
+
+    >>> trades, quotes = ps.values([(5, "tea")]), ps.values([(1, "tea", 3), (4, "tea", 6), (7, "tea", 9)])
+    >>> options = {"on": lambda row: row[1], "at": lambda row: row[0]}
+    >>> ps.run(ps.pipe(ps.join(trades, quotes, how="asof", **options), ps.collect()))
+    [((5, 'tea'), (4, 'tea', 6))]
+
     Times match if they are equal or, with `within`, if they are at most that far apart; `within` is a number or a
     `timedelta` that can be added to the times. A pair is emitted as soon as both of its values have arrived, at the
     later of their times. The order of pairs depends on how the sources take turns.
@@ -340,5 +381,8 @@ def join(
     Raises: Overflow: the limit of both sources is reached, and their times do not complete. TimeDomainError: `within`
     cannot be added to a time, or times are only partially ordered.
     """
-    keys: Any = cast("object", on) if isinstance(on, tuple) else (on, on)
+    keys: Any = _pair(on)
+    if how == "asof":
+        options: Any = {"capacity": capacity, "catches": catches(on_error)}
+        return opens(AsOf((left, right), keys, cast("Any", _pair(at)), strategy, **options))
     return opens(_Join((left, right), keys, how, within, capacity=capacity, on_error=on_error))

@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import islice
 from operator import le
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, advice
+from pullstream.blueprint import Sink, Sync
 from pullstream.blueprint.parts import Function, Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
@@ -22,8 +22,8 @@ from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
+from pullstream.modules.times.late import LateOption
 from pullstream.modules.values.on_error import OnError, catches
-from pullstream.modules.values.side_branch import SideBranch
 from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch
 from pullstream.resuming.consequences import LAST
@@ -38,6 +38,10 @@ class _Late:
     """The private mark of a late value on its way to the sink for late values."""
 
     value: Any
+
+
+def _value_of(late: _Late) -> Any:
+    return late.value
 
 
 class Clock(ABC):
@@ -281,31 +285,12 @@ def several_times(location: Location, first: Hashable, second: Hashable) -> Capa
     )
 
 
-class _LateOption:
-    """The check of `late=`. A sink for late values is added right below the module."""
-
-    def __call__(self, call: Call, late: Any) -> Any:
-        if late not in ("error", "drop") and not isinstance(late, Sink):
-            hint = advice(call.module, late, wanted="sink")
-            raise call.refuse(f"got late={late!r}: it must be 'error', 'drop' or a sink{hint}")
-        if call["lateness"] is None:
-            raise call.refuse(
-                f"got late={late!r} without lateness=. With lateness=0 (for dates, timedelta(0)), every value behind "
-                f"the latest time is late"
-            )
-        return cast("Any", late)
-
-    def below(self, module: Module, late: Any) -> tuple[Module, ...]:
-        """Give the module that passes late values to the sink."""
-        return () if late == "drop" else (Module("late", _aside, (late,), site=module.site, follows=True),)
-
-
 @transformer
 def stamp(
     time: Annotated[Function[A, Hashable], Sync("a time cannot be awaited; use map_async first", "a time")],
     *,
     lateness: Annotated[Any, not_negative] = None,
-    late: Annotated[Literal["error", "drop"] | Sink[A, Any], _LateOption()] = "error",
+    late: Annotated[Literal["error", "drop"] | Sink[A, Any], LateOption(_Late, _value_of)] = "error",
     nest: bool = False,
     on_error: OnError[A] = "fail",
 ) -> Same[A]:
@@ -346,11 +331,3 @@ def stamp(
         return opens(Stamping(partial(_InOrder, time, on_error), nest=nest, counts=marks))
     clock = partial(_WithLateness, time, on_error, lateness, late)
     return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=marks or late != "error"))
-
-
-def _aside(sink: Blueprint) -> SideBranch:
-    return SideBranch(sink, _Late, _value_of)
-
-
-def _value_of(late: _Late) -> Any:
-    return late.value

@@ -85,6 +85,24 @@ def test_a_join_pairs_equal_keys_at_equal_times(left, right, how, limit, check):
     assert sorted(rows, key=order) == sorted(expected(left, right, how), key=order)
 
 
+@settings(max_examples=amount(60, 1000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(ROWS, ROWS, st.sampled_from(["backward", "forward", "nearest"]), st.sampled_from([1, 7, 4096]))
+def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
+    """The same pairs in the same order, whichever is the nearest."""
+    options = {"how": "asof", "strategy": strategy}
+    one, two = table(left, "l"), table(right, "r")
+    of_columns = columns.join(one, two, on="key", at="at", **options)
+    # A null equals nothing.
+    of_rows = ps.join(one, two, on=lambda row: row["key"] or object(), at=lambda row: row["at"], **options)
+
+    found = ps.run(ps.pipe(of_columns, ps.collect(timed=True)), limit=limit)
+    pairs = ps.run(ps.pipe(of_rows, ps.collect(timed=True)), limit=limit)
+
+    assert [(time, row["l"], row.get("r")) for time, row in found] == [
+        (time, one["l"], other and other["r"]) for time, (one, other) in pairs
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [

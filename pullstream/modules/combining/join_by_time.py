@@ -1,0 +1,230 @@
+"""The kernel of joins that look at all values of a time, and the as-of join of values."""
+
+from abc import abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain, takewhile
+from operator import itemgetter
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+from typing_extensions import override
+
+from pullstream.blueprint import Source
+from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.fan_in import FanIn, Input
+from pullstream.engine.parts.pace import Pace
+from pullstream.engine.traits import Traits
+from pullstream.errors import Overflow
+from pullstream.failures import Caught
+from pullstream.modules.values.on_error import guarded
+from pullstream.protocol import DONE, Batch, Done
+from pullstream.timely import sort_key
+from pullstream.timely.order import ascending
+
+Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
+
+
+class KeptByTime:
+    """The values of a source that wait until their time is complete in both."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.parts: dict[Hashable, list[Sequence[Any]]] = {}
+        self.size = 0
+
+    def take(self, time: Hashable) -> list[Sequence[Any]]:
+        """Remove and return the values of a time."""
+        parts = self.parts.pop(time, [])
+        self.size -= sum(map(len, parts))
+        return parts
+
+
+class JoinByTime(FanIn):
+    """Joins the values of a time when it is complete in both sources.
+
+    A source is not asked while it has more than `ahead` values waiting, and more than the other.
+    """
+
+    traits = Traits(trusted=True)
+
+    def __init__(self, both: tuple[Source[Any], Source[Any]], ahead: int) -> None:
+        super().__init__(*both)
+        self._ahead = ahead
+        self._open: list[Hashable] = []
+        """The times of the values, sorted."""
+        self._chain = True
+        """Whether each of them comes before the next one, so that they complete in this order."""
+        self._ready = Backlog(self)
+        self._failure: BaseException | None = None
+
+    # ---- what a module supplies
+
+    @abstractmethod
+    def joined(self, time: Hashable, left: list[Sequence[Any]], right: list[Sequence[Any]]) -> Sequence[Any]:
+        """The results of a time, of which these are the values, in parts as they arrived."""
+
+    def converted(self, number: int, values: Sequence[Any]) -> Sequence[Any]:
+        """The values of a source (0 or 1) as they are kept."""
+        del number
+        return values
+
+    def most(self) -> int:
+        """The most values to ask a source for."""
+        return self.run.limit
+
+    # ----
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self.kept = KeptByTime(Pace(self.run, self.most())), KeptByTime(Pace(self.run, self.most()))
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._ready:
+                return self._ready.take(limit)
+            if self._failure is not None:
+                raise self._failure
+            try:
+                if self._complete():
+                    continue
+                for number, each in enumerate(self.all):
+                    if each:
+                        self._keep(number, each)
+            except Exception as exc:  # noqa: BLE001 - raised after the results before it
+                self._failure = exc
+                continue
+            if self.failure_above is not None:
+                raise self.failure_above
+            if not self.going and not self._open:
+                return DONE
+            if self._ask():
+                await self.until_complete(self._open[:1] if self._chain else self._open)
+
+    def _complete(self) -> bool:
+        """Join the times that are complete; True if there were any."""
+        fronts = [self.edge.arriving(number) for number, each in enumerate(self.all) if not each.done]
+
+        def over(time: Hashable) -> bool:
+            return not any(front.less_equal(time) for front in fronts)
+
+        times = list((takewhile if self._chain else filter)(over, self._open))
+        for time in times:
+            made = self.joined(time, *(side.take(time) for side in self.kept))
+            if made:
+                self._ready.put(Batch(time, made))
+            self._open.remove(time)
+            self.location.drop(time)
+        return bool(times)
+
+    def _keep(self, number: int, each: Input) -> None:
+        side, values = self.kept[number], self.converted(number, each.head.values)
+        begin = 0
+        for run in each.head.runs():
+            if not any(run.time in one.parts for one in self.kept):
+                self.location.hold(run.time)
+                place = bisect_left(self._open, sort_key(run.time), key=sort_key)
+                self._open.insert(place, run.time)
+                self._chain = self._chain and ascending(self._open[max(0, place - 1) : place + 2])
+            part = values[begin : begin + len(run.values)]
+            side.parts.setdefault(run.time, []).append(part)
+            begin += len(part)
+        side.size += begin
+        each.drop()
+
+    def _ask(self) -> bool:
+        """Ask the sources, but not the one that is far ahead; True if there is nothing to take then."""
+        for number, (each, side) in enumerate(zip(self.all, self.kept, strict=True)):
+            other, behind = self.all[1 - number], self.kept[1 - number]
+            near = side.size <= max(self._ahead, behind.size) or other.ending is not None
+            if near and each.ending is None and not self.asking(each.lane):
+                self.ask_beside(each.lane, side.pace.next())
+        return not any(self.all)
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        super().arrived(lane, answer)
+        next(side for each, side in zip(self.all, self.kept, strict=True) if each.lane is lane).pace.took()
+
+
+@attrs.frozen
+class _Places:
+    """Reads the key and the place of a value."""
+
+    key: Callable[[Any], Hashable]
+    at: Callable[[Any], Any]
+
+    def __call__(self, value: Any) -> tuple[Hashable, Any]:
+        key = self.key(value)
+        hash(key)
+        return key, self.at(value)
+
+
+_AT: Final = itemgetter(1)
+
+
+class AsOf(JoinByTime):
+    """Pairs each value of the first source with the nearest of the second."""
+
+    def __init__(
+        self,
+        both: tuple[Source[Any], Source[Any]],
+        keys: tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]],
+        at: tuple[Callable[[Any], Any], Callable[[Any], Any]],
+        strategy: Strategy,
+        *,
+        capacity: int,
+        catches: bool,
+    ) -> None:
+        super().__init__(both, capacity)
+        self._capacity, self._strategy = capacity, strategy
+        read = [_Places(*each) for each in zip(keys, at, strict=True)]
+        self._read: list[Callable[[Any], Any]] = [*map(guarded, read)] if catches else [*read]
+
+    @override
+    def converted(self, number: int, values: Sequence[Any]) -> Sequence[Any]:
+        if min(side.size for side in self.kept) >= self._capacity:
+            sizes = " and ".join(str(side.size) for side in self.kept)
+            raise Overflow(
+                f"{self.location} keeps {sizes} values of its two sources, and its capacity is {self._capacity} for "
+                f"each. Values are kept until their time is complete: assign times that complete, or raise capacity="
+            )
+        return values
+
+    @override
+    def joined(self, time: Hashable, left: list[Sequence[Any]], right: list[Sequence[Any]]) -> Sequence[Any]:
+        marks: list[Any] = []
+        found: dict[Hashable, tuple[list[Any], list[Any]]] = {}
+        for key, at, value in self._placed(1, right, marks):
+            ats, values = found.setdefault(key, ([], []))
+            ats.append(at)
+            values.append(value)
+        nothing: tuple[list[Any], list[Any]] = [], []
+        placed = self._placed(0, left, marks)
+        return [*marks, *((value, self._nearest(at, *found.get(key, nothing))) for key, at, value in placed)]
+
+    def _placed(self, number: int, parts: Iterable[Sequence[Any]], marks: list[Any]) -> list[tuple[Hashable, Any, Any]]:
+        """The keys, places and values of a source, sorted by the place; `marks` gets those that have none."""
+        read = self._read[number]
+        found: list[tuple[Hashable, Any, Any]] = []
+        for value in chain.from_iterable(parts):
+            place = read(value)
+            if place.__class__ is Caught:
+                marks.append(place)
+            else:
+                found.append((*place, value))
+        return sorted(found, key=_AT)
+
+    def _nearest(self, at: Any, ats: list[Any], values: list[Any]) -> Any:
+        """The value at the nearest place; None if there is none."""
+        before, after = bisect_right(ats, at) - 1, bisect_left(ats, at)
+        earlier = before >= 0 and self._strategy != "forward"
+        later = after < len(ats) and self._strategy != "backward"
+        if later and self._strategy == "nearest":
+            later = not earlier or ats[after] - at <= at - ats[before]
+            # Of several at one place, the last counts, as in the other direction.
+            after = bisect_right(ats, ats[after]) - 1
+        return values[after] if later else values[before] if earlier else None
