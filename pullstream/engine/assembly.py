@@ -204,8 +204,10 @@ class Consumer:
 
 async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:
     """Run sinks side by side, each to its end; an error is raised when all have ended."""
-    if len(consumers) == 1:
-        return [await consumers[0].consume()]
+    return [await consumers[0].consume()] if len(consumers) == 1 else await _side_by_side(consumers)
+
+
+async def _side_by_side(consumers: Sequence[Consuming]) -> list[Any]:
     results: list[Any] = [None] * len(consumers)
     failures: list[BaseException] = []
 

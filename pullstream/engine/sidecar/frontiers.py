@@ -195,27 +195,22 @@ class Frontiers:
 
 def _leading(starts: Iterable[Location]) -> list[Location]:
     """Some locations and those above them, except above one that is complete, since nothing more leaves it."""
-    todo = [location for location in starts if location.ending is not Ending.COMPLETE]
-    found = set(todo)
+    found: dict[Location, None] = {}
+    todo = [*starts]
     for here in todo:
-        for above in here.upstreams:
-            if above.ending is not Ending.COMPLETE and above not in found:
-                found.add(above)
-                todo.append(above)
-    return todo
+        if here.ending is not Ending.COMPLETE and here not in found:
+            found[here] = None
+            todo += here.upstreams
+    return [*found]
 
 
 def _times(locations: Iterable[Location], ports: Iterable[Port]) -> set[Hashable]:
     """The times that locations hold, and that are in flight at their inputs and at some ports below."""
     times: set[Hashable] = set()
     for port in ports:
-        if port.in_flight:
-            times.update(port.live)
+        times.update(port.live)
     for location in locations:
-        times.update(location.held)
-        for port in location.ports:
-            if port.in_flight:
-                times.update(port.live)
+        location.gather(times)
     return times
 
 

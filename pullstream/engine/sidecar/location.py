@@ -286,6 +286,8 @@ class Location(Metered):
     _last: Antichain[Any] | None = None
     _lost: Callable[[], object] | None = None
     _capability: Hashable = BEGINNING
+    _over = False
+    """Whether the stream has ended here: what it held then is frozen, whatever the module does afterwards."""
 
     def __init__(
         self,
@@ -362,15 +364,17 @@ class Location(Metered):
         else:
             self._held[time] = count - 1
 
+    def gather(self, times: set[Hashable]) -> None:
+        """Add what is held here, and what is in flight at the inputs, to `times`."""
+        times.update(self._held)
+        for port in self.ports:
+            if port.in_flight:
+                times.update(port.live)
+
     def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
         """Report what is held to `update`."""
         for time in self._held:
             update(self.output, time, 1)
-
-    @property
-    def _over(self) -> bool:
-        """Whether the stream has ended here: what it held then is frozen, whatever the module does afterwards."""
-        return self._last is not None or self.ending is not Ending.RUNNING
 
     @property
     def held(self) -> list[Hashable]:
@@ -526,15 +530,15 @@ class Location(Metered):
         Everything upstream is about to be withdrawn, and that must not look like completion to anyone. Nor must values
         that left here and were never delivered: they stay in flight until then, and `lost` withdraws them.
         """
-        if self.ending is Ending.RUNNING and self._last is None:
-            frontier = self.frontier
+        if not self._over:
+            self._last = self._counts.frontier_of(self)
             self._withdraw()
             try:
-                for time in frontier:
+                for time in self._last.elements:
                     self.hold(time)
             except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not interrupt an ending halfway
                 self._counts.stop_tracking(exc)
-            self._last = frontier
+            self._over = True
         self._lost = lost or self._lost
 
     def complete(self) -> None:
@@ -563,7 +567,7 @@ class Location(Metered):
     def _end(self, ending: Ending, failure: BaseException | None, *, keep: bool = False) -> None:
         if self.ending is not Ending.RUNNING:
             return
-        self.ending, self.failure = ending, failure
+        self.ending, self.failure, self._over = ending, failure, True
         self.stopped = perf_counter()
         if ending is Ending.COMPLETE:
             self._last = None
@@ -572,9 +576,10 @@ class Location(Metered):
         self._counts.ended(self)
 
     def _withdraw(self) -> None:
-        for time in self._held:
-            self._counts.update(self.output, time, -1)
-        self._held.clear()
+        if self._held:
+            for time in self._held:
+                self._counts.update(self.output, time, -1)
+            self._held.clear()
         if self._lost is not None:
             self._lost()
             self._lost = None

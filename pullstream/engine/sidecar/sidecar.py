@@ -73,7 +73,7 @@ class Sidecar(Counts):
         """The waiters that may be settled by now; the next read checks these and no others."""
         self.waits: dict[Watch, Sidecar] = {} if outer is None else outer.waits
         """All waits in the whole run, with their sidecars."""
-        self._activated = Signal(detector)
+        self._news: Signal | None = None
         self._looking = False
 
     @property
@@ -82,6 +82,13 @@ class Sidecar(Counts):
         if self._nesting is None:
             self._nesting = Nesting(self)
         return self._nesting
+
+    @property
+    def _activated(self) -> Signal:
+        """Wakes the task that reads the frontiers, once there is one."""
+        if self._news is None:
+            self._news = Signal(self.detector)
+        return self._news
 
     # ---- the graph
 
@@ -187,7 +194,8 @@ class Sidecar(Counts):
                     location.complete()
         self.propagate()
         self._ended = True
-        self._activated.set()
+        if self._looking:
+            self._activated.set()
         if self._nesting is not None:
             self._nesting.end()
 
@@ -208,6 +216,12 @@ class Sidecar(Counts):
             self.stop_tracking(exc)
         for place in self.frontiers.propagate():
             self._check_at(place)
+        if self.waiters:
+            self._wake_settled()
+        if self._observer is not None:
+            self._observer.read()
+
+    def _wake_settled(self) -> None:
         # When a function of times has raised, all present waiters fail, and so do all later ones.
         to_check, self._to_check = self._to_check if self.trouble is None else dict(self.waiters), {}
         for waiter in to_check:
@@ -223,8 +237,6 @@ class Sidecar(Counts):
             if settled:
                 self.leave(waiter)
                 waiter.event.set()
-        if self._observer is not None:
-            self._observer.read()
 
     def _check_at(self, place: int) -> None:
         self._to_check.update(self._waiting_at.get(place, ()))
@@ -353,7 +365,7 @@ class Sidecar(Counts):
         """Read the frontiers whenever woken; runs beside the pipeline, from the first wait on."""
         while not self._ended:
             await self._activated.wait()
-            self._activated = Signal(self.detector)
+            self._news = None
             self.nesting.tell()
             if self.waiters or self._ended:
                 self.propagate()
