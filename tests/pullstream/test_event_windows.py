@@ -3,19 +3,16 @@
 import collections
 import functools
 import itertools
-import math
 
 import attrs
 import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trio.testing import wait_all_tasks_blocked
 
 import pullstream as ps
-from tests.pullstream.common import delayed, driven, run
+from tests.pullstream.common import delayed, run
 from tests.sampling import amount
-from timely import BEGINNING
 
 SIZE, EVERY, GAP = 4, 3, 3
 COUNT = ps.agg.count()
@@ -165,59 +162,6 @@ def test_eager_results(kind, case):
 
 
 # ---- what is complete
-
-
-def least(kind, clocks, rows):
-    """The least time at which a window may still come, and the windows that have come."""
-    now = min(clocks) if clocks else math.inf
-    size, every = {"tumbling": (SIZE, SIZE), "sliding": (SIZE, EVERY), "gaps": (EVERY, SIZE), "sessions": (0, 0)}[kind]
-    if kind == "sessions":
-        # What has come too early has no session yet, and is held at the end that it would have by itself.
-        known = in_sessions([row for row in rows if row[0] <= now], GAP)
-        held = [end for (_, end), _ in known] + [row[0] + GAP for row in rows if row[0] > now]
-        return min([end for end in held if end > now] + [now + GAP]), sorted(end for (_, end), _ in known if end <= now)
-    ends = {end for row in rows for _, end in grid(row[0], size, every)}
-    after = math.inf if now == math.inf else -(-(now + 1 - size) // every) * every + size
-    return min([end for end in ends if end > now] + [after]), sorted(end for end in ends if end <= now)
-
-
-@pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=amount(15, 60), deadline=None)
-@given(
-    steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["value", "clock"]), st.integers(0, 3)), max_size=15),
-    limit=st.sampled_from([1, 4096]),
-)
-async def test_completions_are_exact(kind, steps, limit):
-    """After each step what is over has come, and what may still come is what plain Python says; a clock is enough."""
-
-    sends, receives = zip(*(trio.open_memory_channel(100) for _ in range(2)), strict=True)
-    results = []
-    pipeline = ps.pipe(
-        ps.merge(*[driven(each) for each in receives]),
-        MODULES[kind]().named("windows"),
-        ps.tap(results.append),
-        ps.drain(),
-    )
-    async with pipeline.open(limit=limit, check="strict") as running:
-        clocks, rows = [BEGINNING, BEGINNING], []
-        for number, what, step in [*steps, (0, "end", 0), (1, "end", 0)]:
-            if what == "end":
-                sends[number].close()
-                clocks[number] = math.inf
-            else:
-                time = step if clocks[number] is BEGINNING else clocks[number] + step
-                clocks[number] = time
-                rows += [(time, "a", len(rows))] * (what == "value")
-                await sends[number].send((time, rows[-1:] if what == "value" else []))
-            await wait_all_tasks_blocked()
-            frontier = list(running.progress.frontier(at="windows"))
-            if BEGINNING in clocks:
-                assert frontier == [BEGINNING]
-                assert not results
-                continue
-            first, over = least(kind, clocks, rows)
-            assert frontier == ([] if first == math.inf else [first])
-            assert [window.end for window in results] == over
 
 
 @pytest.mark.parametrize("limit", [1, 4096])

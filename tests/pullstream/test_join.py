@@ -1,7 +1,6 @@
 """`join`: which pairs come and when, what is kept meanwhile, and how it ends."""
 
 import itertools
-import math
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -10,14 +9,13 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.modules.combining.join import _Join
 from pullstream.modules.combining.join_state import Near
-from tests.pullstream.common import delayed, driven, run
+from tests.pullstream.common import delayed, run
 from tests.sampling import amount
-from timely import BEGINNING, Antichain, Product, TimeDomainError
+from timely import Antichain, Product, TimeDomainError
 
 
 def name(row):
@@ -138,59 +136,6 @@ def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
 
 
 # ---- what is complete, and what is kept
-
-
-@settings(max_examples=amount(37, 150), deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 1), st.sampled_from(["value", "clock"]), st.sampled_from("ab"), st.integers(0, 2)),
-        max_size=15,
-    ),
-    st.sampled_from(["inner", "left"]),
-    st.sampled_from([None, 1]),
-    st.sampled_from([1, 4096]),
-)
-async def test_completions_are_exact(steps, how, within, limit):
-    """After each step: what is certain has come, what may still come is exact, and nothing is kept for nobody."""
-    reach = within or 0
-
-    channels = [trio.open_memory_channel(100) for _ in range(2)]
-    results, kernels = [], []
-    given_ = _Join.acquire
-
-    async def acquire(self):
-        kernels.append(self)
-        await given_(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Join, "acquire", acquire)
-        joined = ps.join(*[driven(receive) for _, receive in channels], on=name, how=how, within=within)
-        pipeline = ps.pipe(joined.named("join"), ps.tap(results.append), ps.drain())
-        async with pipeline.open(limit=limit, check="strict") as running:
-            clocks, rows = [-math.inf, -math.inf], ([], [])
-            for number, what, key, step in [*steps, (0, "end", "", 0), (1, "end", "", 0)]:
-                send = channels[number][0]
-                if what == "end":
-                    send.close()
-                    clocks[number] = math.inf
-                else:
-                    time = clocks[number] = max(0, clocks[number]) + step
-                    rows[number].extend([(time, key, len(rows[number]))] * (what == "value"))
-                    await send.send((time, rows[number][-1:] if what == "value" else []))
-                await wait_all_tasks_blocked()
-                left, right = clocks
-                certain = [row for _, row in pairs(*rows, how, within) if row[1] or row[0][0] + reach < right]
-                assert sorted(results, key=repr) == sorted(certain, key=repr)
-                over = left == right == math.inf
-                if not over and running.progress.frontier(at="join"):
-                    kept = [
-                        [row for row in own if row[0] + reach >= clock]
-                        for own, clock in zip(rows, reversed(clocks), strict=True)
-                    ]
-                    assert [each.kept.size for each in kernels[0]._sides] == [len(each) for each in kept]
-                    held = [row[0] for row in kept[0]] if how == "left" else []
-                    first = min([*clocks, *held])
-                    assert list(running.progress.frontier(at="join")) == [BEGINNING if first == -math.inf else first]
 
 
 class Moves(list):
