@@ -21,8 +21,6 @@ from pullstream.conformance.ready import SINKS, TRANSFORMERS
 from pullstream.conformance.trial import Trial
 from tests.sampling import amount
 
-SAMPLE = amount(12, 60)
-
 
 @ps.transformer
 async def by_generator(upstream, ctx, function):
@@ -82,19 +80,11 @@ SUBJECTS = (*READY, *OWN)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_a_sample_of_the_grid(subject):
-    """A sample of the ways in which a module's partners may behave, the checker on both of its faces."""
-    assert conformance(subject, cells=SAMPLE).check().cells.total() > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_the_full_grid(subject, capsys):
-    """All of them, in two orders of the scheduler; the number of cells is printed."""
-    report = conformance(subject, cells=None, seeds=2)
-    with capsys.disabled():
-        print(f"\n{report.cells.total():,} cells of {subject.name}")
-    report.check()
+def test_the_grid(subject):
+    """The ways in which a module's partners may behave, the checker on both faces; by default a sample."""
+    report = conformance(subject, cells=amount(12, None), seeds=amount(1, 2)).check()
+    print(f"{report.cells.total():,} cells of {subject.name}")
+    assert report.cells.total() > 0
 
 
 def test_the_grid_is_large():
@@ -158,14 +148,8 @@ def rows(number: int, seed: int) -> list[Subject]:
 
 def test_rows_of_modules():
     """What holds for each module holds for any row of them, in any order of the scheduler."""
-    conformance(*rows(amount(8, 25), 1), cells=12, seeds=2).check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_many_rows_of_modules(seed):
-    """The same, at length."""
-    conformance(*rows(30, 100 + seed), cells=40, seeds=2).check()
+    for seed in range(amount(1, 20)):
+        conformance(*rows(amount(8, 30), 1 + seed), cells=amount(12, 40), seeds=2).check()
 
 
 ELSEWHERE = {

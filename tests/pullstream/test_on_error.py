@@ -135,7 +135,6 @@ MODULES = BY_VALUE | OTHERS
 NO_SINK = ("find", "reduce")
 """Modules whose failed values cannot go to a sink."""
 
-CASES = [(name, limit) for name in MODULES for limit in LIMITS if name != "map_process" or limit in (1, 4096)]
 
 MANY_AT_ONCE = {"map_batches"}
 """It fails by the list, which has as many values as were asked for; it has a test of its own."""
@@ -160,6 +159,13 @@ def composed(name, policy):
     return ps.pipe(module if isinstance(module, ps.Source) else ps.pipe(NUMBERS, module), ps.collect())
 
 
+def failing(name, values):
+    """A pipeline that fails, and puts the values that come before into a list, where the module answers by value."""
+    if name in OTHERS:
+        return composed(name, "fail")
+    return ps.pipe(NUMBERS, BY_VALUE[name][0]("fail"), ps.drain(values.append))
+
+
 def expected(name):
     """What a module gives with "skip", and its failures; both with times where it answers by value."""
     found = MODULES[name][1]
@@ -177,51 +183,53 @@ def run(module, *, limit=4096, count=6):
     return ps.run(ps.pipe(ps.values(range(count)), module, ps.collect()), limit=limit)
 
 
-@pytest.mark.parametrize(("name", "limit"), CASES)
-async def test_a_failed_value_is_left_out_and_counted(name, limit):
+def limits(name):
+    """A process takes a while to begin."""
+    return (1, 4096) if name == "map_process" else LIMITS
+
+
+@pytest.mark.parametrize("name", MODULES)
+async def test_a_failed_value_is_left_out_and_counted(name):
     """With "skip" everything else is as without it; counters say how many values were left out, each once."""
     result, failed = expected(name)
-    async with composed(name, "skip").open(limit=limit) as running:
-        assert await running.result() == result
-        assert sum(row.skipped for row in running.counters()) == (2 if name == "find" else len(failed))
+    for limit in limits(name):
+        async with composed(name, "skip").open(limit=limit) as running:
+            assert await running.result() == result
+            assert sum(row.skipped for row in running.counters()) == (2 if name == "find" else len(failed))
 
 
-@pytest.mark.parametrize(("name", "limit"), [case for case in CASES if case[0] not in NO_SINK])
-def test_a_failed_value_goes_to_a_sink(name, limit):
+@pytest.mark.parametrize("name", MODULES.keys() - NO_SINK)
+def test_a_failed_value_goes_to_a_sink(name):
     """It comes as Failed(value, error) at its time, in order; the main stream is the same as with "skip"."""
     result, failed = expected(name)
-    notes = []
-    assert ps.run(composed(name, noting(notes)), limit=limit) == result
-    assert [(time, -value.value) if name in BY_VALUE else -value.value for time, value in notes] == failed
-    for _, value in notes:
-        assert isinstance(value, ps.Failed)
-        assert isinstance(value.error, Boom)
-        assert name.split(",")[0] in "".join(value.error.__notes__)
+    for limit in limits(name):
+        notes = []
+        assert ps.run(composed(name, noting(notes)), limit=limit) == result
+        assert [(time, -value.value) if name in BY_VALUE else -value.value for time, value in notes] == failed
+        for _, value in notes:
+            assert isinstance(value, ps.Failed)
+            assert isinstance(value.error, Boom)
+            assert name.split(",")[0] in "".join(value.error.__notes__)
 
 
-@pytest.mark.parametrize(("name", "limit"), [case for case in CASES if case[0] in BY_VALUE])
-def test_a_failed_value_comes_as_a_result(name, limit):
+@pytest.mark.parametrize("name", BY_VALUE)
+def test_a_failed_value_comes_as_a_result(name):
     """With "result", Failed(value, error) stands in the value's place, and the others are as they would be."""
-    answers = run(BY_VALUE[name][0]("result"), limit=limit)
-    assert [marked(answer) for answer in answers] == list(chain(*BY_VALUE[name][1]))
-    assert all(answer.error.args == (answer.value,) for answer in answers if isinstance(answer, ps.Failed))
+    for limit in limits(name):
+        answers = run(BY_VALUE[name][0]("result"), limit=limit)
+        assert [marked(answer) for answer in answers] == list(chain(*BY_VALUE[name][1]))
+        assert all(answer.error.args == (answer.value,) for answer in answers if isinstance(answer, ps.Failed))
 
 
-@pytest.mark.parametrize(("name", "limit"), [case for case in CASES if case[0] in BY_VALUE])
-def test_a_failed_value_fails_the_stream(name, limit):
+@pytest.mark.parametrize("name", MODULES)
+def test_a_failed_value_fails_the_stream(name):
     """With "fail", the default, the values before it are delivered, then the exception arrives as itself (R8)."""
-    values = []
-    with pytest.raises(Boom):
-        ps.run(ps.pipe(NUMBERS, BY_VALUE[name][0]("fail"), ps.drain(values.append)), limit=limit)
-    answers = list(chain(*BY_VALUE[name][1]))
-    assert values == answers[: answers.index(-1)]
-
-
-@pytest.mark.parametrize(("name", "limit"), [case for case in CASES if case[0] in OTHERS])
-def test_a_failed_value_fails_the_whole(name, limit):
-    """The same where nothing may have been delivered yet."""
-    with pytest.raises(Boom):
-        ps.run(composed(name, "fail"), limit=limit)
+    for limit in limits(name):
+        values = []
+        with pytest.raises(Boom):
+            ps.run(failing(name, values), limit=limit)
+        answers = list(chain(*BY_VALUE.get(name, (None, [[-1]]))[1]))
+        assert values == answers[: answers.index(-1)]
 
 
 @pytest.mark.parametrize("name", OTHERS)

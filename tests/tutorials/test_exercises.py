@@ -10,6 +10,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.checker import RULES
+from tests.sampling import amount
 from tests.tutorials.patches import ANSWERS, answer_named, changed
 from tutorials.exercises import EXERCISES
 from tutorials.exercises.judges import hints
@@ -21,10 +22,14 @@ from tutorials.judging.verdict import KINDS
 RIGHT = {answer for answer in ANSWERS if answer.kinds == {"right"}}
 
 
-def verdict_on(answer, folder, seeds=1):
+SEEDS = amount(1, 3)
+"""In so many orders of tasks each answer is judged."""
+
+
+def verdict_on(answer, folder):
     """Judge an answer; one that never yields has to be ended with its process."""
     judge = judged_apart if "spin" in answer.kinds else judged
-    return judge(answer.exercise, answer.written(folder), seeds)
+    return judge(answer.exercise, answer.written(folder), SEEDS)
 
 
 KIT = {"rows", "take_while", "steps", "store", "pairs", "largest", "one_behind"}
@@ -59,31 +64,8 @@ each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exerc
 @each
 def test_a_solution_is_right(exercise):
     """The judge finds nothing in it."""
-    verdict = judged(exercise, exercise.solution)
+    verdict = judged(exercise, exercise.solution, SEEDS)
     assert verdict.right, verdict.told()
-
-
-@pytest.mark.slow
-@each
-def test_right_answers_are_right_at_three_seeds(exercise, tmp_path):
-    """In whatever order tasks run: the solution, and the others."""
-    verdict = judged(exercise, exercise.solution, 3)
-    assert verdict.right, verdict.told()
-    for answer in RIGHT:
-        if answer.exercise is exercise:
-            verdict = verdict_on(answer, tmp_path, 3)
-            assert verdict.right, (answer.name, verdict.told())
-
-
-@pytest.mark.slow
-@each
-def test_wrong_answers_are_wrong_at_three_seeds(exercise, tmp_path):
-    """And of the same kinds; the template is wrong, too."""
-    assert judged(exercise, exercise.template, 3).code == 1
-    for answer in ANSWERS:
-        if answer.exercise is exercise and answer not in RIGHT:
-            verdict = verdict_on(answer, tmp_path, 3)
-            assert verdict.kind in answer.kinds, (answer.name, verdict.told())
 
 
 @pytest.mark.sampled(10)
@@ -105,7 +87,7 @@ def test_there_are_other_answers(exercise):
 @each
 def test_a_template_is_wrong_until_it_is_touched(exercise):
     """It loads, and is not right by luck."""
-    verdict = judged(exercise, exercise.template)
+    verdict = judged(exercise, exercise.template, SEEDS)
     assert verdict.code == 1, verdict.told()
 
 

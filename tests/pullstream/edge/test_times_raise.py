@@ -5,6 +5,7 @@ and no other, and whatever was acquired is released.
 """
 
 from functools import partial
+from itertools import product
 from random import Random
 
 import pytest
@@ -12,6 +13,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.sampling import amount
 
 
 class Boom(Exception):
@@ -162,23 +164,12 @@ def expect(shape, make, calls, failure, *, check):
 @pytest.mark.parametrize("make", [at_function, at_moments])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_a_time_raises_ends_the_run(shape, make):
-    """At whichever call it is raised: it comes out as itself, and everything is released. A sample of the calls."""
+    """At whichever call it is raised: it comes out as itself, and everything is released. By default a sample."""
     random = Random(f"{shape} {make.__name__}")
-    for calls in (1, 2, 3, *random.sample(range(4, 60), 5)):
-        expect(shape, make, calls, random.choice(FAILURES), check=random.random() < 0.3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("check", [False, True])
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("make", [at_function, at_moments])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_what_a_time_raises_at_any_call_ends_the_run(shape, make, failure, check):
-    """The same, at every call there is."""
-    calls = 1
-    while expect(shape, make, calls, failure, check=check):
-        calls += 1
-    assert calls > 1
+    few = (1, 2, 3, *random.sample(range(4, 60), 5))
+    some = [(calls, random.choice(FAILURES), random.random() < 0.3) for calls in few]
+    for calls, failure, check in amount(some, product(range(1, 300), FAILURES, [False, True])):
+        expect(shape, make, calls, failure, check=check)
 
 
 @ps.source

@@ -14,6 +14,7 @@ import pytest
 import pullstream as ps
 from tests.adapters.spark.executing.program import ROCKSDB, SECOND, TRANSFORMERS, keyed, landing
 from tests.adapters.spark.helpers import killed, on_both, settings
+from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
@@ -172,13 +173,7 @@ def check_killed(session, root, kills):
 @pytest.mark.slow
 def test_killed_and_restarted(stateful, tmp_path):
     """The state of every key is in Spark's checkpoint."""
-    check_killed(stateful, tmp_path, 1)
-
-
-@pytest.mark.slow
-def test_killed_twenty_times(stateful, tmp_path):
-    """The results are still the same."""
-    check_killed(stateful, tmp_path, 20)
+    check_killed(stateful, tmp_path, amount(1, 20))
 
 
 def fails(row):
