@@ -43,6 +43,9 @@ class Judgement:
         self.compare, self.why = (compare, "as asked for") if compare != "auto" else _comparable(like)
         names = set(_names(like))
         self.handles = bool(names & HANDLERS)
+        sinks = like.watcher.sidecar.sinks if like.watcher and like.watcher.sidecar else ()
+        # A branch that fails cuts the others short at any value; so does a failure among values in no order.
+        self._cut = like.ending != "complete" and (len(sinks) > 1 or self.compare != "order")
 
     def wrong(self, run: Simulated) -> Wrong | None:
         """Return the first fault of a run, the clearest kind first."""
@@ -90,8 +93,7 @@ class Judgement:
             return None
         whole = run.ending == self.like.ending and (run.injected is None or run.ending == "complete")
         complete = whole and run.ending == "complete"
-        # A branch that fails cuts the others short, at any value.
-        whole = whole and not run.resumed and (complete or len(self.like.delivered) == 1)
+        whole = whole and not run.resumed and not self._cut
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
             want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
             if (what := self._unlike(want, got, whole=whole, anywhere=run.resumed)) is not None:
@@ -107,13 +109,13 @@ class Judgement:
             for number, (one, other) in enumerate(zip(want, got, strict=False)):
                 if not _same(one, other):
                     return f"received {_told(other)} as its value number {number + 1}, and not {_told(one)}"
-            if len(got) > len(want):
+            if len(got) > len(want) and not self._cut:
                 return f"received {len(got) - len(want)} values too many, first {_told(got[len(want)])}"
             if whole and len(got) < len(want):
                 return f"did not receive {len(want) - len(got)} values, first {_told(want[len(got)])}"
             return None
         wanted, received = _counted(want), _counted(got)
-        if more := received - wanted:
+        if not self._cut and (more := received - wanted):
             return f"received {_pair(next(iter(more)))}, which the undisturbed run does not give"
         if whole and (fewer := wanted - received):
             return f"did not receive {_pair(next(iter(fewer)))}"
