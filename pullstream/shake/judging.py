@@ -6,9 +6,11 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
+from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.traits import Carries
 from pullstream.errors import PullstreamError
 from pullstream.shake.simulation import Delivery, Simulated, shown
+from pullstream.trace.file import Trace
 
 Compare: TypeAlias = Literal["auto", "order", "times", "nothing"]
 
@@ -43,9 +45,8 @@ class Judgement:
         self.compare, self.why = (compare, "as asked for") if compare != "auto" else _comparable(like)
         names = set(_names(like))
         self.handles = bool(names & HANDLERS)
-        sinks = like.watcher.sidecar.sinks if like.watcher and like.watcher.sidecar else ()
-        # A branch that fails cuts the others short at any value; so does a failure among values in no order.
-        self._cut = like.ending != "complete" and (len(sinks) > 1 or self.compare != "order")
+        self._cut = like.failure is not None and (self.compare != "order" or _branch_failed(like))
+        """Whether a failure cuts the undisturbed run short at any value."""
 
     def wrong(self, run: Simulated) -> Wrong | None:
         """Return the first fault of a run, the clearest kind first."""
@@ -93,7 +94,9 @@ class Judgement:
             return None
         whole = run.ending == self.like.ending and (run.injected is None or run.ending == "complete")
         complete = whole and run.ending == "complete"
-        whole = whole and not run.resumed and not self._cut
+        # An abort may come before the failure at one sink, and after it at another.
+        cut = self._cut or (not complete and run.way and len(self.like.delivered) > 1)
+        whole = whole and not run.resumed and not cut
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
             want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
             if (what := self._unlike(want, got, whole=whole, anywhere=run.resumed)) is not None:
@@ -177,6 +180,16 @@ def _comparable(like: Simulated) -> tuple[Compare, str]:
     if keeps is not None:
         return "nothing", f"{reorders} promises no order, on which results of {keeps} may depend"
     return "times", f"{reorders} promises no order"
+
+
+def _branch_failed(like: Simulated) -> bool:
+    """Whether an error came from one of several branches: it ends the others wherever they are."""
+    if like.watcher is None or like.watcher.sidecar is None:
+        return False
+    sidecar, trace = like.watcher.sidecar, Trace.of(like.trace.splitlines())
+    sent = {event[3] for event in trace.events if event[2] == "error"}
+    senders: set[Location] = {sidecar.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in sent}
+    return any(not senders <= {sink, *above(sink)} for sink in sidecar.sinks)
 
 
 def _names(like: Simulated) -> list[str]:

@@ -52,6 +52,30 @@ def test_catch_ends_or_goes_on(limit):
         caught(lambda _: "no")
 
 
+@ps.source
+class Over(ps.authoring.Kernel):
+    """Fails after it has completed all of its times."""
+
+    async def produce(self, limit):
+        if self.location.held == [1]:
+            self.location.drop_capability()
+            raise Boom
+        return ps.Batch(1, ["a"])
+
+
+def test_catch_when_every_time_was_complete():
+    """Nothing can be delivered at any time; only a handler that gives nothing lets the stream end."""
+
+    def caught(instead):
+        return ps.run(ps.pipe(Over(), ps.catch(lambda _: instead), ps.collect()))
+
+    for nothing in None, [], ps.values([]):
+        assert caught(nothing) == ["a"]
+    for something in [7], ps.values([7]):
+        with pytest.raises(ps.errors.CapabilityError, match=r"cannot continue with 7, because every time was complete"):
+            caught(something)
+
+
 async def test_catch_keeps_times_open(autojump_clock):
     """A time that was open at the failure completes when the replacement has passed it, and no sooner."""
     instead = failing([(2, "x"), (3, "y")], None, delay=10)

@@ -24,6 +24,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, raised_when_cancelled
+from pullstream.frames import shown
 from pullstream.logger import LOG
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done
@@ -113,7 +114,12 @@ class Catch(Recovering):
         if self._at is not None:
             self.current.settle()
             return Batch(self._at, batch.values)
-        if self.frozen is not None and not self.frozen.less_equal(batch.time):
+        if not self.frozen:
+            raise CapabilityError(
+                f"{self.location}, cannot continue with {shown(batch.values[0])}, because every time was complete when "
+                f"the stream failed. Return None from the handler to end the stream",
+            )
+        if not self.frozen.less_equal(batch.time):
             raise CapabilityError(
                 f"{self.location}, continues with a source that answered at {batch.time!r}, but that time is already "
                 f"complete. Answer at {list(self.frozen)!r} or later, or return a collection, whose values are "
@@ -143,10 +149,10 @@ class Catch(Recovering):
             self.begin(Source((Module("instead", Values, (cast("Iterable[Any]", instead),)),)))
 
     def _time_of_failure(self) -> Hashable:
+        """Return the time at which a collection is delivered; None if every time was complete."""
         frozen = self.frozen
-        assert frozen is not None
-        if not frozen.elements:
-            raise CapabilityError(f"{self.location}, cannot deliver values: every time was complete at the failure")
+        if not frozen:
+            return None
         if frozen.less_equal(self._last) and self._last is not BEGINNING:
             return self._last
         first = frozen.elements[0]
@@ -200,9 +206,9 @@ def catch(
 
     Without a handler the stream ends, and a warning is logged. The handler is called with the failure. If it returns
     None, the stream ends. If it returns a collection, its values are delivered at the time of the failure. If it
-    returns a source, that is opened and read, at its own times, none of them already complete. If it raises, that
-    failure goes downstream. Failures of types other than `on` (a type, or a tuple of types) pass, and so do later
-    failures.
+    returns a source, that is opened and read, at its own times, none of them already complete. If every time was
+    complete at the failure, neither may have values. If it raises, that failure goes downstream. Failures of types
+    other than `on` (a type, or a tuple of types) pass, and so do later failures.
 
     A time that was open at the failure stays open until the replacement has passed it or ended.
 

@@ -106,6 +106,18 @@ async def slow_to_close(ctx):
             await trio.sleep(1)
 
 
+@ps.source
+class FailsWhenComplete(ps.authoring.Kernel):
+    """Fails after it has completed its only time."""
+
+    async def produce(self, limit):
+        await trio.sleep(1)
+        if 0 in self.location.held:
+            self.location.drop_capability()
+            raise OSError("gone")
+        return ps.Batch(0, [1])
+
+
 # ---- scenes
 
 
@@ -207,6 +219,10 @@ def caught_in_a_generator():
                 yield ps.Batch(batch.time, [1 // value])
 
     return ps.pipe(ps.values([0]), one_fails(), ps.catch(lambda _: [9]), ps.prefetch(2), ps.collect())
+
+
+def caught_when_complete():
+    return ps.pipe(FailsWhenComplete(), ps.catch(lambda _: []), ps.map_async(slowly, 2), told_complete(), ps.collect())
 
 
 def inside():
@@ -618,15 +634,18 @@ SCENES = {
     scene.__name__: scene
     for scene in (
         *(calls, calls_one_by_one, generators, branches, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure),
-        *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator, inside),
-        *(side_by_side, side_inside, side_inside_fails, grouped, looped, loop_left, sessions, windows, late_aside),
-        *(days, switched, switched_off, switched_off_early, added, pushed, limited, mapped_times, taken, times_taken),
-        *(failing_parts, switched_off_and_aborted, stuck_by_exit, patient, ticks, branches_fail, branch_leaves),
-        *(dealt_fails, ended_early, open_files, side_inside_lost, read_many, stuck, skipped, threads, states, results),
-        *(written, grown, read, times_left),
+        *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator),
+        *(caught_when_complete, inside, side_by_side, side_inside, side_inside_fails, grouped, looped, loop_left),
+        *(sessions, windows, late_aside, days, switched, switched_off, switched_off_early, added, pushed, limited),
+        *(mapped_times, taken, times_taken, failing_parts, switched_off_and_aborted, stuck_by_exit, patient, ticks),
+        *(branches_fail, branch_leaves, dealt_fails, ended_early, open_files, side_inside_lost, read_many, stuck),
+        *(skipped, threads, states, results, written, grown, read, times_left),
     )
 }
-CHECKS = {"side_inside_lost": [lambda run: "it loses the failure" if run.ending == "complete" and not run.way else ""]}
+CHECKS = {
+    "side_inside_lost": [lambda run: "it loses the failure" if run.ending == "complete" and not run.way else ""],
+    "caught_when_complete": [lambda run: "it fails" if run.ending == "failed" and not run.way else ""],
+}
 """Checks of scenes that are wrong under every schedule, if they are."""
 
 COMPARED = {
