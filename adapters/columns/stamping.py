@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from pullstream import DONE, Batch, Transformer, transformer
-from pullstream.authoring import Ascending, Backlog, Done, Kernel, Pace, Traits, opens
+from pullstream import Batch, Transformer, transformer
+from pullstream.authoring import Ascending, Backlog, Done, Notified, Traits, opens
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
 
@@ -31,21 +31,21 @@ class TimePlan:
     late: Any
 
 
-class EventTimes(Kernel[Any]):
+class EventTimes(Notified):
     """Reads times from a column, sorts out late rows, and holds the least time at which a result may follow.
 
     It replaces the times of its input, of which there may be one, as `ps.stamp` does.
     """
 
     def __init__(self, plan: TimePlan) -> None:
+        super().__init__()
         self.plan = plan
         self.traits = Traits(trusted=True, summaries=((),), later=True, counts=plan.late != "error")
+        self._late_rows = Backlog(self)
+        """They must not be in one batch with other rows."""
         self._held: Any = BEGINNING
         self._outer: tuple[Hashable] | None = None
         self._kind: TimeKind | None = None
-        self._late_rows, self.results = Backlog(self), Backlog(self)
-        self._failure: BaseException | None = None
-        self._over = False
         self._latest: int | None = None
         self._lateness = 0
         self.number = 0
@@ -84,64 +84,57 @@ class EventTimes(Kernel[Any]):
 
     @override
     def placed(self) -> None:
+        super().placed()
         self.location.hold(BEGINNING)
 
     @override
     async def acquire(self) -> None:
-        self._pace, self._reader = Pace(self.run, rows_at_once(self.run.limit)), ColumnReader(str(self.location))
+        await super().acquire()
+        self._reader = ColumnReader(str(self.location))
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            for ready in (self._late_rows, self.results):
-                if ready:
-                    return ready.take(limit)
-            if self._failure is not None:
-                raise self._failure
-            if self._over:
-                return DONE
-            batch = await self.upstream.ask(self._pace.next())
-            self._pace.took()
-            if batch is DONE:
-                self._end()
-                continue
-            self._take(batch)
-            if self._failure is None:
-                self.upstream.ack()
-            if not await self.breathe():
-                return DONE
+    def most(self) -> int:
+        return rows_at_once(self.run.limit)
 
-    def _end(self) -> None:
-        try:
-            if self._kind is not None:
-                self.finish()
-        except ColumnError as exc:
-            self._failure = exc
-        self._over = True
-        self.location.drop(self._held)
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+        if not (self._late_rows or self.ready or self.ready.known):
+            event = await self.events.next(self.demand(limit))
+            if event is not None:
+                self.take(event)
+        return self._late_rows.take(limit) if self._late_rows else self.ready.answer(limit)
 
-    def _take(self, batch: Batch[Any]) -> None:
-        try:
-            self._enter(batch.time)
-            rows = self._reader.rows(batch.values)
+    @override
+    def receive(self, batch: Batch[Any]) -> None:
+        for run in self.apart(batch):
+            self._enter(run.time)
+            rows = self._reader.rows(run.values)
             self.form = rows.form
-            times = self._times(rows)
+            times, failure = self._times(rows)
             if len(times):
-                self._arrive(rows if len(times) == len(rows) else rows[: len(times)], times)
-        except Exception as exc:  # noqa: BLE001 - raised after the results before it
-            self._failure = self._failure or exc
+                self._arrive(rows[: len(times)], times)
+            if failure is not None:
+                raise failure
+
+    @override
+    def complete(self, time: Hashable) -> None:
+        # It is the only time of the input.
+        if self._kind is not None:
+            self.finish()
+        self.location.drop(self._held)
 
     def _enter(self, outer: Hashable) -> None:
         if self._outer is None:
             self._outer = (outer,)
+            self.remind(outer)
         elif self._outer != (outer,):
             raise CapabilityError(
                 f"{self.location} assigns times by the column {self.plan.at!r}, but its input already has several: "
                 f"{self._outer[0]!r} and {outer!r}. To discard them, put map_time(lambda _: 0) in front"
             )
 
-    def _times(self, rows: ArrowRows) -> Numbers:
-        """The times of rows, up to one without a time, which is the next failure."""
+    def _times(self, rows: ArrowRows) -> tuple[Numbers, ColumnError | None]:
+        """The times of rows, up to one without a time, and the error for that one."""
         at = self.plan.at
         check_names(self._reader.where, rows, {at})
         column = rows.encoded.column(at)
@@ -150,14 +143,15 @@ class EventTimes(Kernel[Any]):
             self.begin(self._kind)
             if self.plan.lateness is not None:
                 self._lateness = self._kind.duration(self.plan.lateness, "lateness")
+        failure = None
         if column.null_count:
             place: int = column.is_null().index(value=True).as_py()
-            self._failure = ColumnError(
+            failure = ColumnError(
                 f"{self._reader.where}: the time column {at!r} is null in row {self.number + place + 1}, "
                 f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
             )
             column = column.slice(0, place)
-        return self._kind.numbers(column)
+        return self._kind.numbers(column), failure
 
     def _arrive(self, rows: Any, times: Numbers) -> None:
         np, pa = numpy(), pyarrow()
@@ -165,11 +159,12 @@ class EventTimes(Kernel[Any]):
         before = np.maximum.accumulate(np.concatenate(([latest], times)))
         hold = before[:-1] - self._lateness
         late = times < hold
+        failure = None
         self.number += len(rows)
         if late.any():
             if self.plan.late == "error":
                 place = int(late.argmax())
-                self._failure = self._too_late(rows, times, before, place)
+                failure = self._too_late(rows, times, before, place)
                 rows, times, before = rows[:place], times[:place], before[: place + 1]
             else:
                 self._aside(rows.batch.filter(pa.array(late)), self.ends(hold[late]))
@@ -182,6 +177,8 @@ class EventTimes(Kernel[Any]):
             self.location.hold(held)
             self.location.drop(self._held)
             self._held = held
+        if failure is not None:
+            raise failure
 
     def _too_late(self, rows: Any, times: Numbers, before: Numbers, place: int) -> CapabilityError:
         time, latest = self.kind.times(numpy().array([times[place], before[place]]))
@@ -211,7 +208,7 @@ class _Stamping(EventTimes):
     def arrived(self, rows: Any, times: Numbers) -> None:
         found = ColumnTimes(self.kind.column_of(times))
         ordered = (times[1:] >= times[:-1]).all()
-        self.results.put(Batch.of(Ascending(found) if ordered else list(found), rows))
+        self.ready.put(Batch.of(Ascending(found) if ordered else list(found), rows))
 
     @override
     def advance(self, hold: int) -> int:

@@ -127,7 +127,7 @@ class EventTimeWindows(EventTimes):
         made = self.groups.finished(partial)
         columns = [self.kind.column_of(starts), self.kind.column_of(ends), *made.columns]
         batch = pyarrow().RecordBatch.from_arrays(columns, names=["start", "end", *made.schema.names])
-        self.results.put(Batch.of(Ascending(self.kind.times(ends)), ArrowRows(batch, self.form)))
+        self.ready.put(Batch.of(Ascending(self.kind.times(ends)), ArrowRows(batch, self.form)))
 
 
 def numbers_of(table: Table, *names: str) -> tuple[Numbers, ...]:
