@@ -27,6 +27,21 @@ class Origin:
     path: str
     first: int | None = None
     unit: str = "row"
+    places: Any = attrs.field(default=None, eq=False)
+    """The places of the rows after the first one, a NumPy array, if some have been left out."""
+
+    def chosen(self, places: Any) -> "Origin":
+        """The origin of some of the rows, by a slice or by an array of places."""
+        if self.places is not None or not isinstance(places, slice):
+            return attrs.evolve(self, places=places if self.places is None else self.places[places])
+        start: int = places.start
+        return attrs.evolve(self, first=self.first and self.first + start)
+
+    def named(self, place: int) -> str:
+        """The row at a place, and the file."""
+        if self.first is None:
+            return self.path
+        return f"{self.unit} {self.first + (place if self.places is None else self.places[place])} of {self.path}"
 
 
 class _Table:
@@ -124,22 +139,27 @@ class ArrowRows(Sequence[Any]):
     @property
     def origin(self) -> Origin | None:
         """The file that the rows were read from, if it is known."""
-        origin, start = self.table.origin, self.place.start
-        return origin and attrs.evolve(origin, first=origin.first and origin.first + start)
+        origin = self.table.origin
+        return origin and origin.chosen(slice(self.place.start, self.place.stop))
 
     def where(self, place: int | None = None) -> str:
         """The file that the rows, or the row at a place, were read from, for messages; empty if it is not known."""
         origin = self.origin
         if origin is None:
             return ""
-        row = "" if place is None or origin.first is None else f"{origin.unit} {origin.first + place} of "
-        return f" in {row}{origin.path}"
+        return f" in {origin.path if place is None else origin.named(place)}"
 
     def made(self) -> list[Any]:
         """All rows; they are created once."""
         if self._made is None:
             self._made = self.table.rows(self.place.start, self.place.stop)
         return self._made
+
+    def filtered(self, mask: Any) -> "ArrowRows":
+        """The rows for which a mask, a NumPy array, is true."""
+        origin = self.origin
+        origin = origin and origin.chosen(mask.nonzero()[0])
+        return type(self)(self.batch.filter(pyarrow().array(mask)), self.form, origin=origin)
 
     def with_batch(self, batch: RecordBatch) -> "ArrowRows":
         """Rows of the same form with other columns."""

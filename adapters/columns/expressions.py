@@ -242,7 +242,7 @@ class _Filtering(_PerRow):
             self._chosen = [True] * len(rows)
             return rows
         self._chosen = mask.to_list()
-        return rows.with_batch(rows.batch.filter(mask.to_arrow()))
+        return rows.filtered(mask.to_numpy())
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:

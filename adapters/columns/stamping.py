@@ -168,7 +168,7 @@ class EventTimes(Notified):
                 rows, times, before = rows[:place], times[:place], before[: place + 1]
             else:
                 self._aside(rows.batch.filter(pa.array(late)), self.ends(hold[late]))
-                rows, times = rows.with_batch(rows.batch.filter(pa.array(~late))), times[~late]
+                rows, times = rows.filtered(~late), times[~late]
         self._latest = int(before[-1])
         if len(times):
             self.arrived(rows, times)

@@ -152,6 +152,11 @@ def test_errors_name_the_row_in_its_file(tmp_path, limit):
         ps.run(ps.pipe(rows, ps.prefetch(3), windows, ps.drain()), limit=limit)
     with pytest.raises(columns.ColumnError, match=r"for row 2, .* in row 3 of .*a\.parquet"):
         ps.run(ps.pipe(rows, ps.skip(1), small, ps.drain()), limit=limit)
+    below = ps.pipe(columns.filter(pl.col("t") != 2), columns.filter(pl.col("t") != 1), small)
+    with pytest.raises(columns.ColumnError, match=r"for row 1, .* in row 3 of .*a\.parquet"):
+        ps.run(ps.pipe(rows, below, ps.drain()), limit=limit)
+    with pytest.raises(columns.ColumnError, match=r"null in row 4, .* in row 3 of .*b\.parquet"):
+        ps.run(ps.pipe(rows, columns.filter((pl.col("t") > 4).fill_null(True)), windows, ps.drain()), limit=limit)
 
 
 def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
