@@ -16,18 +16,12 @@ class Columns:
 
     Without a schema the columns are inferred: until `fix` is called, each type is widened to hold all values so far
     (null matches any type, and an int may become a float). After that every value must match. `refuse` returns the
-    reason why a schema cannot be written, or None; `place` names a value by its number.
+    reason why a schema cannot be written, or None.
     """
 
-    def __init__(
-        self,
-        path: str,
-        schema: Schema | None,
-        refuse: Callable[[Schema], str | None],
-        place: Callable[[int], str] = numbered,
-    ) -> None:
+    def __init__(self, path: str, schema: Schema | None, refuse: Callable[[Schema], str | None]) -> None:
+        self.place: Callable[[int], str] = numbered
         self._path = path
-        self._place = place
         self.schema: Any = schema
         self._refuse = refuse
         self._packing = None if schema is None else Packing(schema, self._refusal)
@@ -125,11 +119,11 @@ class Columns:
         return self._refusal(f"{misfit(name, kind, column, self._named, exc)}; {_ADVICE}")
 
     def _named(self, place: int) -> str:
-        return self._place(self._rows + place)
+        return self.place(self._rows + place)
 
 
 def derived_schema(path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered) -> Schema:
-    """Return the narrowest schema that holds all values; `path` is where they go, and `place` names one, for messages.
+    """Return the narrowest schema that holds all values, which go to `path`.
 
     >>> derived_schema("here", [[{"n": 1}, {"n": None}], [{"n": 1.5}]])
     n: double
@@ -137,7 +131,8 @@ def derived_schema(path: str, values: Iterable[Sequence[Any]], place: Callable[[
     Raises:
         SchemaError: the values are no rows, or have no common columns.
     """
-    columns = Columns(path, None, lambda _: None, place)
+    columns = Columns(path, None, lambda _: None)
+    columns.place = place
     for some in values:
         columns.batches(some)
     return columns.fix()

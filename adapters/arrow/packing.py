@@ -21,7 +21,7 @@ class SchemaError(PullstreamError, ValueError):
 
 
 def numbered(number: int) -> str:
-    """Return the place of a value in a stream, which counts from 0, for messages."""
+    """Name a value of a stream by its number, from 0."""
     return f"value {number + 1}"
 
 
@@ -29,9 +29,8 @@ class Packing:
     """Makes record batches: dicts and named tuples match by name, tuples and lists by position; Arrow batches pass.
 
     Any other value fills the only column. A missing column is null or, if it is `optional`, as the portion says. A
-    mismatch raises a `refusal`, with an `advice`. It names the `place` of the row, which is found by its number, and
-    counts the `rows` before. A batch has at most `most` rows. Values of columns in `bared` are converted by their
-    function first.
+    mismatch raises a `refusal`, with an `advice`, counting the `rows` before. A batch has at most `most` rows. Values
+    of columns in `bared` are converted by their function first.
     >>> import pyarrow as pa
     >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
     >>> (batch,) = packing.batches([([(1,), {"n": 2, "day": "Tue"}], {"day": "Mon"}), ([{}], {"day": "Wed"})])
@@ -49,9 +48,9 @@ class Packing:
         rows: int = 0,
         most: int | None = None,
         bared: Mapping[str, Callable[[Any], Any]] | None = None,
-        place: Callable[[int], str] = numbered,
     ) -> None:
-        self.place = place
+        self.place: Callable[[int], str] = numbered
+        """Names a row by its number, from 0, in messages."""
         self._bared = bared or {}
         self._most = most
         self._schema = schema
@@ -193,7 +192,7 @@ class Packing:
 
 
 def misfit(name: str, kind: DataType | None, column: Any, named: Callable[[int], str], exc: Exception) -> str:
-    """The message about a column that does not match; it shows the value, and says which is `named` so, if possible."""
+    """The message about a column that does not match; it names the value if possible."""
     column_is = f"the column {name!r} is {kind}, and" if kind is not None else f"the column {name!r}"
     first = first_misfit(column, kind)
     if first is None:

@@ -3,7 +3,7 @@
 import itertools
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -70,16 +70,11 @@ class OpenTimes:
     """Keeps the rows of times that are not complete.
 
     Rows are converted to Arrow in the order in which they arrive. Arrow sorts many rows by time at once, so the cost of
-    a row does not depend on the number of times in a batch. Rows may lack the columns that are `given` for their time.
+    a row does not depend on the number of times in a batch. Rows may lack the `column` with their time.
     """
 
-    def __init__(
-        self,
-        packing: Packing,
-        opened: Callable[[Hashable], Spool],
-        given: Callable[[Hashable], Mapping[str, Any]] | None = None,
-    ) -> None:
-        self._given = given
+    def __init__(self, packing: Packing, opened: Callable[[Hashable], Spool], column: str | None = None) -> None:
+        self._column = column
         self._packing = packing
         packing.place = self._place
         self._opened = opened
@@ -100,10 +95,9 @@ class OpenTimes:
             if self._runs and self._runs[-1][0] == run.time:
                 count += self._runs.pop()[1]
             self._runs.append((run.time, count))
-        given = self._given
-        portions: list[Portion] = (
-            [(batch.values, {})] if given is None else [(run.values, given(run.time)) for run in batch.runs()]
-        )
+        portions: list[Portion] = [(batch.values, {})]
+        if self._column is not None:
+            portions = [(run.values, {self._column: run.time}) for run in batch.runs()]
         for packed in self._packing.batches(portions):
             self._unsorted.append(packed)
             self._size += packed.nbytes
@@ -174,10 +168,7 @@ class OpenTimes:
 def row_place(
     number: int, runs: Iterable[tuple[Hashable, int]], before: Callable[[Hashable], int] = lambda _: 0
 ) -> str:
-    """Return the place of a row within its time, for messages: it is the same in every run.
-
-    `number` counts the rows of all `runs` from 0. A run is a time and its number of rows, and `before` says how many a
-    time had before.
+    """Name a row by its place in its time, which is the same in every run; `runs` are times and numbers of rows.
 
     >>> row_place(4, [(1, 2), (2, 2), (1, 3)])
     'row 3 of the time 1'

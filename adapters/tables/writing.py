@@ -2,7 +2,7 @@
 
 import datetime as dt
 import os
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from pullstream.authoring import LOG, Module, Site
 from ..arrow import (
     OpenTimes,
     Packing,
-    RecordBatch,
     Schema,
     SchemaError,
     Spool,
@@ -27,8 +26,9 @@ from ..arrow import (
 )
 from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
+from .checking import CheckedSpool
 from .databases import table_of
-from .entries import Recorded, encoded
+from .entries import Recorded
 from .errors import TableError
 from .records import Records
 from .table import Mode
@@ -274,42 +274,6 @@ class RowsCommitter(SpoolCommitter):
         plan = self._plan
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
-        given = None if plan.time is None else partial(_given, plan.time)
         spool = partial(CheckedSpool, plan.time, self._table.refusal, self._refused, schema)
-        self.spools = opened = OpenTimes(Packing(schema, self._refused, optional), spool, given)
+        self.spools = opened = OpenTimes(Packing(schema, self._refused, optional), spool, plan.time)
         return opened
-
-
-class CheckedSpool(Spool):
-    """A spool that refuses rows of other times, and values that the database would change."""
-
-    def __init__(
-        self, column: str | None, refusal: Callable[[RecordBatch], Any], refused: Any, schema: Schema, time: Hashable
-    ) -> None:
-        super().__init__(schema, time)
-        self._column = column
-        self._refusal = refusal
-        self._refused = refused
-        if encoded(time).startswith("<"):
-            raise refused(f"the time {time!r} has no text: convert the times with ps.map_time")
-
-    @override
-    def add(self, batch: RecordBatch) -> None:
-        pa: Any = pyarrow()
-        found: Any = self._refusal(batch)
-        if self._column is not None:
-            times = batch.column(self._column)
-            place = pa.compute.equal(times, pa.scalar(self.time, times.type)).index(value=False).as_py()
-            if place >= 0:
-                found = self._column, place, f"the time of the row is {self.time!r}"
-        if found is not None:
-            name, place, why = found
-            row = batch.slice(place, 1).to_pylist()[0]
-            raise self._refused(
-                f"row {self.rows + place + 1} of the time {self.time!r} has {row[name]!r} in the column {name!r}: {why}"
-            )
-        super().add(batch)
-
-
-def _given(name: str, time: Hashable) -> Mapping[str, Hashable]:
-    return {name: time}

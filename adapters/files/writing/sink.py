@@ -151,9 +151,6 @@ class FilesWriter:
         """Whether times share files."""
         return self._plan.target.grows
 
-    def __contains__(self, time: Hashable) -> bool:
-        return time in self._parts
-
     def add(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values; call `work` when `pressed`."""
         key = self._plan.key

@@ -1,0 +1,40 @@
+"""Checks of the rows of a time before they are in a table: what it would change is refused."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from typing_extensions import override
+
+from ..arrow import RecordBatch, Schema, Spool, pyarrow
+from .entries import encoded
+
+
+class CheckedSpool(Spool):
+    """A spool that refuses rows of other times, and values that the database would change."""
+
+    def __init__(
+        self, column: str | None, refusal: Callable[[RecordBatch], Any], refused: Any, schema: Schema, time: Hashable
+    ) -> None:
+        super().__init__(schema, time)
+        self._column = column
+        self._refusal = refusal
+        self._refused = refused
+        if encoded(time).startswith("<"):
+            raise refused(f"the time {time!r} has no text: convert the times with ps.map_time")
+
+    @override
+    def add(self, batch: RecordBatch) -> None:
+        pa: Any = pyarrow()
+        found: Any = self._refusal(batch)
+        if self._column is not None:
+            times = batch.column(self._column)
+            place = pa.compute.equal(times, pa.scalar(self.time, times.type)).index(value=False).as_py()
+            if place >= 0:
+                found = self._column, place, f"the time of the row is {self.time!r}"
+        if found is not None:
+            name, place, why = found
+            row = batch.slice(place, 1).to_pylist()[0]
+            raise self._refused(
+                f"row {self.rows + place + 1} of the time {self.time!r} has {row[name]!r} in the column {name!r}: {why}"
+            )
+        super().add(batch)
