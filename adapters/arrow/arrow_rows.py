@@ -30,12 +30,15 @@ class Origin:
     places: Any = attrs.field(default=None, eq=False)
     """The places of the rows after the first one, a NumPy array, if some have been left out."""
 
-    def chosen(self, places: Any) -> "Origin":
-        """The origin of some of the rows, by a slice or by an array of places."""
-        if self.places is not None or not isinstance(places, slice):
-            return attrs.evolve(self, places=places if self.places is None else self.places[places])
-        start: int = places.start
+    def after(self, start: int) -> "Origin":
+        """The origin of the rows from a place on."""
+        if self.places is not None:
+            return attrs.evolve(self, places=self.places[start:])
         return attrs.evolve(self, first=self.first and self.first + start)
+
+    def chosen(self, places: Any) -> "Origin":
+        """The origin of the rows at some places, a NumPy array."""
+        return attrs.evolve(self, places=places if self.places is None else self.places[places])
 
     def named(self, place: int) -> str:
         """The row at a place, and the file."""
@@ -140,7 +143,7 @@ class ArrowRows(Sequence[Any]):
     def origin(self) -> Origin | None:
         """The file that the rows were read from, if it is known."""
         origin = self.table.origin
-        return origin and origin.chosen(slice(self.place.start, self.place.stop))
+        return origin and origin.after(self.place.start)
 
     def where(self, place: int | None = None) -> str:
         """The file that the rows, or the row at a place, were read from, for messages; empty if it is not known."""
