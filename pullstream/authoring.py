@@ -35,10 +35,10 @@ pullstream.errors.CompositionError: every() at ... needs a whole number of at le
 Composing and opening
     `opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each
     check receives a `Call`. Ready-made checks: `Count`, `Each`, `Instance`, `OneOf`, `Sync`, `function`, `seconds`,
-    `sources`, `READS`, `a_fold`, and the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest`
-    and `advice` make hints. `Site` is the line that composed a module, for messages. A blueprint consists of `Module`
-    and `OneShot` parts, for composing without a function; `present` shortens a function's signature in its help.
-    `publish` does so for all names of a package, and gives hints for missing ones.
+    `sources`, `duration`, `not_negative`, `READS`, `a_fold`, and the annotated types `Key`, `Natural`, `Positive`,
+    `Seconds`, `TimeOf`. `nearest` and `advice` make hints. `Site` is the line that composed a module, for messages. A
+    blueprint consists of `Module` and `OneShot` parts, for composing without a function; `present` shortens a
+    function's signature in its help. `publish` does so for all names of a package, and gives hints for missing ones.
 
 Failures, value by value
     The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
@@ -151,6 +151,7 @@ from pullstream.modules.sources.batcher import Batcher, stamped
 from pullstream.modules.times.late import LateOption
 from pullstream.modules.values.on_error import Handled, OnError, Skips, catches, with_policy
 from pullstream.modules.values.side_branch import SideBranch
+from pullstream.modules.windows.grid import duration, not_negative
 from pullstream.protocol import Done, State
 from pullstream.resuming.ahead import Ahead, TimeScale
 from pullstream.resuming.carryover import Carryover
@@ -242,12 +243,14 @@ __all__ = [
     "caught",
     "chain",
     "checked",
+    "duration",
     "function",
     "instalments",
     "is_between",
     "members_of",
     "minimal",
     "nearest",
+    "not_negative",
     "of_extra",
     "opens",
     "present",

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from typing_extensions import override
 
 from pullstream import Transformer, transformer
-from pullstream.authoring import opens
+from pullstream.authoring import duration, not_negative, opens
 
 from ..arrow import pyarrow
 from ..arrow.package import numpy
@@ -14,7 +14,6 @@ from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
 from .late import Late
-from .package import ColumnError
 from .reducing import key_names
 from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, WindowPlan, numbers_of, replaced
 from .windows import Named
@@ -34,10 +33,7 @@ class _Sessions(EventTimeWindows):
 
     @override
     def begin(self, kind: TimeKind) -> None:
-        gap = self.durations["gap"]
-        self._gap = kind.duration(gap, "gap")
-        if self._gap <= 0:
-            raise ColumnError(f"{kind.where}: gap={gap!r} must be positive")
+        self._gap = kind.duration(self.durations["gap"], "gap")
 
     @override
     def ends(self, times: Numbers) -> Numbers:
@@ -93,7 +89,13 @@ class _Sessions(EventTimeWindows):
 
 @transformer
 def sessions(
-    gap: Any, /, *keys: Annotated[Any, key_names], at: str, lateness: Any, late: Late = "error", **named: Named
+    gap: Annotated[Any, duration],
+    /,
+    *keys: Annotated[Any, key_names],
+    at: str,
+    lateness: Annotated[Any, not_negative],
+    late: Late = "error",
+    **named: Named,
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in windows over a time column that end after a gap without rows.
 

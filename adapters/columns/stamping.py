@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import Ascending, Backlog, Done, Notified, Traits, opens
+from pullstream.authoring import Ascending, Backlog, Done, Notified, Traits, not_negative, opens
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
 
@@ -220,7 +220,7 @@ class _Stamping(EventTimes):
 
 
 @transformer
-def stamp(at: str, /, *, lateness: Any = None, late: Late = "error") -> Transformer[Any, Any]:
+def stamp(at: str, /, *, lateness: Annotated[Any, not_negative] = None, late: Late = "error") -> Transformer[Any, Any]:
     """Assign each row the time in a column: event time; the rows stay in columns.
 
     >>> import pullstream as ps

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from typing_extensions import override
 
 from pullstream import Transformer, transformer
-from pullstream.authoring import Call, opens
+from pullstream.authoring import Call, duration, not_negative, opens
 
 from ..arrow import pyarrow
 from ..arrow.package import numpy
@@ -16,7 +16,6 @@ from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
 from .late import Late
-from .package import ColumnError
 from .reducing import TOGETHER, key_names
 from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, WindowPlan, numbers_of, replaced
 
@@ -42,9 +41,6 @@ class _OnGrid(EventTimeWindows):
         durations = self.durations
         self._size = kind.duration(durations["size"], "size")
         self._every = kind.duration(durations["every"], "every") if "every" in durations else self._size
-        for name, number in (("size", self._size), ("every", self._every)):
-            if number <= 0:
-                raise ColumnError(f"{kind.where}: {name}={durations.get(name)!r} must be positive")
         self._pane = gcd(self._size, self._every)
 
     @override
@@ -137,11 +133,11 @@ Named = Annotated[Any, _WindowResults()]
 
 @transformer
 def tumbling(
-    size: Any,
+    size: Annotated[Any, duration],
     /,
     *keys: Annotated[Any, key_names],
     at: str,
-    lateness: Any,
+    lateness: Annotated[Any, not_negative],
     late: Late = "error",
     **named: Named,
 ) -> Transformer[Any, Any]:
@@ -182,12 +178,12 @@ def tumbling(
 
 @transformer
 def sliding(
-    size: Any,
-    every: Any,
+    size: Annotated[Any, duration],
+    every: Annotated[Any, duration],
     /,
     *keys: Annotated[Any, key_names],
     at: str,
-    lateness: Any,
+    lateness: Annotated[Any, not_negative],
     late: Late = "error",
     **named: Named,
 ) -> Transformer[Any, Any]:

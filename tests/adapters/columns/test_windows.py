@@ -186,6 +186,22 @@ def test_errors_say_what_is_wrong(times, options, why):
         ps.run(ps.pipe(numbers(*times), columns.tumbling(10, **{"at": "t", **options}, n=columns.count()), ps.drain()))
 
 
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: columns.tumbling("1d", at="t", lateness=0, n=columns.count()), "positive timedelta as its size"),
+        (lambda: columns.sliding(4, 0, at="t", lateness=0, n=columns.count()), "positive timedelta as its every"),
+        (lambda: columns.sessions(-1, at="t", lateness=0, n=columns.count()), "positive timedelta as its gap"),
+        (lambda: columns.tumbling(4, at="t", lateness=-1, n=columns.count()), "lateness that is not negative"),
+        (lambda: columns.stamp("t", late="drop"), "without lateness="),
+    ],
+)
+def test_wrong_durations_are_refused_when_composing(make, why):
+    """The message says what is needed."""
+    with pytest.raises(ps.CompositionError, match=why):
+        make()
+
+
 def test_a_second_time_is_refused():
     """As by `ps.stamp`: times cannot be replaced if there are several."""
     given = ps.values([{"t": 1}, {"t": 2}], time=lambda row: row["t"])
