@@ -1,7 +1,6 @@
 """DuckDB, which reads Arrow without copies."""
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from threading import Lock
 from typing import Any, Final
 
@@ -16,12 +15,12 @@ from .target import quoted
 
 _ROWS: Final = "pullstream_rows"
 
-_IN_TURN: Final = Lock()
-"""Held by a transaction: DuckDB refuses two of one process that create the records at the same time."""
-
 
 class DuckdbTable(SqlTable):
     """A file of DuckDB; only one process at a time can open it."""
+
+    # DuckDB refuses two transactions of one process that create the records at the same time.
+    turn = Lock()
 
     @override
     def connect(self) -> None:
@@ -41,20 +40,6 @@ class DuckdbTable(SqlTable):
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
         yield from self._connection.sql(sql, params=list(given)).to_arrow_reader(FETCHED)
-
-    @override
-    @contextmanager
-    def transaction(self) -> Generator[None]:
-        with _IN_TURN:
-            self._connection.begin()
-            try:
-                yield
-                self._connection.commit()
-            except BaseException:
-                # A failed commit has already ended the transaction.
-                with suppress(*self.failures):
-                    self._connection.rollback()
-                raise
 
     @override
     def schema(self) -> Schema | None:

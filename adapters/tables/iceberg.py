@@ -54,12 +54,9 @@ class IcebergTable(LakeTable):
             self._iceberg = self._catalog.load_table(self._identifier)
 
     @override
-    def close(self) -> None:
-        try:
-            if self._catalog is not None:
-                self._catalog.engine.dispose()
-        finally:
-            super().close()
+    def disconnect(self) -> None:
+        if self._catalog is not None:
+            self._catalog.engine.dispose()
 
     @override
     def schema(self) -> Schema | None:

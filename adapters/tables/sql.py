@@ -2,7 +2,8 @@
 
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Final
 
 from typing_extensions import override
@@ -31,13 +32,15 @@ class SqlTable(TargetTable):
 
     _connection: Any = None
 
+    begin = "BEGIN"
+    """The statement that begins a transaction."""
+    turn: AbstractContextManager[Any] = nullcontext()
+    """Held by a transaction."""
+
     @override
-    def close(self) -> None:
-        try:
-            if self._connection is not None:
-                self._connection.close()
-        finally:
-            super().close()
+    def disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
     @property
     def record_name(self) -> str:
@@ -53,12 +56,22 @@ class SqlTable(TargetTable):
         """Execute a query, and yield its rows as the server's cursor gives them."""
 
     @abstractmethod
-    def transaction(self) -> Any:
-        """Return a block that is a transaction, which is committed if the block does not raise."""
-
-    @abstractmethod
     def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
         """Append rows with the driver's bulk load to the table, or to a temporary table."""
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """Make a block a transaction, which is committed if the block does not raise."""
+        with self.turn:
+            self.execute(self.begin)
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                # Some failures, such as a full disk or a failed commit, have ended the transaction already.
+                with suppress(*self.failures):
+                    self.execute("ROLLBACK")
+                raise
 
     def wait_for_turn(self) -> None:
         """Wait, in a transaction, until no other run creates the tables of the records."""

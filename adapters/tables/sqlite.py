@@ -5,8 +5,7 @@ the program opens the same file with `sqlite3`, and can damage the file.
 """
 
 import sqlite3
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from typing_extensions import override
@@ -29,6 +28,7 @@ _DECLARED: Final = {
 class SqliteTable(SqlTable):
     """A file of SQLite."""
 
+    begin = "BEGIN IMMEDIATE"
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
 
     @override
@@ -49,19 +49,6 @@ class SqliteTable(SqlTable):
         names = [column[0] for column in cursor.description]
         while rows := cursor.fetchmany(FETCHED):
             yield pyarrow().RecordBatch.from_arrays(list(map(exact_array, zip(*rows, strict=True))), names)
-
-    @override
-    @contextmanager
-    def transaction(self) -> Generator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # Some failures, such as a full disk, have ended the transaction already.
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
 
     @override
     def schema(self) -> Schema | None:

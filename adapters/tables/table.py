@@ -47,10 +47,16 @@ class TargetTable(ABC):
     def connect(self) -> None:
         """Connect."""
 
+    def disconnect(self) -> None:  # noqa: B027 - not every table has a connection
+        """Disconnect, if it was connected."""
+
     def close(self) -> None:
         """Disconnect, and release the lock."""
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            self.disconnect()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
     def lock(self) -> None:
         """Become the only writer of the table, for as long as the process and the connection last.
