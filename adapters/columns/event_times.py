@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from ..arrow import DataType, pyarrow
+from ..arrow import DataType, pyarrow, values
 from ..arrow.package import numpy
 from .package import ColumnError
 
@@ -78,10 +78,7 @@ class TimeKind:
 
     def times(self, numbers: Numbers) -> list[Any]:
         """Python's times, as rows have them: ints, or dates."""
-        whole: list[Any] = numbers.tolist()
-        if not pyarrow().types.is_date(self.kind):
-            return whole
-        return [dt.date(1970, 1, 1) + dt.timedelta(days=days) for days in whole]
+        return values(self.column_of(numbers))
 
     def time(self, number: int) -> Any:
         """One of Python's times."""

@@ -15,7 +15,7 @@ from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import PROMPT, Ascending, Call, PassOn, opens
 
 from ..arrow import ArrowRows, pyarrow
-from .frames import ColumnReader, Frame, first_line, frame_of, rows_of
+from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_of
 from .package import ColumnError, polars
 
 
@@ -207,10 +207,7 @@ class _Selecting(_PerRow):
 
     @override
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
-        pl = polars()
-        # A literal is repeated for every row only beside a column.
-        count = pl.int_range(pl.len()).alias("__row__")
-        made = frame.select(count, *(each.named for each in self._given)).drop("__row__")
+        made = computed(frame, *(each.named for each in self._given))
         new, kept = rows_of(made, rows.form).batch, rows.batch
         # The other columns keep their Arrow types.
         columns = dict(zip(kept.schema.names, kept.columns, strict=True)) if self._keep else {}
@@ -231,8 +228,7 @@ class _Filtering(_PerRow):
     @override
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
         pl = polars()
-        count = pl.int_range(pl.len()).alias("__row__")
-        parts = frame.select(count, *(each.expr.alias(str(at)) for at, each in enumerate(self._given))).drop("__row__")
+        parts = computed(frame, *(each.expr.alias(str(at)) for at, each in enumerate(self._given)))
         for each, kind in zip(self._given, parts.dtypes, strict=True):
             if kind not in (pl.Boolean, pl.Null):
                 raise ColumnError(f"{self._columns.where}: the predicate {each!r} gives {kind}, not true or false")

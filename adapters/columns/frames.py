@@ -130,6 +130,12 @@ def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:
         ) from None
 
 
+def computed(frame: Frame, *given: Any, **named: Any) -> Frame:
+    """The results of expressions, one for each row: a literal is repeated only beside a column."""
+    pl = polars()
+    return frame.select(pl.int_range(pl.len()).alias("__row__"), *given, **named).drop("__row__")
+
+
 def rows_of(frame: Frame, form: RowForm) -> ArrowRows:
     """The rows of a polars DataFrame."""
     return ArrowRows(plain(frame.to_arrow(compat_level=polars().CompatLevel.oldest())), form)
@@ -138,10 +144,7 @@ def rows_of(frame: Frame, form: RowForm) -> ArrowRows:
 def plain(table: Any) -> RecordBatch:
     """A pyarrow table as one record batch."""
     pa = pyarrow()
-    columns = [
-        column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)])
-        for column in table.columns
-    ]
+    columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
@@ -153,9 +156,8 @@ def first_line(exc: BaseException) -> str:
 def decoded(table: Any) -> Any:
     """A pyarrow table whose dictionaries have become plain columns."""
     pa = pyarrow()
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            column = table.column(place)
-            plain = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], field.type.value_type)
-            table = table.set_column(place, field.name, plain)
-    return table
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

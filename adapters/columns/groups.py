@@ -8,8 +8,8 @@ import attrs
 
 from ..arrow import ArrowRows, joined_rows, pyarrow
 from .aggregates import SUM, Aggregate
-from .expressions import check_names
-from .frames import first_line, joined, rows_of
+from .expressions import check_names, roots
+from .frames import computed, first_line, joined, rows_of
 from .grouping import Column, Grouped, grouped
 from .package import ColumnError, polars
 
@@ -48,16 +48,11 @@ class Groups:
         self._marks = marks
         self._whole: dict[str, bool] = {}
         """Whether a sum is of whole numbers only, so that it has 64 bits."""
-        self._computed: dict[str, Any] = {}
+        inputs = {name: each.of for name, each in aggregates.items() if each.of is not None}
+        self._computed = {name: of.expr for name, of in inputs.items() if not of.expr.meta.is_column()}
         """The inputs of the aggregates that must be computed; the others are columns."""
-        self._columns: set[str] | None = set(keys)
-        for name, aggregate in aggregates.items():
-            if aggregate.of is not None:
-                meta = aggregate.of.expr.meta
-                if not meta.is_column():
-                    self._computed[name] = aggregate.of.expr
-                if self._columns is not None:
-                    self._columns = None if meta.has_multiple_outputs() else self._columns | set(meta.root_names())
+        read = roots(list(inputs.values()))
+        self._columns = None if read is None else read | set(keys)
 
     def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Column]) -> Table:
         """The columns of rows that are read, and `more` columns."""
@@ -80,11 +75,11 @@ class Groups:
         """The partial results of some rows."""
         groups = self._grouped(table)
         parts: dict[str, Column] = {}
-        computed = self._inputs(table)
+        inputs = self._inputs(table)
         for name, (prefix, aggregate) in self._aggregates.items():
             kind, column = aggregate.kind, table.column(0)
             if aggregate.of is not None:
-                column = computed[name] if name in computed else table.column(aggregate.of.expr.meta.output_name())
+                column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())
                 if pyarrow().types.is_dictionary(column.type):
                     column = column.dictionary_decode()
             with self._told(name, aggregate):
@@ -163,12 +158,10 @@ class Groups:
         if not self._computed:
             return {}
         pl = polars()
-        count = pl.int_range(pl.len()).alias("__row__")
         try:
-            frame = pl.from_arrow(table).lazy().select(count, **self._computed).collect()
+            made = rows_of(computed(pl.from_arrow(table), **self._computed), "rows").batch
         except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self._where}: {first_line(exc)}") from None
-        made = rows_of(frame.drop("__row__"), "rows").batch
         return {name: made.column(name) for name in self._computed}
 
     @contextmanager
