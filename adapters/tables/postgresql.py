@@ -2,8 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from time import monotonic, sleep
 from typing import Any, Final
 
@@ -38,7 +37,6 @@ class PostgresqlTable(SqlTable):
         driver = of_extra("postgresql", "adbc_driver_postgresql.dbapi", ArrowMissing, named="adbc-driver-postgresql")
         self.failures = (driver.Error,)
         self._connection = driver.connect(self.target.location, autocommit=True)
-        self._adbc = self._connection.adbc_connection
 
     @override
     def lock(self) -> None:
@@ -92,8 +90,7 @@ class PostgresqlTable(SqlTable):
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
         # A statement with parameters would be sent as a whole.
-        self._adbc.set_autocommit(False)
-        try:
+        with self.transaction():
             self.execute(f"DECLARE pullstream_cursor NO SCROLL CURSOR FOR {sql}", *given)
             rows = True
             while rows:
@@ -102,26 +99,6 @@ class PostgresqlTable(SqlTable):
                     cursor.execute(f"FETCH {FETCHED} FROM pullstream_cursor")
                     rows = cursor.fetch_arrow_table().to_batches()
                 yield from rows
-        finally:
-            with suppress(*self.failures):
-                self._adbc.rollback()
-                self._adbc.set_autocommit(True)
-
-    @override
-    @contextmanager
-    def transaction(self) -> Generator[None]:
-        # Outside of it no transaction is open, so an idle sink holds nothing back.
-        self._adbc.set_autocommit(False)
-        try:
-            yield
-            self._adbc.commit()
-        except BaseException:
-            # If the connection is lost, the first failure says so.
-            with suppress(*self.failures):
-                self._adbc.rollback()
-                self._adbc.set_autocommit(True)
-            raise
-        self._adbc.set_autocommit(True)
 
     @override
     def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
