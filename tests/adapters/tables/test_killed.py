@@ -28,6 +28,8 @@ def contents(base, folder):
 )
 def test_a_killed_program_leaves_the_same_tables(base, number, days, tmp_path, record_property):
     """With a journal in every second series; late rows, upserts, and files beside tables."""
+    # Each of Iceberg's commits copies the metadata of all snapshots some twenty times.
+    days = days // 2 if base.kind == "iceberg" else days
     target, schema, whole = base.target, getattr(base, "schema", ""), tmp_path / "whole"
     dice = random.Random(number)
     killed = series = 0
