@@ -3,12 +3,12 @@
 import argparse
 import sys
 
-from tests.benchmarks.whole.flights import MAIN
+from tests.benchmarks.whole.flights import MAIN, MAIN_IN_COLUMNS
 from tests.benchmarks.whole.program import measure
 from tests.benchmarks.whole.programs import PROGRAMS as PLAIN
 from tests.benchmarks.whole.sparks import PROGRAMS as SPARKS
 
-PROGRAMS = {program.name: program for program in (MAIN, *PLAIN, *SPARKS)}
+PROGRAMS = {program.name: program for program in (MAIN, MAIN_IN_COLUMNS, *PLAIN, *SPARKS)}
 
 
 def main(arguments: list[str] | None = None) -> int:

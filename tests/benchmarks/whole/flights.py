@@ -1,17 +1,20 @@
-"""The main job: a year of flights from Spark, folded by airline and day, a file for each day."""
+"""The main job in rows and in columns: a year of flights from Spark, folded by airline and day, a file a day."""
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 import pullstream as ps
 from pullstream import spark
 from tests.benchmarks.whole.program import BY_HAND, HERE, Program, Way
-from tutorials.flights import data, query
+from tutorials.flights import data, in_columns, query
 from tutorials.flights.pipeline import daily_delays, day_by_day
 from tutorials.flights.summary import AirlineDay, Flight, airline_day, day_table
 
@@ -35,14 +38,18 @@ def lines_by_hand(planned: Any) -> Iterator[tuple[str, list[dict[str, object]]]]
         yield str(day), table.finish(reduce(table.step, pairs, none))
 
 
-def main_job(days: int) -> dict[str, Way]:
-    """Plan the job in a session that is warm after the first round."""
+def plans(days: int) -> Callable[[], Any]:
+    """Plan the query in a session that is warm after the first round."""
     flights = query.flights(spark.session("flights"), data.installed())
     if days < 365:
         flights = query.first_days(flights, days)
+    # A new query for each run: the same one would reuse what its last run has shuffled.
+    return lambda: flights.select("*")
 
-    def planned() -> Any:
-        return flights.select("*")  # a new query for each run: the same one would reuse what its last run has shuffled
+
+def main_job(days: int) -> dict[str, Way]:
+    """The job in rows."""
+    planned = plans(days)
 
     def here(folder: Path) -> int:
         return len(ps.run(daily_delays(day_by_day(planned()), folder)))
@@ -74,4 +81,40 @@ MAIN = Program(
     quick=20,
     prepare=main_job,
     parts=("reading alone", "reading by toArrow() alone"),
+)
+
+
+def in_columns_by_hand(planned: Any, folder: Path) -> int:
+    """Query each day with polars, and write its file so that it appears as a whole and lasts."""
+    days = pl.from_arrow(planned.orderBy("day").toArrow()).partition_by("day", maintain_order=True)
+    for flights in days:
+        lines = in_columns.day_table(flights.lazy()).collect().to_dicts()
+        text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
+        unfinished = folder / "unfinished"
+        with unfinished.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.rename(folder / f"{lines[0]['day']}.jsonl")
+    return len(days)
+
+
+def main_job_in_columns(days: int) -> dict[str, Way]:
+    """The job in columns."""
+    planned = plans(days)
+    return {
+        HERE: lambda folder: len(ps.run(in_columns.daily_delays_in_columns(day_by_day(planned()), folder))),
+        "reading alone": lambda _: ps.run(ps.pipe(day_by_day(planned()), ps.drain())),
+        "reading by toArrow() alone": lambda _: planned().orderBy("day").toArrow().num_rows,
+        BY_HAND: lambda folder: in_columns_by_hand(planned(), folder),
+    }
+
+
+MAIN_IN_COLUMNS = Program(
+    "main-columns",
+    "the same in columns; by hand: toArrow(), a polars query and an atomic, synced file for each day",
+    full=365,
+    quick=20,
+    prepare=main_job_in_columns,
+    parts=MAIN.parts,
 )
