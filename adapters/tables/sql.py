@@ -1,5 +1,6 @@
 """Tables of SQL databases: one transaction holds the rows of a time and the row that records it."""
 
+import re
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
@@ -23,6 +24,8 @@ _RECORDS: Final = {
     TARGETS: "name TEXT PRIMARY KEY, id TEXT NOT NULL, journal TEXT",
     TIMES: "name TEXT, time TEXT, number BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (name, time)",
 }
+_NO_KEY: Final = re.compile("ON CONFLICT (clause|specification)|conflict target")
+"""What the databases say if no constraint has the columns of an upsert's key."""
 _STAGE: Final = "pullstream_stage"
 _ORDER: Final = "pullstream_order"
 
@@ -72,6 +75,13 @@ class SqlTable(TargetTable):
                 with suppress(*self.failures):
                     self.execute("ROLLBACK")
                 raise
+
+    @override
+    def text(self, exc: BaseException) -> str:
+        text = super().text(exc)
+        if self.mode == "upsert" and _NO_KEY.search(text):
+            text += f". The table needs a PRIMARY KEY or a UNIQUE constraint on {columns_of(self.keys)}: add one"
+        return text
 
     def wait_for_turn(self) -> None:
         """Wait, in a transaction, until no other run creates the tables of the records."""
@@ -178,7 +188,7 @@ class SqlTable(TargetTable):
             except self.failures:
                 return True
 
-        if not self.is_about_rows(exc):
+        if not self.is_about_rows(exc) or fails(0):
             return ""
         try:
             place = bisect_left(range(1, spool.rows + 1), x=True, key=fails)

@@ -253,6 +253,18 @@ def test_a_table_of_the_users(base):
     assert sold(base) == [1, 2, 8, 9]
 
 
+@pytest.mark.parametrize("base", SQL, indirect=True)
+def test_an_upsert_into_a_table_without_its_key(base):
+    """It is no row's fault, and the message says what the table needs."""
+    base.query("CREATE TABLE sales (sold BIGINT, item TEXT)")
+    with pytest.raises(tables.TableError) as failed:
+        write(ps.values([{"sold": 1, "item": "x"}]), base, mode="upsert", key=["item", "sold"])
+    assert "at the time 0: " in str(failed.value)
+    assert 'The table needs a PRIMARY KEY or a UNIQUE constraint on "item", "sold": add one' in str(failed.value)
+    base.query("CREATE UNIQUE INDEX once ON sales (item, sold)")
+    assert write(ps.values([{"sold": 1, "item": "x"}]), base, mode="upsert", key=["item", "sold"]) == [0]
+
+
 def test_two_sinks_of_one_run(base):
     """Two tables of a database are fine, a table twice is refused."""
     one, two = (tables.write_rows(base.target, base.name(name)) for name in ("one", "two"))
