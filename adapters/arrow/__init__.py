@@ -8,7 +8,7 @@ of a given schema from a stream's values, and `spools` keeps them until their ti
 from pullstream.authoring import publish
 
 from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
-from .columns import ColumnTimes, by_column, in_utc, run_starts, values
+from .columns import ColumnTimes, by_column, decoded, in_utc, run_starts, values
 from .exact import exact_array
 from .inferring import Columns, derived_schema
 from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow, serialized
@@ -37,6 +37,7 @@ __all__ = [
     "Shape",
     "Spool",
     "by_column",
+    "decoded",
     "derived_schema",
     "exact_array",
     "in_utc",

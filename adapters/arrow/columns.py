@@ -34,6 +34,11 @@ def values(column: Array) -> list[Any]:
     return column.to_pylist()
 
 
+def decoded(column: Array) -> Array:
+    """A column whose values stand in place, and not in a dictionary."""
+    return column.dictionary_decode() if pyarrow().types.is_dictionary(column.type) else column
+
+
 def by_column(batch: RecordBatch) -> dict[str, Any]:
     """Convert an Arrow batch to NumPy arrays by column name: for `ps.map`, after a source with `as_="batches"`.
 

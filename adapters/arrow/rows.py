@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 
 from .arrow_rows import ArrowRows
+from .columns import decoded
 from .package import Array, RecordBatch, pyarrow
 from .row_types import tuple_names
 
@@ -74,8 +75,7 @@ def _of_arrow(batch: RecordBatch) -> RowBlock:
     if isinstance(batch, pa.Table):
         columns = [column.combine_chunks() for column in columns]
     # Dictionary encoding depends on how values were batched, which must not be visible.
-    plain = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in columns]
-    return RowBlock([batch], batch.schema.names, plain, batch.num_rows, is_arrow=True)
+    return RowBlock([batch], batch.schema.names, list(map(decoded, columns)), batch.num_rows, is_arrow=True)
 
 
 @cache

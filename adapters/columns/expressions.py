@@ -156,6 +156,17 @@ class _PerRow(PassOn):
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
         """The result for some rows, whose columns that the expressions read are in a frame."""
 
+    @abstractmethod
+    def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
+        """The times of the rows of the last result, of which there are some."""
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        made = self._all(batch)
+        if made is None:
+            return None
+        return Batch(batch.time, made) if batch.uniform else Batch.of(self.times(batch.times, len(made)), made)
+
     def _computed(self, rows: ArrowRows) -> ArrowRows:
         check_names(self._columns.where, rows, self._roots)
         return self.computed(rows, frame_of(rows, self._roots))
@@ -215,11 +226,8 @@ class _Selecting(_PerRow):
         return ArrowRows(pyarrow().RecordBatch.from_pydict(columns), rows.form, origin=rows.origin)
 
     @override
-    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        made = self._all(batch)
-        if made is None:
-            return None
-        return Batch(batch.time, made) if batch.uniform else Batch.of(batch.times[: len(made)], made)
+    def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
+        return times[:count]
 
 
 class _Filtering(_PerRow):
@@ -241,14 +249,9 @@ class _Filtering(_PerRow):
         return rows.filtered(mask.to_numpy())
 
     @override
-    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        made = self._all(batch)
-        if made is None:
-            return None
-        if batch.uniform:
-            return Batch(batch.time, made)
-        times = list(compress(batch.times, self._chosen))
-        return Batch.of(Ascending(times) if isinstance(batch.times, Ascending) else times, made)
+    def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
+        chosen = list(compress(times, self._chosen))
+        return Ascending(chosen) if isinstance(times, Ascending) else chosen
 
 
 @transformer

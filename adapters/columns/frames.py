@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, pyarrow
+from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, pyarrow
 from .package import ColumnError, polars
 
 Frame = Any
@@ -119,9 +119,9 @@ def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:
     pa = pyarrow()
     if len(batches) == 1:
         return batches[0]
+    if any(batch.schema != batches[0].schema for batch in batches):
+        batches = list(map(without_dictionaries, batches))
     tables = [pa.Table.from_batches([batch]) for batch in batches]
-    if any(table.schema != tables[0].schema for table in tables):
-        tables = list(map(decoded, tables))
     try:
         return plain(pa.concat_tables(tables, promote_options="permissive"))
     except pa.ArrowException as exc:
@@ -153,11 +153,6 @@ def first_line(exc: BaseException) -> str:
     return (str(exc) or type(exc).__name__).strip().split("\n")[0]
 
 
-def decoded(table: Any) -> Any:
-    """A pyarrow table whose dictionaries have become plain columns."""
-    pa = pyarrow()
-    fields = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
+def without_dictionaries(batch: RecordBatch) -> RecordBatch:
+    """A record batch whose dictionaries have become plain columns."""
+    return pyarrow().RecordBatch.from_arrays(list(map(decoded, batch.columns)), batch.schema.names)

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from ..arrow import ArrowRows, joined_rows, pyarrow
+from ..arrow import ArrowRows, decoded, joined_rows, pyarrow
 from .aggregates import SUM, Aggregate
 from .expressions import check_names, roots
 from .frames import computed, first_line, joined, rows_of
@@ -80,13 +80,11 @@ class Groups:
             kind, column = aggregate.kind, table.column(0)
             if aggregate.of is not None:
                 column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())
-                if pyarrow().types.is_dictionary(column.type):
-                    column = column.dictionary_decode()
             with self._told(name, aggregate):
                 if kind is SUM and not pyarrow().types.is_null(column.type):
                     whole = pyarrow().types.is_integer(column.type)
                     self._whole[name] = whole and self._whole.get(name, True)
-                column = kind.read(column)
+                column = kind.read(decoded(column))
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
 
@@ -144,8 +142,7 @@ class Groups:
         marks = self._marks
         for names, end in ((self._grouped_by, "first"), (marks.first, "first"), (marks.last, "last")):
             for name in names:
-                column = table.column(name).take(pa.array(getattr(groups, end)))
-                made[name] = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+                made[name] = decoded(table.column(name).take(pa.array(getattr(groups, end))))
         return pa.RecordBatch.from_pydict({**made, **parts})
 
     @staticmethod

@@ -11,7 +11,7 @@ from pullstream.authoring import Call, JoinByTime, OneOf, opens, sources, togeth
 
 from ..arrow import ArrowRows, RowForm, pyarrow
 from .expressions import check_names
-from .frames import ColumnReader, decoded, first_line, joined, rows_at_once, rows_of
+from .frames import ColumnReader, first_line, joined, rows_at_once, rows_of, without_dictionaries
 from .package import ColumnError, polars
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
@@ -76,8 +76,8 @@ class _Joining(JoinByTime):
         """The rows of a source at a time as a frame; None if its columns are not known yet."""
         if schema is None:
             return None
-        batches = [joined(str(self.location), [part.batch for part in rows])] if rows else []
-        return polars().from_arrow(decoded(pyarrow().Table.from_batches(batches, schema if not rows else None)))
+        parts = [part.batch for part in rows] or [pyarrow().RecordBatch.from_pylist([], schema)]
+        return polars().from_arrow(without_dictionaries(joined(str(self.location), parts)))
 
     def _joined(self, left: Any, right: Any) -> Any:
         plan = self._plan

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from pullstream import CompositionError
 from pullstream.authoring import Call, Site, Sync
 
-from ...arrow import ArrowRows, SchemaError, pyarrow
+from ...arrow import ArrowRows, SchemaError, decoded, pyarrow
 from ...arrow import values as python_values
 from ...arrow.row_types import tuple_names
 
@@ -93,10 +93,8 @@ def _split(
     keys = batch.column(column)
     if isinstance(batch, pa.Table):
         keys = keys.combine_chunks()
-    if pa.types.is_dictionary(keys.type):
-        keys = keys.dictionary_decode()
     # By dictionary codes, not by comparison: NaN is not equal to itself, and 0.0 == -0.0.
-    coded = keys.dictionary_encode("encode")
+    coded = decoded(keys).dictionary_encode("encode")
     names = converted(coded.dictionary)
     if len(names) == 1:
         yield names[0], batch

@@ -56,14 +56,14 @@ class Side:
         """Whether values without a match are answered, too."""
         self.marks = marks
         """Whether it matters which values have had a match."""
-        self.met: set[Any] = set()
+        self.times: set[Any] = set()
         """Times of its values, at most two: enough to tell whether there is more than one."""
         self.sample: dict[Hashable, Any] = {}
         """Some of its keys, each with a time."""
 
     def timeless(self) -> bool:
         """Whether all values so far were at the int 0, the time of a source without times."""
-        return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
+        return len(self.times) == 1 and all(type(time) is int and time == 0 for time in self.times)
 
     def arriving(self) -> Antichain[Any]:
         """Give the frontier of the times that may still arrive."""
@@ -165,8 +165,8 @@ class Pairing:
         for start, end in pairwise((0, *changes, len(values))):
             begin = start
             made.time = time = batch.time if batch.uniform else batch.times[start]
-            if len(side.met) < 2:
-                side.met.add(time)
+            if len(side.times) < 2:
+                side.times.add(time)
             keep = arriving.less_equal(time)
             while begin < end:
                 self.place = begin
@@ -242,8 +242,8 @@ class Pairing:
                 time = at
                 reach = reach_of(self._location, time, self._within) if reaches is None else reaches[place]
                 keep = keep_all or arriving.less_equal(reach)
-                if len(side.met) < 2:
-                    side.met.add(time)
+                if len(side.times) < 2:
+                    side.times.add(time)
             try:
                 key = key_of(value)
                 row = rows.get(key)
