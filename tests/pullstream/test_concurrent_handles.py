@@ -277,6 +277,26 @@ def test_a_termination_from_below_replaces_an_end_that_no_ask_was_answered_with(
     assert answers in ([[end, end]] if how != "cancel" else [[end, end], [reason, reason]])
 
 
+async def test_an_ask_before_a_termination_is_answered_with_the_end_that_the_switch_brought(autojump_clock):
+    """The termination came later, and replaces nothing (R5)."""
+    stop, answers = ps.abortable(), []
+
+    @ps.sink
+    async def terminates(upstream, ctx):
+        async def ask(lane):
+            answers.append(await lane.ask())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, upstream.lane())
+            await trio.sleep(1)
+            stop.abort()
+            answers.append(await upstream.error(KeyError("mine")))
+
+    async with ps.pipe(ps.values([1]), ps.map_async(never, 1), stop, terminates()).open() as running:
+        await running.result()
+    assert answers == [ps.DONE, ps.DONE]
+
+
 @pytest.mark.parametrize("check", [True, "strict"])
 @pytest.mark.parametrize("reason", [None, OSError("switched off")])
 async def test_a_run_that_is_aborted_after_a_switch_breaks_no_rule(reason, check, autojump_clock):

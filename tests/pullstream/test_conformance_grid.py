@@ -17,7 +17,7 @@ from more_itertools import collapse
 
 import pullstream as ps
 from pullstream.conformance import READY, Cell, Subject, conformance
-from pullstream.conformance.ready import SINKS, TRANSFORMERS
+from pullstream.conformance.ready import SINKS, TRANSFORMERS, calling
 from pullstream.conformance.trial import Trial
 from tests.sampling import amount
 
@@ -68,12 +68,18 @@ def several(function):
     )
 
 
+def later(function):
+    return ps.map_async(calling(function), 1)
+
+
 OWN = (
     Subject("a generator", by_generator, around=True, batches=True),
     Subject("a generator with completions", by_events, around=True, batches=True),
     Subject("a kernel", ByKernel, around=True, batches=True),
     Subject("a source that is a generator", generated, resource=True),
     Subject("a row of all kinds", several, around=True),
+    Subject("streams by key", lambda f: ps.group_by(lambda n: n % 2, later(f)), around=True, ordered=False),
+    Subject("one stream at a time", lambda f: ps.group_by(f, later(f), capacity=1), around=True, ordered=False),
 )
 
 SUBJECTS = (*READY, *OWN)

@@ -76,32 +76,6 @@ async def test_completions_come_inside_without_a_waiter_outside(way, autojump_cl
     assert arrived == [1]
 
 
-@pytest.mark.parametrize("above", [ps.prefetch(2), ps.batch(1), ps.sort_by_time()], ids=["prefetch", "batch", "sort"])
-@pytest.mark.parametrize("limit", [1, 4096])
-async def test_a_group_that_reads_its_frontier_first_holds_its_values(above, limit, autojump_clock):
-    """A group that waits for completions itself does not complete a time while it has values at it."""
-    told = []
-
-    async def waiting(running, time):
-        await running.progress.completed(time)
-        told.append(time)
-
-    @ps.sink
-    async def record(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            assert batch.time not in told
-            told.extend((batch.time, key) for key, _ in batch.values)
-
-    looping = ps.group_by(lambda _: "key", ps.loop(ps.map(lambda value: value)))
-    pipeline = ps.pipe(ps.values(range(3), time=lambda n: n), above, looping, record())
-    with trio.fail_after(100):
-        async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
-            for time in range(3):
-                nursery.start_soon(waiting, running, time)
-            await running.result()
-    assert sorted(told, key=str) == [(0, "key"), (1, "key"), (2, "key"), 0, 1, 2]
-
-
 ROWS = {
     "stages": ps.pipe(ps.map(lambda n: n * 2), ps.filter(lambda n: n % 3), ps.scan(lambda a, b: a + b)),
     "fold": ps.count_by_key(lambda n: n % 2),
@@ -172,25 +146,6 @@ def test_a_fold_below_a_module_that_ends_answers_at_once():
     counted = ps.pipe(ps.take(3), ps.count_by_key(lambda _: "n"))
     pipeline = ps.pipe(ps.integers(), ps.group_by(lambda n: n % 2, counted), ps.take(2), ps.collect())
     assert sorted(ps.run(pipeline)) == [(0, ("n", 3)), (1, ("n", 3))]
-
-
-async def test_a_group_that_has_ended_holds_no_time(autojump_clock):
-    """The times of the values that it leaves out complete as they pass."""
-
-    @ps.source
-    async def seconds(ctx):
-        for second in range(4):
-            yield ps.Batch(second, [second])
-            await trio.sleep(1)
-
-    seen = []
-    group = ps.pipe(ps.count_by_key(eager=True), ps.take(1))
-    async with ps.pipe(seconds(), ps.group_by(lambda _: 0, group), ps.drain()).open() as running:
-        start = trio.current_time()
-        for second in range(4):
-            await running.progress.completed(second)
-            seen.append(trio.current_time() - start)
-    assert seen == [1, 2, 3, 4]
 
 
 def test_a_group_that_was_ended_leaves_nothing_in_memory():

@@ -7,7 +7,6 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream import timely
 from tests.pullstream.common import per_time
 
 
@@ -47,57 +46,6 @@ async def test_every_value_leaves_once_at_its_time(body, limit, autojump_clock):
     assert [time for time, _ in result] == sorted(time for time, _ in result)
 
 
-async def test_rounds_complete_one_after_another(autojump_clock):
-    """A body is told of each round when nothing can join it any more, and the next round is not complete before."""
-    told = []
-
-    @ps.transformer
-    async def body(upstream, ctx):
-        totals = {}
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    ctx.notify_at(time)
-                    totals[time] = totals.get(time, 0) + sum(values)
-                case ps.Completed(time):
-                    told.append((time, total := totals.pop(time)))
-                    yield ps.Batch(time, [ps.Again(total // 2) if total > 1 else total])
-
-    source = ps.values([5, 6, 40, 2], time=lambda n: 1 if n > 39 else 0 if n > 2 else 2)
-    result = []
-    async with ps.pipe(source, ps.loop(body()), ps.collect(timed=True)).open(limit=1) as running:
-        result = await running.result()
-    assert result == [(0, 1), (1, 1), (2, 1)]
-    assert told == [
-        (timely.LoopTime(time, (number,)), total)
-        for time, totals in ((0, [11, 5, 2, 1]), (1, [40, 20, 10, 5, 2, 1]), (2, [2, 1]))
-        for number, total in enumerate(totals)
-    ]
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
-async def test_a_loop_in_a_loop(limit, autojump_clock):
-    """The inner loop has rounds of its own in every round of the outer one."""
-    seen = set()
-
-    @ps.transformer
-    async def look(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            seen.add(batch.time)
-            yield batch
-
-    halve = ps.pipe(look(), ps.map(lambda n: ps.Again(n // 2) if n % 2 == 0 else n))
-    decrease = ps.map(lambda n: n if n == 1 else ps.Again(n - 1))
-    source = ps.values([12, 7, 9], time=lambda n: n == 9)
-    pipeline = ps.pipe(source, ps.loop(ps.pipe(ps.loop(halve), decrease)), ps.collect(timed=True))
-    async with pipeline.open(limit=limit, check="strict") as running:
-        assert sorted(await running.result()) == [(False, 1), (False, 1), (True, 1)]
-    assert {len(time.counters) for time in seen} == {2}
-    # 12 -> 6 -> 3 in one round of the outer loop, then 2 -> 1 in the next.
-    assert timely.LoopTime(False, (0, 2)) in seen
-    assert timely.LoopTime(False, (1, 1)) in seen
-
-
 @ps.transformer
 async def per_round(upstream, ctx, step, most):
     """Lets values go round at once, and keeps something of each round until it is told that it is complete."""
@@ -127,29 +75,6 @@ async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_cl
         assert await running.result() == [200]
     assert len(most) == 201
     assert max(most) <= 2
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
-async def test_a_body_may_wait_for_its_first_round_while_values_go_round(limit, autojump_clock):
-    """What goes round until the first round is complete ends soon."""
-    rounds = []
-
-    @ps.transformer
-    async def until_told(upstream, ctx):
-        told = False
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    rounds.append(time)
-                    assert len(rounds) < 20
-                    if time.counters == (0,):
-                        ctx.notify_at(time)
-                    yield ps.Batch(time, values if told else [ps.Again(value) for value in values])
-                case ps.Completed(time):
-                    told = True
-
-    async with ps.pipe(ps.values("a"), ps.loop(until_told()), ps.collect()).open(limit=limit) as running:
-        assert await running.result() == ["a"]
 
 
 async def test_what_goes_round_comes_before_what_is_outside(counting, probe, autojump_clock):

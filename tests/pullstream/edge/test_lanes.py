@@ -13,8 +13,6 @@ from pullstream.checker import Checker
 from pullstream.resuming.dropping import drop_in
 from tests.pullstream.common import run
 
-SEEDS = range(6)
-
 
 @pytest.fixture(autouse=True)
 def dice(monkeypatch):
@@ -27,102 +25,6 @@ def sink(function):
 
 
 CHECKS = pytest.mark.parametrize("check", [False, True, "strict"])
-
-
-class Fails(ps.authoring.Kernel):
-    """Waits for an event, then fails."""
-
-    def __init__(self, gate):
-        self.gate = gate
-
-    async def produce(self, limit):
-        await self.gate.wait()
-        raise OSError("line is dead")
-
-
-async def failing(ctx, gate):
-    await gate.wait()
-    raise OSError("line is dead")
-    yield
-
-
-def calling(gate):
-    async def fails(value):
-        await gate.wait()
-        raise OSError("line is dead")
-
-    return ps.pipe(ps.integers(), ps.map_async(fails, 2))
-
-
-@CHECKS
-@pytest.mark.parametrize("make", [ps.source(Fails), ps.source(failing), calling], ids=["kernel", "generator", "calls"])
-def test_a_failure_in_the_step_of_an_abort_is_no_failed_release(make, check):
-    """The failure is too late: no ask waits for it any more (R8)."""
-
-    async def one_lane(upstream, ctx):
-        async def ask(lane):
-            told.append(await lane.ask())
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask, upstream.lane())
-            await trio.testing.wait_all_tasks_blocked()
-            gate.set()
-            told.append(await upstream.abort())
-
-    for seed in SEEDS:
-        told, gate = [], trio.Event()
-        run(ps.pipe(make(gate), ps.map(str), sink(one_lane)), seed=seed, check=check)
-        assert told == [ps.DONE, ps.DONE]
-
-
-async def test_a_failing_cleanup_is_a_failed_release(autojump_clock):
-    """The abort raises the exception of code that was cancelled and failed in its `finally` (R8)."""
-
-    async def cleans_up(value):
-        try:
-            await trio.sleep(9)
-        finally:
-            raise OSError("cannot clean up")
-
-    async def one_lane(upstream, ctx):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(upstream.lane().ask)
-            await trio.sleep(1)
-            with pytest.raises(OSError, match="cannot clean up"):
-                await upstream.abort()
-
-    async with ps.pipe(ps.integers(), ps.map_async(cleans_up, 1), sink(one_lane)).open() as running:
-        await running.result()
-
-
-@CHECKS
-@pytest.mark.parametrize("reason", [None, OSError("off")], ids=str)
-def test_an_abortable_may_be_switched_off_before_the_first_ask(reason, check):
-    """The stream has ended at the first ask, and nothing was acquired (R10)."""
-    acquired = []
-
-    @ps.source
-    class Acquiring(ps.authoring.Kernel):
-        async def acquire(self):
-            acquired.append(1)
-
-        async def produce(self, limit):
-            return ps.DONE
-
-    async def late(upstream, ctx):
-        await trio.sleep(0.1)
-        stop.abort(reason)
-        await trio.sleep(0.1)
-        return await upstream.ask()
-
-    stop = ps.abortable()
-    pipeline = ps.pipe(Acquiring(), stop, sink(late))
-    if reason is None:
-        assert run(pipeline, seed=0, check=check) is ps.DONE
-    else:
-        with pytest.raises(OSError, match="off"):
-            run(pipeline, seed=0, check=check)
-    assert not acquired
 
 
 def two():

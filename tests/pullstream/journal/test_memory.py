@@ -28,30 +28,6 @@ def up_to(time):
     return lambda other: other <= time
 
 
-def test_a_memory_gives_the_newest_version_of_what_is_done():
-    """Of several versions the last that is done is taken, once, and later ones wait for their turn."""
-    memory = Memory(saves=True)
-    memory.at(1).update({"a": 1, "b": 1})
-    memory.at(2)["a"] = 2
-    del memory.at(3)["b"]
-    assert unpickled(memory.take(up_to(0))) == {}
-    assert unpickled(memory.take(up_to(2))) == {"a": 2, "b": 1}
-    assert unpickled(memory.take(up_to(2))) == {}
-    assert unpickled(memory.take(up_to(3))) == {"b": None}
-    assert dict(memory) == {"a": 2}
-
-
-def test_what_is_changed_in_place_is_saved_as_it_was():
-    """A version holds what there was when the next time began, whatever is done to the same object then."""
-    memory = Memory(saves=True)
-    kept = memory.at(1)["kept"] = []
-    kept.append("at 1")
-    memory.at(2)["kept"] = kept
-    kept.append("at 2")
-    assert unpickled(memory.take(up_to(1))) == {"kept": ["at 1"]}
-    assert unpickled(memory.take(up_to(2))) == {"kept": ["at 1", "at 2"]}
-
-
 def test_times_out_of_order_are_refused_and_taken_where_keys_are_of_one_time():
     """A state that grew out of order is that of no time; entries that belong to one time each may come in any order."""
     memory = Memory(saves=True)
@@ -73,21 +49,6 @@ def test_what_cannot_be_pickled_is_named():
         ps.errors.JournalError, match=r"lambda.*function\) cannot be written to a journal.*beyond its time"
     ):
         memory.at(2)
-
-
-def test_a_ledger_is_saved_however_it_is_changed():
-    """Whatever changes a ledger is saved once, and what was restored is not saved again."""
-    ledger = Ledger()
-    ledger.setdefault("a", 1)
-    ledger.update(b=2)
-    assert unpickled(ledger.take()) == {"a": 1, "b": 2}
-    del ledger["a"]
-    assert unpickled(ledger.take()) == {"a": None}
-    assert ledger.take() == {}
-    again = Ledger()
-    again.restore({pickle.dumps("b"): pickle.dumps(2)}, pickle.loads)
-    assert dict(again) == {"b": 2}
-    assert again.take() == {}
 
 
 def word():

@@ -5,6 +5,8 @@ the conformance kit, and the judges of the exercises, know what a module must do
 """
 
 import runpy
+import sys
+from pathlib import Path
 
 import pytest
 import trio
@@ -18,6 +20,9 @@ from tests.sampling import amount
 from tests.tutorials.patches import ANSWERS
 from tutorials.exercises.judges.rows import Table
 from tutorials.exercises.judges.till import SALES
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from judged import wrong
 
 
 async def later(value):
@@ -120,3 +125,17 @@ def test_a_wrong_answer_is_found_or_there_is_a_reason(name, tmp_path):
     if not first_wrong(wrong_one, range(amount(40, 300))):
         alike = outcome(wrong_one) != outcome(made(answer, answer.exercise.solution))
         assert alike or answer.kinds <= UNSEEN.keys()
+
+
+WRONG = {
+    "one list": lambda: from_source(wrong.OneList()),
+    "one batch": lambda: timed(wrong.OneBatch()),
+    "leaves the program": lambda: timed(wrong.leaves_the_program()),
+    "changes its batch": lambda: into_sink(wrong.changes_its_batch()),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_module_is_found(name):
+    """Within few seeds."""
+    assert first_wrong(WRONG[name], range(amount(10, 300)))
