@@ -5,7 +5,7 @@ import pytest
 import pullstream as ps
 from pullstream import tables
 from tests.adapters.tables.conftest import PACKAGES, SQL, quoted
-from tests.adapters.tables.test_write_rows import sold, write
+from tests.adapters.tables.helpers import sold, write
 
 NAMES = [
     'a"b', "a'b", "select", 'x"; DROP TABLE sales; --', "ä ö", "%s {} ? $1", "A b", "a.b", "a`b", "a:b", "1 OR 1", "'",

@@ -6,7 +6,7 @@ import pullstream as ps
 from pullstream import tables
 from pullstream.modules.sinks import committer
 from tests.adapters.tables.conftest import PACKAGES
-from tests.adapters.tables.test_write_rows import sales, sold, write
+from tests.adapters.tables.helpers import sales, sold, write
 
 
 @pytest.mark.parametrize("base", ["delta"], indirect=True)
