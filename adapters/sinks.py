@@ -12,8 +12,8 @@ from pullstream.authoring import Committer
 
 from .arrow import OpenTimes, row_count
 
-LOOKED_AT: Final = 8192
-"""The number of rows after which the memory is looked at."""
+MEASURE_EVERY: Final = 8192
+"""The number of rows after which the memory is measured."""
 
 
 @attrs.frozen
@@ -37,8 +37,8 @@ class SpoolCommitter(Committer[list[Hashable]]):
         self.written: list[Hashable] = []
         self.spools: OpenTimes | None = None
         """The rows of open times, once their schema is known."""
-        self._since = 0
-        """The number of rows since the memory was last looked at."""
+        self._unmeasured = 0
+        """The number of rows since the memory was last measured."""
 
     def opened(self) -> OpenTimes:
         """Return the rows of open times; a subclass may need some rows to know the schema."""
@@ -52,10 +52,10 @@ class SpoolCommitter(Committer[list[Hashable]]):
     @override
     def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
         self.add(batch)
-        self._since += row_count(batch.values)
-        if self._since < LOOKED_AT:
+        self._unmeasured += row_count(batch.values)
+        if self._unmeasured < MEASURE_EVERY:
             return None
-        self._since = 0
+        self._unmeasured = 0
         opened = self.opened()
         return self._relieve(opened) if opened.full else None
 

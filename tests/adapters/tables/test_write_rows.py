@@ -222,7 +222,7 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
 
     monkeypatch.setattr(spools, "SORTED_BYTES", 100)
     monkeypatch.setattr(spools, "IN_MEMORY", 5_000)
-    monkeypatch.setattr(sinks, "LOOKED_AT", 50)
+    monkeypatch.setattr(sinks, "MEASURE_EVERY", 50)
     held, spilled = [], []
     relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill
 
