@@ -94,12 +94,18 @@ def _totals(groups: Grouped, parts: Partial) -> Partial:
     return {name: groups.total(part) for name, part in parts.items()}
 
 
-def _extreme(name: str) -> Kind:
-    return Kind(
-        name,
-        lambda groups, column: {"": groups.extreme(column, name)},
-        lambda groups, parts: {"": groups.extreme(parts[""], name)},
-    )
+def _of_itself(
+    name: str,
+    function: Callable[[Grouped, Column], Column],
+    read: Callable[[Column], Column] = _as_it_is,
+    finish: Callable[[Partial, Any], Column] = _only,
+) -> Kind:
+    """An aggregate whose results are merged by aggregating them."""
+
+    def merge(groups: Grouped, parts: Partial) -> Partial:
+        return {"": function(groups, parts[""])}
+
+    return Kind(name, lambda groups, column: merge(groups, {"": column}), merge, read, finish)
 
 
 def _mean(parts: Partial, _: Any) -> Column:
@@ -140,17 +146,6 @@ def _variance(parts: Partial, ddof: Any) -> Column:
     return pc.divide(parts["m2"], _positive(pc.subtract(parts["n"], ddof)))
 
 
-def _at(end: str) -> Kind:
-    """The first or the last value."""
-
-    def taken(groups: Grouped, column: Column) -> Column:
-        return column.take(pyarrow().array(getattr(groups, end)))
-
-    return Kind(
-        end, lambda groups, column: {"": taken(groups, column)}, lambda groups, parts: {"": taken(groups, parts[""])}
-    )
-
-
 def _counted(name: str, finish: Callable[[Partial], Column]) -> Kind:
     """An aggregate of the numbers of values that are true and false."""
 
@@ -181,8 +176,8 @@ def _quantile(parts: Partial, q: float) -> Column:
 COUNT: Final = Kind("count", lambda groups, column: {"": groups.known(column)}, _totals)
 SIZE: Final = Kind("count", lambda groups, _: {"": groups.sizes}, _totals)
 SUM: Final = Kind("sum", lambda groups, column: {"": groups.total(column)}, _totals, _number)
-MIN: Final = _extreme("min")
-MAX: Final = _extreme("max")
+MIN: Final = _of_itself("min", lambda groups, column: groups.extreme(column, "min"))
+MAX: Final = _of_itself("max", lambda groups, column: groups.extreme(column, "max"))
 MEAN: Final = Kind(
     "mean",
     lambda groups, column: {"sum": groups.total(column), "n": groups.known(column)},
@@ -191,23 +186,16 @@ MEAN: Final = Kind(
     _mean,
 )
 VARIANCE: Final = Kind("variance", _m2, _m2s, _real, _variance)
-FIRST: Final = _at("first")
-LAST: Final = _at("last")
+FIRST: Final = _of_itself("first", lambda groups, column: column.take(pyarrow().array(groups.first)))
+LAST: Final = _of_itself("last", lambda groups, column: column.take(pyarrow().array(groups.last)))
 ANY: Final = _counted("any", lambda parts: pyarrow().compute.greater(parts["true"], 0))
 ALL: Final = _counted("all", lambda parts: pyarrow().compute.equal(parts["true"], parts["n"]))
-UNIQUE: Final = Kind(
+UNIQUE: Final = _of_itself(
     "count_unique",
-    lambda groups, column: {"": groups.lists(column, distinct=True)},
-    lambda groups, parts: {"": groups.lists(parts[""], distinct=True)},
+    lambda groups, column: groups.lists(column, distinct=True),
     finish=lambda parts, _: parts[""].value_lengths(),
 )
-QUANTILE: Final = Kind(
-    "quantile",
-    lambda groups, column: {"": groups.lists(column)},
-    lambda groups, parts: {"": groups.lists(parts[""])},
-    _real,
-    _quantile,
-)
+QUANTILE: Final = _of_itself("quantile", Grouped.lists, read=_real, finish=_quantile)
 
 
 def _of(call: Call, given: Any) -> Any:

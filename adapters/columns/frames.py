@@ -63,17 +63,13 @@ class ColumnReader:
     def _converted(self, values: Sequence[Any]) -> ArrowRows:
         first: Any = values[0]
         form: RowForm = "dicts" if isinstance(values[0], Mapping) else "rows"
-        known: Any = first.keys() if form == "dicts" else first.__class__
-        for value in values:
-            if form == "dicts":
-                alike = isinstance(value, Mapping) and value.keys() == known
-            else:
-                alike = value.__class__ is known
-            if not alike:
-                raise ColumnError(
-                    f"{self.where}: {first!r} and {value!r} do not have the same columns; convert the values with "
-                    f"ps.map, to dicts with the same keys or named tuples of one type"
-                )
+        known = _columns(first)
+        other = next((value for value in values if _columns(value) != known), first)
+        if other is not first:
+            raise ColumnError(
+                f"{self.where}: {first!r} and {other!r} do not have the same columns; convert the values with ps.map, "
+                f"to dicts with the same keys or named tuples of one type"
+            )
         if form == "rows" and not hasattr(first, "_fields"):
             raise ColumnError(
                 f"{self.where} needs rows with named columns, but got {first!r} ({type(first).__name__}); convert the "
@@ -91,6 +87,10 @@ class ColumnReader:
             if kind == pa.null() and name in self._types:
                 batch = batch.set_column(place, name, pa.nulls(batch.num_rows, self._types[name]))
         return batch
+
+
+def _columns(value: Any) -> Any:
+    return value.keys() if isinstance(value, Mapping) else value.__class__
 
 
 def frame_of(rows: ArrowRows, names: Collection[str] | None = None) -> Frame:

@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
-import attrs
 from typing_extensions import override
 
 from pullstream import Source, source
@@ -23,22 +22,14 @@ AHEAD: Final = 1 << 20
 HOW: Final[tuple[str, ...]] = get_args(How)
 
 
-@attrs.frozen
-class JoinPlan:
-    """The arguments of a join; immutable."""
-
-    on: tuple[str, ...]
-    how: How
-    at: str | None
-    strategy: Strategy
-
-
 class _Joining(JoinByTime):
     """Joins the columns of a time."""
 
-    def __init__(self, both: tuple[Source[Any], Source[Any]], plan: JoinPlan) -> None:
+    def __init__(
+        self, both: tuple[Source[Any], Source[Any]], on: Sequence[str], how: How, at: str | None, strategy: Strategy
+    ) -> None:
         super().__init__(both, AHEAD)
-        self._plan = plan
+        self._on, self._how, self._at, self._strategy = on, how, at, strategy
         self._forms: list[RowForm | None] = [None, None]
         self._schemas: list[Any] = [None, None]
 
@@ -53,11 +44,11 @@ class _Joining(JoinByTime):
 
     @override
     def converted(self, number: int, values: Sequence[Any]) -> ArrowRows:
-        reader, plan = self._readers[number], self._plan
+        reader = self._readers[number]
         rows = reader.rows(values)
         self._forms[number] = rows.form
         if self._schemas[number] is None:
-            check_names(reader.where, rows, {*plan.on, *([] if plan.at is None else [plan.at])})
+            check_names(reader.where, rows, {*self._on, *([] if self._at is None else [self._at])})
             self._schemas[number] = rows.schema
         return rows
 
@@ -80,23 +71,17 @@ class _Joining(JoinByTime):
         return polars().from_arrow(without_dictionaries(joined(str(self.location), parts)))
 
     def _joined(self, left: Any, right: Any) -> Any:
-        plan = self._plan
         if left is None or right is None:
             # One source has given no row yet: what it lacks has no columns.
             keeps = ("left", "anti", "asof", "full") if right is None else ("full",)
-            return (left if right is None else right) if plan.how in keeps else None
-        if plan.how == "asof":
-            assert plan.at is not None, "it is checked when composing"
-            by = list(plan.on) or None
-            return left.sort(plan.at, maintain_order=True).join_asof(
-                right.sort(plan.at, maintain_order=True),
-                on=plan.at,
-                by=by,
-                strategy=plan.strategy,
-                check_sortedness=False,
-            )
-        order = "left" if plan.how in {"semi", "anti"} else "left_right"
-        return left.join(right, on=list(plan.on), how=plan.how, coalesce=True, maintain_order=order)
+            return (left if right is None else right) if self._how in keeps else None
+        if self._how == "asof":
+            assert self._at is not None, "it is checked when composing"
+            left, right = (side.sort(self._at, maintain_order=True) for side in (left, right))
+            options: Any = {"by": list(self._on) or None, "strategy": self._strategy, "check_sortedness": False}
+            return left.join_asof(right, on=self._at, **options)
+        order = "left" if self._how in {"semi", "anti"} else "left_right"
+        return left.join(right, on=list(self._on), how=self._how, coalesce=True, maintain_order=order)
 
 
 def _keys(call: Call, on: Any) -> tuple[str, ...]:
@@ -152,4 +137,4 @@ def join(
     Raises:
         ColumnError: at an ask; a column is missing, or the types of keys do not match.
     """
-    return opens(_Joining((left, right), JoinPlan(on, how, at, strategy)))
+    return opens(_Joining((left, right), on, how, at, strategy))

@@ -1,6 +1,7 @@
 """`per_time` and `sort_by_time`: queries over all rows of a time."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Annotated, Any, cast
 
 from typing_extensions import override
@@ -79,15 +80,9 @@ def per_time(
     return opens(_PerTime(query))
 
 
-class _Sort:
-    """The query of `sort_by_time`; can be pickled."""
-
-    def __init__(self, by: Sequence[str], *, descending: bool) -> None:
-        self._by, self._descending = by, descending
-
-    def __call__(self, rows: Any) -> Any:
-        """Sort rows; those that are equal keep their order."""
-        return rows.sort(*self._by, descending=self._descending, maintain_order=True)
+def _sorted(by: Sequence[str], rows: Any, *, descending: bool) -> Any:
+    """The query of `sort_by_time`; rows that are equal keep their order."""
+    return rows.sort(*by, descending=descending, maintain_order=True)
 
 
 def _columns(call: Call, by: Sequence[Any]) -> tuple[str, ...]:
@@ -108,4 +103,4 @@ def sort_by_time(*by: Annotated[Any, _columns], descending: bool = False) -> Tra
 
     Nulls come first, and equal rows keep their order. See `per_time` for memory and errors.
     """
-    return opens(_PerTime(_Sort(by, descending=descending)))
+    return opens(_PerTime(partial(_sorted, by, descending=descending)))

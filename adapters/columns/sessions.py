@@ -9,13 +9,12 @@ from pullstream.authoring import duration, not_negative, opens
 
 from ..arrow import pyarrow
 from ..arrow.package import numpy
-from .event_times import TimeKind
 from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
 from .late import Late
 from .reducing import key_names
-from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, WindowPlan, numbers_of, replaced
+from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, numbers_of, replaced
 from .windows import Named
 
 
@@ -26,14 +25,15 @@ class _Sessions(EventTimeWindows):
 
     _gap = 1
 
-    def __init__(self, plan: WindowPlan) -> None:
-        super().__init__(plan)
+    def __init__(self, gap: Any, *groups: Any, **times: Any) -> None:
+        super().__init__(*groups, **times)
+        self._duration = gap
         self._open: Table | None = None
         self._first_stop: int | None = None
 
     @override
-    def begin(self, kind: TimeKind) -> None:
-        self._gap = kind.duration(self.durations["gap"], "gap")
+    def begin(self) -> None:
+        self._gap = self.kind.duration(self._duration, "gap")
 
     @override
     def ends(self, times: Numbers) -> Numbers:
@@ -112,4 +112,4 @@ def sessions(
     time is before that end. `first` and `last` are the earliest and the latest. Sessions with equal ends are emitted in
     the order in which they began. Everything else is as in `tumbling`.
     """
-    return opens(_Sessions(WindowPlan(at, lateness, late, keys, named, {"gap": gap})))
+    return opens(_Sessions(gap, keys, named, at=at, lateness=lateness, late=late))

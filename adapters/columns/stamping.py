@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Hashable
 from typing import Annotated, Any
 
-import attrs
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
@@ -22,30 +21,24 @@ from .late import Late, LateRows
 from .package import ColumnError
 
 
-@attrs.frozen
-class TimePlan:
-    """The arguments of a module that assigns times; immutable."""
-
-    at: str
-    lateness: Any
-    late: Any
-
-
 class EventTimes(Notified):
     """Reads times from a column, sorts out late rows, and holds the least time at which a result may follow.
 
     It replaces the times of its input, of which there may be one, as `ps.stamp` does.
     """
 
-    def __init__(self, plan: TimePlan) -> None:
+    kind: TimeKind
+    """The type of the times; known once there has been a row."""
+
+    def __init__(self, at: str, lateness: Any, late: Any) -> None:
         super().__init__()
-        self.plan = plan
-        self.traits = Traits(trusted=True, summaries=((),), later=True, counts=plan.late != "error")
+        self._at, self._given, self._late = at, lateness, late
+        self.traits = Traits(trusted=True, summaries=((),), later=True, counts=late != "error")
         self._late_rows = Backlog(self)
         """They must not be in one batch with other rows."""
         self._held: Any = BEGINNING
         self._outer: tuple[Hashable] | None = None
-        self._kind: TimeKind | None = None
+        self._begun = False
         self._latest: int | None = None
         self._lateness = 0
         self.number = 0
@@ -54,9 +47,8 @@ class EventTimes(Notified):
 
     # ---- what a module supplies
 
-    @abstractmethod
-    def begin(self, kind: TimeKind) -> None:
-        """Convert the durations, when the type of the times is known."""
+    def begin(self) -> None:
+        """Convert the durations, as the type of the times is known now."""
 
     @abstractmethod
     def ends(self, times: Numbers) -> Numbers:
@@ -70,17 +62,10 @@ class EventTimes(Notified):
     def advance(self, hold: int) -> int:
         """Give what is final, as times before `hold` no longer arrive; return the least time that may follow."""
 
-    @abstractmethod
     def finish(self) -> None:
         """Give all other results."""
 
     # ---- the kernel
-
-    @property
-    def kind(self) -> TimeKind:
-        """The type of the times; there has been a row."""
-        assert self._kind is not None, "a row has arrived"
-        return self._kind
 
     @override
     def placed(self) -> None:
@@ -119,7 +104,7 @@ class EventTimes(Notified):
     @override
     def complete(self, time: Hashable) -> None:
         # It is the only time of the input.
-        if self._kind is not None:
+        if self._begun:
             self.finish()
         self.location.drop(self._held)
 
@@ -129,20 +114,20 @@ class EventTimes(Notified):
             self.remind(outer)
         elif self._outer != (outer,):
             raise CapabilityError(
-                f"{self.location} assigns times by the column {self.plan.at!r}, but its input already has several: "
+                f"{self.location} assigns times by the column {self._at!r}, but its input already has several: "
                 f"{self._outer[0]!r} and {outer!r}. To discard them, put map_time(lambda _: 0) in front"
             )
 
     def _times(self, rows: ArrowRows) -> tuple[Numbers, ColumnError | None]:
         """The times of rows, up to one without a time, and the error for that one."""
-        at = self.plan.at
+        at = self._at
         check_names(self._reader.where, rows, {at})
         column = rows.encoded.column(at)
-        if self._kind is None:
-            self._kind = TimeKind(self._reader.where, at, column.type)
-            self.begin(self._kind)
-            if self.plan.lateness is not None:
-                self._lateness = self._kind.duration(self.plan.lateness, "lateness")
+        if not self._begun:
+            self._begun, self.kind = True, TimeKind(self._reader.where, at, column.type)
+            self.begin()
+            if self._given is not None:
+                self._lateness = self.kind.duration(self._given, "lateness")
         failure = None
         if column.null_count:
             place: int = column.is_null().index(value=True).as_py()
@@ -151,7 +136,7 @@ class EventTimes(Notified):
                 f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
             )
             column = column.slice(0, place)
-        return self._kind.numbers(column), failure
+        return self.kind.numbers(column), failure
 
     def _arrive(self, rows: Any, times: Numbers) -> None:
         np, pa = numpy(), pyarrow()
@@ -162,7 +147,7 @@ class EventTimes(Notified):
         failure = None
         self.number += len(rows)
         if late.any():
-            if self.plan.late == "error":
+            if self._late == "error":
                 place = int(late.argmax())
                 failure = self._too_late(rows, times, before, place)
                 rows, times, before = rows[:place], times[:place], before[: place + 1]
@@ -185,21 +170,17 @@ class EventTimes(Notified):
         return CapabilityError(
             f"{self.location}, got a row that is too late: row {self.number - len(rows) + place + 1}, "
             f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {latest!r} has "
-            f'already arrived, and lateness={self.plan.lateness!r}. Allow more lateness, or pass late="drop" or a sink'
+            f'already arrived, and lateness={self._given!r}. Allow more lateness, or pass late="drop" or a sink'
         )
 
     def _aside(self, batch: Any, times: Numbers) -> None:
-        if self.plan.late == "drop":
+        if self._late == "drop":
             self.location.skipped += batch.num_rows
             return
         self._late_rows.put(Batch.of(Ascending(self.kind.times(times)), LateRows(batch, self.form)))
 
 
 class _Stamping(EventTimes):
-    @override
-    def begin(self, kind: TimeKind) -> None:
-        pass
-
     @override
     def ends(self, times: Numbers) -> Numbers:
         return times
@@ -213,10 +194,6 @@ class _Stamping(EventTimes):
     @override
     def advance(self, hold: int) -> int:
         return hold
-
-    @override
-    def finish(self) -> None:
-        pass
 
 
 @transformer
@@ -234,4 +211,4 @@ def stamp(at: str, /, *, lateness: Annotated[Any, not_negative] = None, late: La
     than `lateness` later. Late rows are an error, dropped and counted, or passed to a sink. The types of times and
     `lateness`, and the errors, are those of `tumbling`. The times of the input are replaced, as in `ps.stamp`.
     """
-    return opens(_Stamping(TimePlan(at, lateness, late)))
+    return opens(_Stamping(at, lateness, late))

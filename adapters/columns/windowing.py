@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import attrs
 from typing_extensions import override
 
 from pullstream import Batch
@@ -16,7 +15,7 @@ from .aggregates import Aggregate
 from .grouping import Column, Numbers
 from .groups import Groups, Marks, Table
 from .reducing import TOGETHER
-from .stamping import EventTimes, TimePlan
+from .stamping import EventTimes
 
 FIRST, LAST = "__first__", "__last__"
 """Columns added to the rows: their number in order of arrival. A group has those of its first and its last row."""
@@ -28,24 +27,14 @@ START, STOP = "__start__", "__stop__"
 """Columns added to the rows: their time. A group has those of its first and its last row."""
 
 
-@attrs.frozen
-class WindowPlan(TimePlan):
-    """The arguments of a window module; immutable."""
-
-    keys: Sequence[str]
-    named: Mapping[str, Aggregate]
-    durations: Mapping[str, Any]
-
-
 class EventTimeWindows(EventTimes):
     """Assigns rows to windows by a time column, and emits a window when no more of its rows can arrive."""
 
     marks: ClassVar[Marks]
 
-    def __init__(self, plan: WindowPlan) -> None:
-        super().__init__(plan)
-        self.durations = plan.durations
-        self.keys, self._named = plan.keys, plan.named
+    def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate], **times: Any) -> None:
+        super().__init__(**times)
+        self.keys, self._named = keys, named
         self._waiting: list[tuple[ArrowRows, Numbers]] = []
         self._count = 0
         self._earliest: int | None = None

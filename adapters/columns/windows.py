@@ -11,13 +11,12 @@ from pullstream.authoring import Call, duration, not_negative, opens
 from ..arrow import pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates
-from .event_times import TimeKind
 from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
 from .late import Late
 from .reducing import TOGETHER, key_names
-from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, WindowPlan, numbers_of, replaced
+from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, numbers_of, replaced
 
 
 class _OnGrid(EventTimeWindows):
@@ -27,8 +26,9 @@ class _OnGrid(EventTimeWindows):
 
     _size = _every = _pane = 1
 
-    def __init__(self, plan: WindowPlan) -> None:
-        super().__init__(plan)
+    def __init__(self, size: Any, every: Any, *groups: Any, **times: Any) -> None:
+        super().__init__(*groups, **times)
+        self._durations = size, every
         self._parts: list[Table] = []
         self._rows = self._merged = 0
         self._first: int | None = None
@@ -37,10 +37,8 @@ class _OnGrid(EventTimeWindows):
         """The end of the last window that was emitted."""
 
     @override
-    def begin(self, kind: TimeKind) -> None:
-        durations = self.durations
-        self._size = kind.duration(durations["size"], "size")
-        self._every = kind.duration(durations["every"], "every") if "every" in durations else self._size
+    def begin(self) -> None:
+        self._size, self._every = map(self.kind.duration, self._durations, ("size", "every"))
         self._pane = gcd(self._size, self._every)
 
     @override
@@ -173,7 +171,7 @@ def tumbling(
         ColumnError: at an ask; a time is null or has another type, or as in `reduce_by_key`.
         CapabilityError: at an ask; a row is late, or the input has a second time.
     """
-    return opens(_OnGrid(WindowPlan(at, lateness, late, keys, named, {"size": size})))
+    return opens(_OnGrid(size, size, keys, named, at=at, lateness=lateness, late=late))
 
 
 @transformer
@@ -204,4 +202,4 @@ def sliding(
     of `size` and `every`, and windows merge panes. If `every` is larger than `size`, rows between windows are in none.
     Everything else is as in `tumbling`.
     """
-    return opens(_OnGrid(WindowPlan(at, lateness, late, keys, named, {"size": size, "every": every})))
+    return opens(_OnGrid(size, every, keys, named, at=at, lateness=lateness, late=late))
