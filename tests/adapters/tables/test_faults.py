@@ -1,5 +1,6 @@
 """Faults of a database during a run: the error names table and time, nothing is half there, the next run goes on."""
 
+import json
 import random
 import re
 import shutil
@@ -14,7 +15,7 @@ import pytest
 
 import pullstream as ps
 from adapters.tables.lake import LakeTable
-from pullstream import tables
+from pullstream import files, tables
 from tests.adapters.tables.conftest import PACKAGES, base_of
 
 
@@ -65,11 +66,37 @@ def test_a_server_that_is_restarted(base):
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
 def test_a_connection_that_is_cut(base):
-    def cut():
-        others = "pid <> pg_backend_pid() AND backend_type = 'client backend'"
-        base.query(f"SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE {others}")
+    assert "the connection is lost" in run_with_fault(base, lambda: cut(base))
 
-    assert "the connection is lost" in run_with_fault(base, cut)
+
+def cut(base):
+    others = "pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    base.query(f"SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE {others}")
+
+
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+def test_a_connection_that_is_cut_while_a_query_is_read(base, monkeypatch, tmp_path):
+    """The next run reads on after the last complete time."""
+    monkeypatch.setattr("adapters.tables.postgresql.FETCHED", 2)
+    base.query("CREATE TABLE numbers AS SELECT n / 3 AS day, n FROM generate_series(0, 29) AS n")
+    query = f'SELECT * FROM "{base.schema}".numbers'
+    seen = []
+
+    def look(row):
+        seen.append(row.n)
+        if seen == list(range(16)):
+            cut(base)
+        return row._asdict()
+
+    source = ps.pipe(tables.read_rows(base.target, query, time="day"), ps.map(look))
+    pipeline = ps.pipe(source, files.write_jsonl(f"{tmp_path}/{{time}}.jsonl"))
+    with pytest.raises(tables.TableError) as failed:
+        ps.run(pipeline, journal=tmp_path / "journal", limit=1)
+    assert str(failed.value).startswith(f"read_rows() cannot read {query!r} in {base.target}: ")
+    ps.run(pipeline, journal=tmp_path / "journal", limit=1)
+    texts = [(tmp_path / f"{day}.jsonl").read_text() for day in range(10)]
+    assert [json.loads(line)["n"] for text in texts for line in text.splitlines()] == list(range(30))
+    assert len(seen) < 16 + 30
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
