@@ -90,7 +90,7 @@ class ColumnReader:
 
 
 def _columns(value: Any) -> Any:
-    return value.keys() if isinstance(value, Mapping) else value.__class__
+    return value.keys() if issubclass(value.__class__, Mapping) else value.__class__
 
 
 def frame_of(rows: ArrowRows, names: Collection[str] | None = None) -> Frame:

@@ -35,7 +35,7 @@ class EventTimes(Notified):
         self._at, self._given, self._late = at, lateness, late
         self.traits = Traits(trusted=True, summaries=((),), later=True, counts=late != "error")
         self._late_rows = Backlog(self)
-        """They must not be in one batch with other rows."""
+        """Late rows, which must not be in one batch with others."""
         self._held: Any = BEGINNING
         self._outer: tuple[Hashable] | None = None
         self._begun = False
