@@ -1,7 +1,7 @@
 """A column as event time: whole numbers that are compared and added, and Python's times made of them."""
 
 import datetime as dt
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -12,8 +12,8 @@ from .package import ColumnError
 Numbers = Any
 """A NumPy array of int64."""
 
-FAR = 2**62
-"""Times and durations beyond this cannot be added in 64 bits."""
+FAR: Final = 2**62
+"""A number beyond all times; times and durations beyond it cannot be added in 64 bits."""
 
 
 @attrs.frozen
@@ -65,6 +65,8 @@ class TimeKind:
                 f"{self.where}: {name}={given!r} cannot be added to the time column {self.column!r}, which is "
                 f"{self.kind}; give {needs}"
             )
+        if number > FAR // 2:
+            raise ColumnError(f"{self.where}: {name}={given!r} is too long to be added to times")
         return number
 
     def column_of(self, numbers: Numbers) -> Any:

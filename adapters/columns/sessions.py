@@ -9,6 +9,7 @@ from pullstream.authoring import duration, not_negative, opens
 
 from ..arrow import pyarrow
 from ..arrow.package import numpy
+from .event_times import FAR
 from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
@@ -29,7 +30,7 @@ class _Sessions(EventTimeWindows):
         super().__init__(*groups, **times)
         self._duration = gap
         self._open: Table | None = None
-        self._first_stop: int | None = None
+        self._first_stop = FAR
 
     @override
     def begin(self) -> None:
@@ -66,25 +67,22 @@ class _Sessions(EventTimeWindows):
 
     def _keep(self, rest: Table) -> None:
         self._open = rest if len(rest) else None
-        self._first_stop = int(numbers_of(rest, STOP)[0].min()) if len(rest) else None
+        self._first_stop = int(numbers_of(rest, STOP)[0].min(initial=FAR))
 
     @override
-    def due(self) -> int | None:
-        return None if self._first_stop is None else self._first_stop + self._gap
+    def due(self) -> int:
+        return self._first_stop + self._gap
 
     @override
-    def close(self, until: int | None) -> tuple[Table, Numbers, Numbers] | None:
+    def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
         if self._open is None:
             return None
-        np, pa = numpy(), pyarrow()
-        first, start, stop = numbers_of(self._open, FIRST, START, STOP)
-        ends = stop + self._gap
-        over = ends <= (ends.max() if until is None else until)
-        order = np.lexsort((first, start, ends))
-        order = order[over[order]]
-        closed = self._open.take(pa.array(order))
-        self._keep(self._open.filter(pa.array(~over)))
-        return (closed, start[order], ends[order]) if len(order) else None
+        array, whole = pyarrow().array, self._open
+        starts, stops = numbers_of(whole, START, STOP)
+        ends = stops + self._gap
+        over = ends <= until
+        self._keep(whole.filter(array(~over)))
+        return whole.filter(array(over)), starts[over], ends[over]
 
 
 @transformer

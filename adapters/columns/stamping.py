@@ -13,7 +13,7 @@ from pullstream.timely import BEGINNING
 
 from ..arrow import ArrowRows, ColumnTimes, RowForm, pyarrow
 from ..arrow.package import numpy
-from .event_times import TimeKind
+from .event_times import FAR, TimeKind
 from .expressions import check_names
 from .frames import ColumnReader, rows_at_once
 from .grouping import Numbers
@@ -39,7 +39,7 @@ class EventTimes(Notified):
         self._held: Any = BEGINNING
         self._outer: tuple[Hashable] | None = None
         self._begun = False
-        self._latest: int | None = None
+        self._latest = -FAR
         self._lateness = 0
         self.number = 0
         """The number of rows that have arrived."""
@@ -140,8 +140,7 @@ class EventTimes(Notified):
 
     def _arrive(self, rows: Any, times: Numbers) -> None:
         np, pa = numpy(), pyarrow()
-        latest = times[0] if self._latest is None else self._latest
-        before = np.maximum.accumulate(np.concatenate(([latest], times)))
+        before = np.maximum.accumulate(np.concatenate(([self._latest], times)))
         hold = before[:-1] - self._lateness
         late = times < hold
         failure = None

@@ -12,6 +12,7 @@ from pullstream.authoring import Ascending
 from ..arrow import ArrowRows, pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate
+from .event_times import FAR
 from .grouping import Column, Numbers
 from .groups import Groups, Marks, Table
 from .reducing import TOGETHER
@@ -37,7 +38,7 @@ class EventTimeWindows(EventTimes):
         self.keys, self._named = keys, named
         self._waiting: list[tuple[ArrowRows, Numbers]] = []
         self._count = 0
-        self._earliest: int | None = None
+        self._earliest = FAR
         """The least time of the rows that are not folded."""
 
     # ---- what the windows are
@@ -51,12 +52,12 @@ class EventTimeWindows(EventTimes):
         """Take partial results of further rows."""
 
     @abstractmethod
-    def due(self) -> int | None:
-        """The least end of a window that has partial results."""
+    def due(self) -> int:
+        """The least end of a window that has partial results; a number beyond all times if there is none."""
 
     @abstractmethod
-    def close(self, until: int | None) -> tuple[Table, Numbers, Numbers] | None:
-        """Take the windows that end at or before a time, or all: their groups in order, starts and ends."""
+    def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
+        """Take the windows that end at or before a time: their groups, starts and ends."""
 
     # ---- the kernel
 
@@ -69,22 +70,16 @@ class EventTimeWindows(EventTimes):
     def arrived(self, rows: Any, times: Numbers) -> None:
         self._waiting.append((rows, times))
         self._count += len(times)
-        least = int(times.min())
-        self._earliest = least if self._earliest is None else min(self._earliest, least)
+        self._earliest = min(self._earliest, int(times.min()))
 
     @override
     def advance(self, hold: int) -> int:
-        due = self.due()
-        closing = self._earliest is not None and self.least_end(self._earliest) <= hold
         # A waiting row may also extend what is due.
-        if closing or self._count >= TOGETHER or (due is not None and due <= hold):
+        if self._count >= TOGETHER or min(self.due(), self.least_end(self._earliest)) <= hold:
             self._flush()
-        due = self.due()
-        if due is not None and due <= hold:
+        if self.due() <= hold:
             self._emit(hold)
-            due = self.due()
-        following = [self.least_end(time) for time in (hold, self._earliest) if time is not None]
-        return min(following if due is None else [due, *following])
+        return min(self.due(), self.least_end(hold), self.least_end(self._earliest))
 
     def least_end(self, time: int) -> int:
         """The least end of a window of a row."""
@@ -93,7 +88,7 @@ class EventTimeWindows(EventTimes):
     @override
     def finish(self) -> None:
         self._flush()
-        self._emit(None)
+        self._emit(2 * FAR - 1)
 
     def _flush(self) -> None:
         """Aggregate the rows that wait."""
@@ -105,15 +100,17 @@ class EventTimeWindows(EventTimes):
         columns = {FIRST: number, LAST: number, START: times, STOP: times}
         more = {name: pa.array(column) for name, column in columns.items()}
         table = self.groups.table([part for part, _ in self._waiting], more)
-        self._waiting, self._count, self._earliest = [], 0, None
+        self._waiting, self._count, self._earliest = [], 0, FAR
         self.fold(self.groups.partial(table.append_column(WINDOW, pa.array(self.assign(table)))))
 
-    def _emit(self, until: int | None) -> None:
+    def _emit(self, until: int) -> None:
         found = self.close(until)
-        if found is None:
+        if found is None or not len(found[0]):
             return
         partial, starts, ends = found
-        made = self.groups.finished(partial)
+        order = numpy().lexsort((*numbers_of(partial, FIRST), starts, ends))
+        starts, ends = starts[order], ends[order]
+        made = self.groups.finished(partial.take(pyarrow().array(order)))
         columns = [self.kind.column_of(starts), self.kind.column_of(ends), *made.columns]
         batch = pyarrow().RecordBatch.from_arrays(columns, names=["start", "end", *made.schema.names])
         self.ready.put(Batch.of(Ascending(self.kind.times(ends)), ArrowRows(batch, self.form)))

@@ -11,6 +11,7 @@ from pullstream.authoring import Call, duration, not_negative, opens
 from ..arrow import pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates
+from .event_times import FAR
 from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
@@ -31,9 +32,9 @@ class _OnGrid(EventTimeWindows):
         self._durations = size, every
         self._parts: list[Table] = []
         self._rows = self._merged = 0
-        self._first: int | None = None
+        self._first = FAR
         """The first pane."""
-        self._closed: int | None = None
+        self._closed = -FAR
         """The end of the last window that was emitted."""
 
     @override
@@ -60,24 +61,19 @@ class _OnGrid(EventTimeWindows):
             return
         self._parts.append(partial)
         self._rows += len(panes)
-        first = int(panes.min())
-        self._first = first if self._first is None else min(self._first, first)
+        self._first = min(self._first, int(panes.min()))
         if self._rows > 2 * self._merged + TOGETHER:
             self._parts = [self.groups.merged(self._parts)]
             self._rows = self._merged = len(self._parts[0])
 
     @override
-    def due(self) -> int | None:
-        if self._first is None:
-            return None
-        end = self.least_end(self._first)
-        return end if self._closed is None else max(end, self._closed + self._every)
+    def due(self) -> int:
+        return max(self.least_end(self._first), self._closed + self._every)
 
     @override
-    def close(self, until: int | None) -> tuple[Table, Numbers, Numbers] | None:
+    def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
         if not self._parts:
             return None
-        np, pa = numpy(), pyarrow()
         whole = joined(str(self.location), self._parts)
         (panes,) = numbers_of(whole, WINDOW)
         places, ends = self._windows(panes, until)
@@ -85,35 +81,28 @@ class _OnGrid(EventTimeWindows):
             return None
         self._keep(whole, panes, until)
         self._closed = int(ends.max())
-        merged = self.groups.regrouped(replaced(whole.take(pa.array(places)), ends))
-        ends, first = numbers_of(merged, WINDOW, FIRST)
-        order = np.lexsort((first, ends))
-        return merged.take(pa.array(order)), ends[order] - self._size, ends[order]
+        merged = self.groups.regrouped(replaced(whole.take(pyarrow().array(places)), ends))
+        (ends,) = numbers_of(merged, WINDOW)
+        return merged, ends - self._size, ends
 
-    def _windows(self, panes: Numbers, until: int | None) -> tuple[Numbers, Numbers]:
+    def _windows(self, panes: Numbers, until: int) -> tuple[Numbers, Numbers]:
         """The places of the panes that are in windows to be emitted, and the windows' ends."""
         np = numpy()
         found: list[Numbers] = []
         first = self.ends(panes)
         for number in range(-(-self._size // self._every)):
             ends = first + number * self._every
-            chosen = ends - self._size <= panes
-            if self._closed is not None:
-                chosen &= ends > self._closed
-            if until is not None:
-                chosen &= ends <= until
+            chosen = (ends - self._size <= panes) & (ends > self._closed) & (ends <= until)
             found.append(np.stack([np.flatnonzero(chosen), ends[chosen]]))
         places, ends = np.concatenate(found, axis=1)
         return places, ends
 
-    def _keep(self, whole: Table, panes: Numbers, until: int | None) -> None:
+    def _keep(self, whole: Table, panes: Numbers, until: int) -> None:
         """Keep the panes that are in a later window, too."""
-        keep = (
-            panes[:0] if until is None else numpy().flatnonzero(panes // self._every * self._every + self._size > until)
-        )
+        keep = numpy().flatnonzero(panes // self._every * self._every + self._size > until)
         self._parts = [whole.take(pyarrow().array(keep))] if len(keep) else []
         self._rows = self._merged = len(keep)
-        self._first = int(panes[keep].min()) if len(keep) else None
+        self._first = int(panes[keep].min(initial=FAR))
 
 
 class _WindowResults:

@@ -169,6 +169,7 @@ def test_a_null_time_is_an_error_after_the_rows_before(limit):
 @pytest.mark.parametrize(
     ("times", "options", "why"),
     [
+        ([1], {"lateness": 2**62}, r"lateness=4611686018427387904 is too long to be added to times"),
         ([1.5], {"lateness": 0}, r"the time column 't' is double; times must be whole numbers, dates or timestamps"),
         ([1], {"lateness": dt.timedelta(1)}, r"lateness=.* cannot be added to the time column 't', which is int64"),
         ([1], {"lateness": 0, "at": "u"}, r"there is no column 'u'; the columns are 't'"),
