@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def forking(program, *modules):
             fork = int(process.stdout.readline())
             assert process.stdout.readline() == "begun\n"
             begun = time.monotonic()
-            killer = threading.Timer(seconds, os.kill, (fork, signal.SIGKILL))
+            killer = threading.Timer(seconds, _kill, (fork,))
             killer.start()
             while (line := process.stdout.readline()).startswith("done"):
                 pass
@@ -57,6 +57,12 @@ def forking(program, *modules):
             return code == 0, time.monotonic() - begun
 
         yield run
+
+
+def _kill(process):
+    # It may have ended just now.
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
 
 
 def _here():
