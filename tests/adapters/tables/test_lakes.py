@@ -47,3 +47,6 @@ def test_a_table_that_others_compact(base, mode, monkeypatch):
     assert sold(base) == list(range(18))
     assert written[-3:] == [3, 4, 5]
     assert compacted
+    monkeypatch.setattr(committer, "STEPS", [])
+    assert ps.run(ps.pipe(sales(18), sink)) == (list(range(6)) if mode == "replace_time" else [])
+    assert sold(base) == list(range(18))
