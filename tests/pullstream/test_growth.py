@@ -22,7 +22,7 @@ from timely.mutable import MutableAntichain
 FEW = 600
 """So many times are enough to see that something is kept for each, ..."""
 
-MORE = 60_000
+MORE = 45_000
 """... or so many in a run that never waits, where thousands come at once, and what is over is forgotten every few
 milliseconds."""
 
@@ -241,7 +241,7 @@ FOLDING = {
 @pytest.mark.parametrize("name", FOLDING)
 def test_no_state_stays_for_a_time(name):
     """A fold drops the state of a time when it has emitted the result."""
-    states, looks, times = weakref.WeakSet(), [], 20_000
+    states, looks, times = weakref.WeakSet(), [], 10_000
     soak(FOLDING[name](watched(states)), times, lambda: looks.append(len(states)))
     # States are kept for a few batches' times.
     assert looks[-1] < times / 2
