@@ -73,26 +73,6 @@ async def test_a_failure_is_the_same_object_each_time(autojump_clock):
     assert first.value is second.value
 
 
-async def test_an_exception_in_the_block_ends_the_stream(autojump_clock):
-    """It comes out as itself, after everything was released."""
-    released = []
-    with pytest.raises(KeyError):
-        async with ps.pipe(endless(released), ps.collect()).open():
-            await trio.sleep(1)
-            raise KeyError
-    assert released == [True]
-
-
-async def test_a_cancellation_is_in_order(autojump_clock):
-    """Cancelled from outside, the stream is released before the block is left, and the cancellation goes on."""
-    released = []
-    with trio.move_on_after(3) as scope:
-        async with ps.pipe(endless(released), ps.collect()).open() as running:
-            await running.result()
-    assert scope.cancelled_caught
-    assert released == [True]
-
-
 async def test_one_blueprint_runs_any_number_of_times_at_once(autojump_clock):
     """Runs share nothing: not their values, not their progress."""
     count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n % 2)

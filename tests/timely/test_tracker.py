@@ -280,31 +280,6 @@ def test_explain_agrees_with_the_frontier(random_graph, history):
                         assert any(end == b for end, _ in made.graph.successors[a])
 
 
-def test_very_wide_joins_and_splits():
-    """A place with a hundred predecessors is counted, with the same answers."""
-    builder = GraphBuilder()
-    width = 100
-    starts = [builder.add_node(f"s{n}", 0, 1) for n in range(width)]
-    join = builder.add_node("join", 1, 1)
-    for start in starts:
-        builder.add_edge(Source(start), Target(join))
-    graph = builder.build()
-    tracker = CheckedTracker(graph)
-    for place in range(len(graph)):
-        tracker.observe(place)
-    end = graph.place(Source(join))
-    for n in starts:
-        tracker.update(graph.place(Source(n)), BEGINNING if n == 50 else n, 1)
-    tracker.propagate()
-    assert tracker.frontier(end) == Antichain([BEGINNING])
-    tracker.update(graph.place(Source(50)), BEGINNING, -1)
-    assert tracker.frontier(end) == Antichain([0])
-    for n in starts[:60]:
-        if n != 50:
-            tracker.update(graph.place(Source(n)), n, -1)
-    assert tracker.frontier(end) == Antichain([60])
-
-
 def test_a_loop_left_and_entered_again():
     """Round the outer loop a time comes back to the inner one incomparable with itself: both are possible."""
     builder = GraphBuilder()

@@ -8,6 +8,7 @@ import pytest
 import pullstream as ps
 from tests.adapters.spark.helpers import killed
 from tests.adapters.spark.streaming.program import counting
+from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
@@ -32,24 +33,13 @@ def killed_before_a_commit(landing, master, seconds, out, journal):
     return goal
 
 
-SLOW = pytest.mark.slow
-
-
-@pytest.mark.parametrize(
-    ("any_session", "kills", "journaled"),
-    [
-        # The chapter on Spark is killed before a commit by default.
-        pytest.param("classic", 1, True, marks=SLOW),
-        pytest.param("classic", 1, False, marks=SLOW),
-        pytest.param("classic", 20, False, marks=SLOW),
-        pytest.param("connect", 1, True, marks=SLOW),
-        pytest.param("connect", 20, False, marks=SLOW),
-        pytest.param("connect", 20, True, marks=SLOW),
-    ],
-    indirect=["any_session"],
-)
-def test_killed_before_the_commit(any_session, kills, journaled, request, landing, tmp_path):  # noqa: PLR0917
+# The chapter on Spark is killed before a commit by default.
+@pytest.mark.slow
+@pytest.mark.parametrize("journaled", [False, True])
+@pytest.mark.parametrize("any_session", ["classic", "connect"], indirect=True)
+def test_killed_before_the_commit(any_session, journaled, request, landing, tmp_path):
     """An uncommitted micro-batch is processed again, with the same rows: no row is lost or counted twice."""
+    kills = amount(1, 20)
     kind = request.node.callspec.params["any_session"]
     master = "local[2]" if kind == "classic" else request.getfixturevalue("server").url
     journal = tmp_path / "journal" if journaled else None

@@ -14,6 +14,7 @@ from adapters import spark
 from adapters.spark.writing.server import server_for
 from tests.adapters.descriptors import opened_files
 from tests.adapters.spark.listening import listened_by
+from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
@@ -119,11 +120,5 @@ def check(session, until_idle, seed, count):
 
 
 def test_aborts_at_some_moments(session, until_idle):
-    """Once in each way."""
-    check(session, until_idle, 1, 4)
-
-
-@pytest.mark.slow
-def test_a_hundred_aborts(session, until_idle):
-    """At random moments."""
-    check(session, until_idle, 2, 100)
+    """By default once in each way."""
+    check(session, until_idle, 1, amount(4, 100))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.adapters.spark.helpers import killed
 from tests.adapters.spark.writing.program import DAYS, ROWS, into_files
+from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
@@ -38,10 +39,4 @@ def check(session, folder, kills):
 @pytest.mark.slow
 def test_killed_and_continued(session, tmp_path):
     """No row is lost or written twice: another program continues with Spark's checkpoint and the journal."""
-    check(session, tmp_path, 1)
-
-
-@pytest.mark.slow
-def test_killed_ten_times(session, tmp_path):
-    """However often it is killed."""
-    check(session, tmp_path, 10)
+    check(session, tmp_path, amount(1, 10))
