@@ -64,6 +64,17 @@ def run_until(pipeline, path, **options):
         return None
 
 
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_a_run_goes_on_after_the_last_complete_time(path, limit):
+    """What was completed is not done again, and what was begun is done whole."""
+    done = []
+    for stop in (3, 7, 7, None):
+        out = {}
+        run_until(storing(out, ps.map(stopping_at(stop))), path, limit=limit)
+        done.append(out)
+    assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4, 5]}, {}, {3: [6, 7], 4: [8, 9]}]
+
+
 def test_a_finished_run_does_nothing_again_and_gives_its_result(path):
     """After its end a run reads nothing and has no effects, and gives what it gave."""
     read, out = [], []
@@ -89,6 +100,18 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
         "",
         OVER,
     ]
+
+
+@pytest.mark.parametrize("check", [True, "strict"])
+def test_the_rules_are_kept_where_times_are_dropped(path, check):
+    """The checker finds nothing wrong with edges on which times are dropped."""
+    for stop in (5, 9, None):
+        out = {}
+        joined = ps.join(numbers(), ps.pipe(numbers(), ps.scan(max)), on=lambda n: n % 2)
+        sinks = ps.tee(ps.reduce(lambda n, _: n + 1, 0), ps.at_completion(out.__setitem__))
+        pipeline = ps.pipe(joined, ps.map(min), ps.map(stopping_at(stop)), sinks)
+        run_until(pipeline, path, check=check, limit=2)
+    assert max(out) == 4
 
 
 def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
