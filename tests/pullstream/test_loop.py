@@ -23,12 +23,25 @@ def slowed(function):
     return call
 
 
+def in_groups(function):
+    groups = ps.group_by(lambda pair: pair[0] % 3, ps.pipe(ps.map_async(slowed(function), 2), ps.sort_by_time(str)))
+    return ps.pipe(ps.group_by(lambda pair: pair[0] % 2, groups), ps.map(lambda pair: pair[1][1]))
+
+
+def put_off(function):
+    later = ps.deferred("transformer")
+    later.resolve(ps.map_async(slowed(function), 2))
+    return later
+
+
 BODIES = {
     "map": ps.map,
     "flat_map": lambda function: ps.flat_map(lambda value: [function(value)]),
     "map_async": lambda function: ps.map_async(slowed(function), 3),
     "as ready": lambda function: ps.map_async(slowed(function), 3, ordered=False),
     "per round": per_time,
+    "in groups": in_groups,
+    "put off": put_off,
     "in a row": lambda function: ps.pipe(ps.prefetch(3), ps.map(function), ps.filter(lambda _: True), ps.prefetch(2)),
 }
 

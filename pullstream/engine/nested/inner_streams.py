@@ -16,7 +16,7 @@ from pullstream.engine.edge.lane import Lane, first_lane
 from pullstream.engine.nested.inner_inputs import Feed, Through
 from pullstream.engine.nested.inner_sinks import Sides
 from pullstream.engine.run import Scope
-from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.nesting import Mirrored
 from pullstream.timely import Antichain
 
@@ -66,8 +66,12 @@ def follow_inner(owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored) -> Non
 
 
 def inner_frontier(lane: Lane[Any]) -> Antichain[Any]:
-    """The times that an inner stream may still bring, including batches that its owner has not acknowledged."""
-    return lane.port.location.frontier
+    """The times that an inner stream may still bring, including batches that its owner has not acknowledged.
+
+    In a loop, those are left out that follow only from what may still arrive at the owner.
+    """
+    location = lane.port.location
+    return location.frontier if location.ending is not Ending.RUNNING else lane.edge.scope.sidecar.within(location)
 
 
 def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:

@@ -146,21 +146,27 @@ class Frontiers:
                 self._report(exc)
         return ()
 
-    def frontier(self, place: int) -> Antichain[Any]:
-        """The times that may still arrive at a place, or leave it."""
+    def frontier(self, place: int, *, but: Location | None = None) -> Antichain[Any]:
+        """The times that may still arrive at a place, or leave it; without those that follow from the mirror `but`."""
         try:
-            if self._tracker is None and not self.lost:
+            if (self._tracker is None or but is not None) and not self.lost:
                 there = self.places[place]
                 starts, ports = ([there], ()) if isinstance(there, Location) else ([there.upstream], (there,))
-                times = _times(locations := _leading(starts), ports)
+                times = _times(locations := _leading(starts), ports, but)
                 if not (times and _changing(locations)):
                     return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
                 self.track()
             if self._tracker is not None:
-                return self._tracker.frontier(place)
+                return self._tracker.frontier(place) if but is None else self._without(but).frontier(place)
         except BaseException as exc:  # noqa: BLE001 - as above
             self._report(exc)
         return ANYTHING
+
+    def _without(self, mirror: Location) -> Tracker:
+        """A tracker of everything except for the holds that a location mirrors."""
+        counts = [dict(stamps) for stamps in self.stamps]
+        counts[mirror.output] = dict.fromkeys(mirror.own, 1)
+        return Tracker(self.graph(), monotone=False, counts=counts)
 
     def above(self, location: Location, *, arrived: bool = True) -> Sequence[Any] | None:
         """The least times that may still arrive at a module, read where they are held and in flight.
@@ -204,13 +210,19 @@ def _leading(starts: Iterable[Location]) -> list[Location]:
     return [*found]
 
 
-def _times(locations: Iterable[Location], ports: Iterable[Port]) -> set[Hashable]:
-    """The times that locations hold, and that are in flight at their inputs and at some ports below."""
+def _times(locations: Iterable[Location], ports: Iterable[Port], but: Location | None = None) -> set[Hashable]:
+    """The times that locations hold, and that are in flight at their inputs and at some ports below.
+
+    Of the location `but`, those that it mirrors are left out.
+    """
     times: set[Hashable] = set()
     for port in ports:
         times.update(port.live)
     for location in locations:
-        location.gather(times)
+        if location is but:
+            times.update(location.own)
+        else:
+            location.gather(times)
     return times
 
 

@@ -381,6 +381,11 @@ class Location(Metered):
         """The times this module holds, oldest hold first."""
         return list(self._held)
 
+    @property
+    def own(self) -> list[Hashable]:
+        """The times this module holds apart from those that it mirrors."""
+        return [time for time, count in self._held.items() if count > (time in self._mirrored)]
+
     def holds(self, time: Hashable) -> bool:
         """Whether a hold gives the right to answer at `time`."""
         held, waiting = self._held, self._waiting

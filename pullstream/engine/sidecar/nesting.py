@@ -10,7 +10,9 @@ connect them. Both are brought up to date when a frontier is read, never when so
 those below. Reading one reads the frontiers of the stream inside, and its source reads what arrives outside. This
 second read outside finds a refresh under way and takes the counts as they are. That is enough: the locations upstream
 are done, and no hold of the module itself, or of anything below it, arrives at it, except in a loop. There the hold of
-the last read is earlier and so safe, and the next read follows.
+the last read is earlier and so safe, and the next read follows. But a module in a loop must not hold what may arrive at
+it only because of this hold: it would be held for ever, round after round. So it leaves out what its streams have only
+from outside (`echoed`), which leads through it outside, too.
 
 **News** (`spread`). A dropped hold or an acknowledged batch in one sidecar may complete a time in all that are tied to
 it. The news goes from each sidecar to those outside, at the module that opened it, and to those inside, at modules that
@@ -50,6 +52,8 @@ class Nesting(Generic[S]):
         """Locations where what may arrive may have changed since the inner sidecars were last notified."""
         self._arriving: dict[Location | None, list[Antichain[Any]]] = {}
         """The times that could arrive at locations when the inner sidecars were last notified."""
+        self.echoed: Location | None = None
+        """The source that brings what arrives at the module that opened this stream, if that is in a loop."""
         self._awaited = False
         self._refreshing = False
 
@@ -70,7 +74,13 @@ class Nesting(Generic[S]):
         self.mirror(source, mirrored)
         if outer is not self:
             self._entries[outer] = at
+            if at is not None and outer.in_loop(at):
+                self.echoed = source
             self._listen()
+
+    def in_loop(self, location: Location) -> bool:
+        """Whether what leaves a module may come back to it, here or around a module outside."""
+        return self.echoed is not None or self._leads(location, location)
 
     @property
     def outside(self) -> list[S]:

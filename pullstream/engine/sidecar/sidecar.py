@@ -266,6 +266,11 @@ class Sidecar(Counts):
         self.propagate()
         return self.frontiers.frontier(location.output)
 
+    def within(self, location: Location) -> Antichain[Any]:
+        """The times that may leave a module; in a loop, without those that follow only from what arrives outside."""
+        self.propagate()
+        return self.frontiers.frontier(location.output, but=None if self._nesting is None else self._nesting.echoed)
+
     @override
     def arriving(self, port: Port) -> Antichain[Any]:
         # The module's own holds do not affect what arrives at its inputs.

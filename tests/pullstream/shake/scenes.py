@@ -283,6 +283,16 @@ def loop_left():
     return ps.pipe(numbers(6, 1), ps.loop(body), ps.map(str), ps.drain())
 
 
+def groups_round():
+    """Streams inside a loop: what they hold comes round to them again."""
+    body = ps.pipe(ps.group_by(lambda n: n % 2, ps.pipe(ps.map_async(quickly, 2), held_back())), ps.map(halved))
+    return ps.pipe(numbers(8, 2), ps.loop(body), told_complete(), ps.drain())
+
+
+def halved(pair):
+    return ps.Again(pair[1] // 2) if pair[1] > 2 else pair[1]
+
+
 def sessions():
     moments = [(0, "a"), (4, "b"), (1, "a"), (6, "b"), (3, "b"), (9, "a"), (7, "a"), (14, "b")]
     times = ps.stamp(lambda row: row[0], lateness=5)
@@ -636,7 +646,19 @@ SCENES = {
         *(calls, calls_one_by_one, generators, branches, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure),
         *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator),
         *(caught_when_complete, inside, side_by_side, side_inside, side_inside_fails, grouped, looped, loop_left),
-        *(sessions, windows, late_aside, days, switched, switched_off, switched_off_early, added, pushed, limited),
+        *(
+            groups_round,
+            sessions,
+            windows,
+            late_aside,
+            days,
+            switched,
+            switched_off,
+            switched_off_early,
+            added,
+            pushed,
+            limited,
+        ),
         *(mapped_times, taken, times_taken, failing_parts, switched_off_and_aborted, stuck_by_exit, patient, ticks),
         *(branches_fail, branch_leaves, dealt_fails, ended_early, open_files, side_inside_lost, read_many, stuck),
         *(skipped, threads, states, results, written, grown, read, times_left),
@@ -652,7 +674,7 @@ COMPARED = {
     # Their values depend on the moment of something outside.
     **dict.fromkeys(["switched_off", "lanes_that_leave"], "nothing"),
     # Some modules promise no order, and those below keep something for each time alone.
-    **dict.fromkeys(["branches", "merged", "side_by_side", "grouped", "looped", "added"], "times"),
+    **dict.fromkeys(["branches", "merged", "side_by_side", "grouped", "looped", "groups_round", "added"], "times"),
 }
 """What is compared in scenes where the traits of the modules do not say enough."""
 
