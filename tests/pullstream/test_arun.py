@@ -11,10 +11,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Unseen(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 def broken(_):

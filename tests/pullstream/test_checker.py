@@ -12,10 +12,7 @@ import pullstream as ps
 from pullstream.checker import RULES, Checker, Violation, watch
 from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.traits import Traits
-
-
-class Boom(Exception):
-    """A stream's failure."""
+from tests.pullstream.common import Unseen
 
 
 def line() -> int:
@@ -125,7 +122,7 @@ class Forgetful(Numbers):
     """Fails, each time with another object."""
 
     async def ask(self, limit=1):
-        raise Boom
+        raise Unseen
 
 
 class Relenting(Numbers):
@@ -134,14 +131,14 @@ class Relenting(Numbers):
     async def ask(self, limit=1):
         self.given += 1
         if self.given == 1:
-            raise Boom
+            raise Unseen
         return ps.DONE
 
 
 class Growing(Numbers):
     """Raises the same object, with one traceback on top of the other."""
 
-    boom = Boom()
+    boom = Unseen()
 
     async def ask(self, limit=1):
         raise self.boom
@@ -158,13 +155,6 @@ class LateValue(Numbers):
         self.changed.set()
         await trio.sleep(1)
         return ps.DONE
-
-
-class Hasty(Numbers):
-    """Confirms the abort, and lets the outstanding ask wait."""
-
-    async def ask(self, limit=1):
-        await trio.sleep_forever()
 
 
 class Echo(Numbers):
@@ -220,16 +210,16 @@ async def abort_beside_many(reader):
 
 async def ask_three_times(reader):
     for _ in range(3):
-        with suppress(Boom):
+        with suppress(Unseen):
             await reader.ask()
 
 
 async def error(reader):
-    await reader.error(Boom())
+    await reader.error(Unseen())
 
 
 async def error_then_ask(reader):
-    await reader.error(Boom())
+    await reader.error(Unseen())
     await reader.ask()
 
 
@@ -284,7 +274,7 @@ PARTNERS = [
     ("R3", ABOVE, Numbers, error_then_ask),  # it answers done where its failure is due
     ("R4", BELOW, Deaf, two_asks_on_a_lane),
     ("R5", ABOVE, LateValue, abort_beside),
-    ("R5", ABOVE, Hasty, abort_beside),
+    ("R5", ABOVE, Deaf, abort_beside),
     ("R8", ABOVE, Echo, error),
     ("R8", ABOVE, Chatty, abort_twice),
     ("R9", BELOW, Numbers, abort_twice),
@@ -352,7 +342,7 @@ class KeepsTheAbort(Broken):
 @ps.transformer
 class ChangesTheReason(Broken):
     async def dismiss(self, reason):
-        await self.upstream.error(Boom("another"))
+        await self.upstream.error(Unseen("another"))
 
 
 @ps.transformer
@@ -374,13 +364,13 @@ class FailsByItself(Broken):
     class machine(Edge):  # noqa: N801 - it stands for one
         async def ask(self, lane, limit, stepping):
             await super().ask(lane, limit, stepping)
-            raise Boom
+            raise Unseen
 
 
 @ps.transformer
 class AbortsInsteadOfErring(Broken):
     async def produce(self, limit):
-        raise Boom
+        raise Unseen
 
     async def dismiss(self, reason):
         await self.upstream.abort()
@@ -509,7 +499,7 @@ async def waiting(upstream, ctx):
 @ps.sink
 async def erring(upstream, ctx):
     await upstream.ask()
-    raise Boom
+    raise Unseen
 
 
 MODULES = [
@@ -576,13 +566,13 @@ async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
     await reader.ask(2)
     await reader.ask()
     await reader.abort()
-    reader.error_nowait(Boom("x"))
+    reader.error_nowait(Unseen("x"))
 
     assert reader.diagram().splitlines() == [
         "D: ask1(Ans1 2) -> U: Ans1=value(0)",
         "-> D: ask2(Ans2) -> U: Ans2=done",
         "-> D: abort3(Ans3) -> U: Ans3=done",
-        "-> D: error4(Boom('x'))",
+        "-> D: error4(Unseen('x'))",
     ]
 
 

@@ -6,11 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import completions
-
-
-class Boom(Exception):
-    """Raised in the middle of a conversation."""
+from tests.pullstream.common import Unseen, completions
 
 
 def through_a_pair(source, sink, *, runs=1, limit=4096):
@@ -50,8 +46,8 @@ async def test_what_is_written_is_read(cell, counting, probe, autojump_clock):
 @pytest.mark.parametrize("runs", [1, 2])
 async def test_a_failure_of_what_is_written(runs, counting, probe, autojump_clock):
     """It comes out of the source as it is, after the values before it."""
-    boom, given = Boom(), []
-    with pytest.raises((Boom, BaseExceptionGroup)) as caught:
+    boom, given = Unseen(), []
+    with pytest.raises((Unseen, BaseExceptionGroup)) as caught:
         await through_a_pair(counting(probe, 3, failure=boom), ps.drain(given.append), runs=runs)
     assert caught.value is boom or caught.value.exceptions == (boom, boom)
     assert given == [0, 1, 2]
@@ -61,12 +57,12 @@ async def test_a_failure_of_what_is_written(runs, counting, probe, autojump_cloc
 @pytest.mark.parametrize("runs", [1, 2])
 async def test_a_reader_that_fails(runs, counting, probe, autojump_clock):
     """Its error passes through the pair to the source above, as it is."""
-    boom = Boom()
+    boom = Unseen()
 
     def raising(_):
         raise boom
 
-    with pytest.raises((Boom, BaseExceptionGroup)):
+    with pytest.raises((Unseen, BaseExceptionGroup)):
         await through_a_pair(counting(probe, 99), ps.drain(raising), runs=runs)
     assert probe.balanced
     assert probe.reasons == [boom]
@@ -92,7 +88,7 @@ async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clo
     """A termination is confirmed when what is above the writing end has been released, and was told why."""
     way, position = cell
     reading, writing = ps.duplex.pair()
-    reason = Boom()
+    reason = Unseen()
     outcome = []
     async with trio.open_nursery() as nursery:
 
@@ -100,7 +96,7 @@ async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clo
             try:
                 async with ps.pipe(counting(probe, 9, delay=1), writing).open() as running:
                     outcome.append(await running.result())
-            except Boom as exc:
+            except Unseen as exc:
                 outcome.append(exc)
 
         nursery.start_soon(write)
@@ -159,12 +155,12 @@ def test_a_pair_is_used_once():
 @pytest.mark.parametrize("side", [0, 1])
 async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, autojump_clock):
     """The other's source is told why, and the run fails with the failure as it is."""
-    fails, goes_on, boom = new_probe(), new_probe(), Boom()
+    fails, goes_on, boom = new_probe(), new_probe(), Unseen()
     sides = [
         ps.duplex.Duplex(counting(fails, 2, delay=1, failure=boom), ps.collect()),
         ps.duplex.Duplex(counting(goes_on, 99, delay=1), ps.collect()),
     ]
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         async with ps.duplex.connect(sides[side], sides[1 - side]).open() as running:
             await running.result()
     assert caught.value is boom

@@ -4,10 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """Raised by a talk."""
+from tests.pullstream.common import Unseen
 
 
 async def nothing(io):
@@ -51,7 +48,7 @@ async def test_values_bytes_and_lines(autojump_clock):
 
 async def test_a_talk_that_raises(counting, new_probe, autojump_clock):
     """Both directions fail with it, and what was opened is released."""
-    boom, probes = Boom(), [new_probe(), new_probe()]
+    boom, probes = Unseen(), [new_probe(), new_probe()]
 
     async def raising(io):
         await io.read()
@@ -59,7 +56,7 @@ async def test_a_talk_that_raises(counting, new_probe, autojump_clock):
 
     peer = ps.duplex.Duplex(counting(probes[0], 9), ps.collect())
     side = ps.duplex.handshake(peer, raising)
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         async with ps.duplex.connect(side, ps.duplex.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
             await running.result()
     assert caught.value is boom

@@ -7,11 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """The failure of a handle."""
-
+from tests.pullstream.common import Unseen
 
 KINDS = ("source", "transformer", "sink")
 
@@ -49,8 +45,8 @@ async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump
 async def test_fails(kind, counting, probe, autojump_clock):
     """Its failure fails the stream, as the same object, and nothing is opened."""
     pipeline, handle, _ = place(kind, counting(probe, 2))
-    boom = Boom()
-    with pytest.raises(Boom) as caught:
+    boom = Unseen()
+    with pytest.raises(Unseen) as caught:
         async with pipeline.open() as running:
             await trio.sleep(1)
             handle.fail(boom)

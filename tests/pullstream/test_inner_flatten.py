@@ -11,10 +11,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """The failure of an inner stream, or of the outer one."""
+from tests.pullstream.common import Unseen
 
 
 def nested(value):
@@ -141,10 +138,10 @@ def test_an_iterable_that_fails_gives_the_values_before(limit):
     def failing():
         yield 1
         yield 2
-        raise Boom
+        raise Unseen
 
     given = []
-    with pytest.raises(Boom) as failed:
+    with pytest.raises(Unseen) as failed:
         ps.run(ps.pipe(ps.values([failing()]), ps.flatten(concurrency=2), ps.drain(given.append)), limit=limit)
     assert given == [1, 2]
     assert failed.value.__notes__[0].startswith("raised in flatten")

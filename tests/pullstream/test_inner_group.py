@@ -10,10 +10,7 @@ import trio
 
 import pullstream as ps
 from pullstream.modules.grouping.inline import InlineRow
-
-
-class Boom(Exception):
-    """The failure of a module upstream, or of a key."""
+from tests.pullstream.common import Unseen
 
 
 def summed(key=lambda _: "sum"):
@@ -135,8 +132,8 @@ def test_groups_give_finished_results_when_the_stream_fails(counting, probe):
     """A batch that is not full is a result; a fold whose time is not complete is not."""
     for inner, expected in ((ps.batch(2), [(0, [0, 2]), (0, [4]), (1, [1, 3])]), (ps.count_by_key(), [])):
         got = []
-        source = counting(probe, 5, failure=Boom())
-        with pytest.raises(Boom):
+        source = counting(probe, 5, failure=Unseen())
+        with pytest.raises(Unseen):
             ps.run(ps.pipe(source, ps.group_by(lambda n: n % 2, inner), ps.drain(got.append)))
         assert sorted(got) == expected
 
@@ -187,7 +184,7 @@ def test_the_time_at_which_a_key_raises_never_completes(row, limit):
 
     def key(n):
         if n == 13:
-            raise Boom
+            raise Unseen
         return n % 2
 
     sums = []
@@ -198,6 +195,6 @@ def test_the_time_at_which_a_key_raises_never_completes(row, limit):
         ps.reduce_by_time(ps.agg.sum()),
         ps.drain(sums.append),
     )
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         ps.run(pipeline, limit=limit, check=True)
     assert sums == [3]

@@ -7,11 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import completions
-
-
-class Boom(Exception):
-    """Raised upstream."""
+from tests.pullstream.common import Unseen, completions
 
 
 @ps.source
@@ -33,16 +29,16 @@ def test_catch_ends_or_goes_on(limit):
     """A failure becomes an end, other values at its time, or another source at times of its own."""
 
     def caught(*handler, **options):
-        broken = failing([(1, "a"), (3, "b")], Boom())
+        broken = failing([(1, "a"), (3, "b")], Unseen())
         return ps.run(ps.pipe(broken, ps.catch(*handler, **options), ps.collect(timed=True)), limit=limit)
 
     before = [(1, "a"), (3, "b")]
     assert caught() == before
     assert caught(lambda _: None) == before
-    assert caught(lambda exc: [type(exc), 2]) == [*before, (3, Boom), (3, 2)]
+    assert caught(lambda exc: [type(exc), 2]) == [*before, (3, Unseen), (3, 2)]
     later = ps.values([3, 4, 6], time=lambda n: n)
     assert caught(lambda _: later) == [*before, (3, 3), (4, 4), (6, 6)]
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         caught(on=(KeyError, ValueError))
     with pytest.raises(ps.errors.CapabilityError, match=r"answered at 2, but that time is already complete"):
         caught(lambda _: ps.values([2], time=lambda n: n))
@@ -59,7 +55,7 @@ class Over(ps.authoring.Kernel):
     async def produce(self, limit):
         if self.location.held == [1]:
             self.location.drop_capability()
-            raise Boom
+            raise Unseen
         return ps.Batch(1, ["a"])
 
 
@@ -79,7 +75,7 @@ def test_catch_when_every_time_was_complete():
 async def test_catch_keeps_times_open(autojump_clock):
     """A time that was open at the failure completes when the replacement has passed it, and no sooner."""
     instead = failing([(2, "x"), (3, "y")], None, delay=10)
-    stream = ps.pipe(failing([(1, "a"), (2, "b")], Boom(), delay=1), ps.catch(lambda _: instead))
+    stream = ps.pipe(failing([(1, "a"), (2, "b")], Unseen(), delay=1), ps.catch(lambda _: instead))
     async with ps.pipe(stream, ps.collect()).open() as running:
         assert await completions(running, [1, 2, 3]) == {1: 2, 2: 22, 3: 22}
         assert await running.result() == ["a", "b", "x", "y"]
@@ -92,9 +88,9 @@ async def test_catch_keeps_times_open(autojump_clock):
 def test_retry_begins_anew(counting, new_probe, limit):
     """Each attempt opens the source once; the last failure passes, as the same object."""
     probe = new_probe()
-    boom = Boom()
+    boom = Unseen()
     given = []
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         ps.run(
             ps.pipe(ps.retry(counting(probe, 2, failure=boom), 2), ps.drain(given.append)),
             limit=limit,
@@ -116,7 +112,7 @@ def failing_at(*ends):
         last = next(openings, None)
         for n in range(start, 10):
             if last is not None and n - start >= last:
-                raise Boom
+                raise Unseen
             yield ps.Batch(n // 2, [n])
 
     return source
@@ -136,7 +132,7 @@ def test_retry_repeats_only_open_times(limit):
     source = failing_at(5, 1, 2, 0)
     assert run(ps.retry(source(), 4, resume=lambda last: source(last + 1))) == once
     assert run(ps.retry(failing_at(0, 0, 0)(), resume=lambda _: ps.empty())) == once
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         run(ps.retry(failing_at(0, 0, 0, 0)()))
     with pytest.raises(TypeError, match="returned 3"):
         run(ps.retry(failing_at(4)(), resume=lambda last: last))
@@ -156,10 +152,10 @@ async def test_retry_waits_longer_each_time(autojump_clock):
     @ps.source
     async def refusing(ctx):
         opened.append(trio.current_time() - start)
-        raise Boom
+        raise Unseen
         yield
 
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         async with ps.pipe(ps.retry(refusing(), 3, delay=1, backoff=3), ps.collect()).open() as running:
             await running.result()
     assert opened == [0, 1, 4, 13]
@@ -168,7 +164,7 @@ async def test_retry_waits_longer_each_time(autojump_clock):
 async def test_retry_keeps_times_open(autojump_clock):
     """A time open at the failure completes when the new attempt has passed it; complete times stay complete."""
     attempts = [
-        failing([(1, "a"), (2, "b")], Boom(), delay=1),
+        failing([(1, "a"), (2, "b")], Unseen(), delay=1),
         failing([(1, "a"), (2, "b"), (3, "c")], None, delay=1),
     ]
     source = ps.retry(attempts[0], delay=10, resume=lambda _: attempts[1])

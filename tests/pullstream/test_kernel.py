@@ -10,10 +10,7 @@ import trio
 
 import pullstream as ps
 from pullstream.protocol import TRANSITIONS, Event, State
-
-
-class Boom(Exception):
-    pass
+from tests.pullstream.common import Unseen
 
 
 @ps.source
@@ -30,7 +27,7 @@ class Slow(ps.authoring.Kernel):
 
 async def test_a_failure_keeps_its_own_context(edge, autojump_clock):
     """An exception of the module above, raised while it is cancelled, does not become the context (R3)."""
-    cause, reason = Boom("first"), Boom("the reason")
+    cause, reason = Unseen("first"), Unseen("the reason")
     reason.__context__ = cause
 
     @ps.source
@@ -42,7 +39,7 @@ async def test_a_failure_keeps_its_own_context(edge, autojump_clock):
                 raise OSError("while it was cancelled")
 
     async def ask(lane):
-        with pytest.raises(Boom) as caught:
+        with pytest.raises(Unseen) as caught:
             await lane.ask()
         assert caught.value is reason
 
@@ -189,7 +186,7 @@ async def test_acquiring_is_cut_short_by_an_abort(edge, autojump_clock):
 
 async def test_a_failing_release_raises_its_own_error_with_the_first_as_its_context(edge):
     """Neither the failure nor that of the release is lost (R8)."""
-    boom, worse = Boom("first"), OSError("while letting go")
+    boom, worse = Unseen("first"), OSError("while letting go")
 
     @ps.source
     class Fragile(ps.authoring.Kernel):
@@ -217,9 +214,9 @@ async def test_a_failing_cleanup_of_a_generator_is_raised(edge, autojump_clock, 
             yield 0
             await trio.sleep(0 if way == "end" else 10)
         finally:
-            raise Boom
+            raise Unseen
 
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         async with edge(fragile()) as reader:
             await reader.ask()
             if way == "end":
@@ -233,9 +230,9 @@ async def test_a_failing_cleanup_of_a_generator_is_raised(edge, autojump_clock, 
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(reader.lane().ask)
                     await trio.sleep(1)
-                    with pytest.raises(Boom):
+                    with pytest.raises(Unseen):
                         await reader.abort()
-                raise Boom
+                raise Unseen
 
 
 async def test_a_failure_beside_cancellations_is_kept(edge, autojump_clock):
@@ -248,16 +245,16 @@ async def test_a_failure_beside_cancellations_is_kept(edge, autojump_clock):
                 try:
                     await trio.sleep_forever()
                 finally:
-                    raise Boom
+                    raise Unseen
 
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(trio.sleep_forever)
                 nursery.start_soon(raises)
 
     async with edge(Parallel()) as reader:
-        with trio.move_on_after(1), pytest.raises(Boom) as first:
+        with trio.move_on_after(1), pytest.raises(Unseen) as first:
             await reader.ask()
-        with pytest.raises(Boom) as caught:
+        with pytest.raises(Unseen) as caught:
             await reader.ask()
         assert caught.value is first.value
 

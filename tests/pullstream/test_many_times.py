@@ -9,7 +9,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.edge.lane import Lane
 from pullstream.errors import CapabilityError
-from tests.pullstream.common import after_a_moment
+from tests.pullstream.common import Unseen, after_a_moment
 from timely import Antichain, TimeDomainError
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -20,16 +20,12 @@ def at_once(values, **options):
     return ps.values(values, time=lambda n: n, **options)
 
 
-class Boom(Exception):
-    """What functions of these tests raise."""
-
-
 def fails_at(bad, function=lambda *args: args[-1]):
     """A function that fails at one value."""
 
     def call(*args):
         if args[-1] == bad:
-            raise Boom(bad)
+            raise Unseen(bad)
         return function(*args)
 
     return call
@@ -74,7 +70,7 @@ async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(s
     """The times before the value that it fails for are complete; that of the value is not."""
     pipeline = ps.pipe(at_once(range(1, 10)), sink)
     async with pipeline.open(limit=limit) as running:
-        with pytest.raises((Boom, TypeError)) as caught:
+        with pytest.raises((Unseen, TypeError)) as caught:
             await running.result()
         await running.progress.completed(4)
         with pytest.raises(type(caught.value)):

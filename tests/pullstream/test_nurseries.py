@@ -4,15 +4,12 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """Raised by a task."""
+from tests.pullstream.common import Unseen
 
 
 async def fails(delay=0.0):
     await trio.sleep(delay)
-    raise Boom
+    raise Unseen
 
 
 async def reads_ahead(ctx=None):
@@ -92,7 +89,7 @@ async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, 
         seen.append(value)
         await trio.sleep(0.3)
 
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         async with ps.pipe(source(delay), ps.map_async(slowly, concurrency=1), ps.drain()).open(check=True) as running:
             await running.result()
     assert seen == [0] if delay == 0.5 else [0, 1]
@@ -108,6 +105,6 @@ async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, 
 )
 def test_what_a_task_raises_arrives_as_itself(pipeline):
     """A group of one is that one, for whoever runs it and for the rules: the same object goes up and down."""
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         ps.run(pipeline, check="strict")
     assert any("raised in" in note for note in caught.value.__notes__)

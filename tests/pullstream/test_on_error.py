@@ -9,12 +9,9 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 
 LIMITS = (1, 2, 7, 4096)
-
-
-class Boom(Exception):
-    """Raised by the function of a module."""
 
 
 class SinkFailed(Exception):
@@ -24,7 +21,7 @@ class SinkFailed(Exception):
 def even(value):
     """The value, unless it is odd."""
     if value % 2:
-        raise Boom(value)
+        raise Unseen(value)
     return value
 
 
@@ -208,7 +205,7 @@ def test_a_failed_value_goes_to_a_sink(name):
         assert [(time, -value.value) if name in BY_VALUE else -value.value for time, value in notes] == failed
         for _, value in notes:
             assert isinstance(value, ps.Failed)
-            assert isinstance(value.error, Boom)
+            assert isinstance(value.error, Unseen)
             assert name.split(",")[0] in "".join(value.error.__notes__)
 
 
@@ -226,7 +223,7 @@ def test_a_failed_value_fails_the_stream(name):
     """With "fail", the default, the values before it are delivered, then the exception arrives as itself (R8)."""
     for limit in limits(name):
         values = []
-        with pytest.raises(Boom):
+        with pytest.raises(Unseen):
             ps.run(failing(name, values), limit=limit)
         answers = list(chain(*BY_VALUE.get(name, (None, [[-1]]))[1]))
         assert values == answers[: answers.index(-1)]
@@ -374,7 +371,7 @@ def test_a_sink_for_failed_values_may_have_a_policy_itself():
     """Also beside another one."""
 
     def again(failed):
-        raise Boom(failed)
+        raise Unseen(failed)
 
     inner, notes = [], []
     sink = ps.drain(again, on_error=ps.drain(lambda failed: inner.append(failed.value.value)))

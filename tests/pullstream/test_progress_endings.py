@@ -5,11 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import after_a_moment
-
-
-class Unseen(Exception):
-    """The failure of these tests."""
+from tests.pullstream.common import Unseen, after_a_moment
 
 
 def timed(*times):

@@ -5,11 +5,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 from timely import BEGINNING
-
-
-class Unseen(Exception):
-    """The failure of these tests."""
 
 
 def timed(*times):

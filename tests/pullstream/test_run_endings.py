@@ -9,10 +9,7 @@ import trio
 
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
-
-
-class Unseen(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 def broken(_):

@@ -4,10 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 @ps.sink
@@ -73,17 +70,17 @@ async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
             return ps.Batch(0, [1])
 
         async def release(self):
-            raise Boom
+            raise Unseen
 
     @ps.sink
     async def first(upstream, ctx):
         await upstream.ask()
 
     running = ps.pipe(Leaky(), first()).open()
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         async with running:
             await running.progress.completed(5)
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         await running.progress.completed(5)
 
 

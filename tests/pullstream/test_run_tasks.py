@@ -4,12 +4,9 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 
 pytestmark = pytest.mark.filterwarnings("error")
-
-
-class Boom(Exception):
-    """What these tests let fail."""
 
 
 class Planted(ps.authoring.Kernel[int]):
@@ -32,19 +29,19 @@ def planted(*fails):
 
 async def fails():
     await trio.sleep(0.01)
-    raise Boom("of the toolkit's own")
+    raise Unseen("of the toolkit's own")
 
 
 async def fails_at_the_end():
     try:
         await trio.sleep_forever()
     finally:
-        raise Boom("at the end")
+        raise Unseen("at the end")
 
 
 def test_what_a_task_raises_is_the_runs_failure(counting, probe):
     """The run does not hang: everything is released, and the failure is raised, with a note that says whence."""
-    with pytest.raises(Boom, match="of the toolkit's own") as caught:
+    with pytest.raises(Unseen, match="of the toolkit's own") as caught:
         ps.run(ps.pipe(ps.merge(planted(fails), counting(probe, 1_000_000, timed=True)), ps.drain()))
     assert caught.value.__notes__ == ["raised in a task of the run's own, beside the stream"]
     assert probe.balanced
@@ -52,20 +49,20 @@ def test_what_a_task_raises_is_the_runs_failure(counting, probe):
 
 def test_the_second_is_not_lost():
     """What another task raises after that is noted on the first."""
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         ps.run(ps.pipe(planted(fails, fails_at_the_end), ps.drain()))
     assert any("at the end" in note for note in caught.value.__notes__)
 
 
 def test_one_that_fails_when_all_is_done():
     """A task that raises when it is cancelled, at the end of the run, is heard of as well."""
-    with pytest.raises(Boom, match="at the end"):
+    with pytest.raises(Unseen, match="at the end"):
         ps.run(ps.pipe(planted(fails_at_the_end), ps.take(3), ps.collect()))
 
 
 async def test_a_block_hears_of_it():
     """A block that waits for something else is left, as with any failure of the stream."""
-    with trio.fail_after(5), pytest.raises(Boom):
+    with trio.fail_after(5), pytest.raises(Unseen):
         async with ps.pipe(planted(fails), ps.drain()).open():
             await trio.sleep_forever()
 
@@ -79,7 +76,7 @@ async def test_a_clean_up_that_raises_a_group_is_told():
         try:
             await trio.sleep_forever()
         finally:
-            raise ExceptionGroup("of its clean-up", [Boom("one"), Boom("two")]) from None
+            raise ExceptionGroup("of its clean-up", [Unseen("one"), Unseen("two")]) from None
 
     with pytest.raises(ExceptionGroup, match="of its clean-up"):
         async with ps.pipe(ps.once(1), ps.map_async(untidy, concurrency=1), ps.drain()).open() as running:

@@ -4,14 +4,11 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 def broken(_):
-    raise Boom
+    raise Unseen
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -100,7 +97,7 @@ def test_find_may_ask_for_more(counting, probe):
 @pytest.mark.parametrize("how", ["end", "failure", "abort", "cancel", "block", "release"])
 async def test_on_end(how, counting, probe, autojump_clock):
     """Called once, after the source was released, with what the run raises; Abandoned, whoever ends it."""
-    called, failure = [], Boom()
+    called, failure = [], Unseen()
 
     @ps.transformer
     class Leaky(ps.authoring.Kernel):
@@ -121,8 +118,8 @@ async def test_on_end(how, counting, probe, autojump_clock):
                 if how in {"abort", "release"}:
                     await running.abort()
                 elif how == "block":
-                    raise Boom
-        except Boom as exc:
+                    raise Unseen
+        except Unseen as exc:
             raised = exc
     ((told, released),) = called
     assert released == 1
@@ -134,8 +131,8 @@ async def test_on_end(how, counting, probe, autojump_clock):
 
 def test_on_end_that_raises():
     """What it raises fails the run; what it was told stays as the context."""
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         ps.run(ps.pipe(ps.fail(KeyError("told")), ps.on_end(broken)))
     assert isinstance(caught.value.__context__, KeyError)
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         ps.run(ps.pipe(ps.empty(), ps.on_end(broken)))

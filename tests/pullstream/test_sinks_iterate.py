@@ -13,10 +13,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.engine.edge.lane import Lane
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -42,8 +39,8 @@ async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
                         if value == 1 and how == "break":
                             break
                         if value == 1 and how == "raise":
-                            raise Boom
-        except Boom:
+                            raise Unseen
+        except Unseen:
             assert how == "raise"
     assert probe.balanced
     assert probe.acquired == (how != "unread")
@@ -82,15 +79,15 @@ def test_reading_asks_for_many_times_at_once(read, monkeypatch):
 
 async def test_aiterate_fails_as_the_stream_does(counting, probe, autojump_clock):
     """In the loop, after the values before, with the same object; whoever handles it goes on."""
-    failure = Boom()
+    failure = Unseen()
     got = []
     async with ps.aiterate(counting(probe, 3, failure=failure)) as values:
-        with pytest.raises(Boom) as caught:
+        with pytest.raises(Unseen) as caught:
             async for value in values:
                 got.append(value)  # noqa: PERF401 - a comprehension loses what came before the failure
     assert got == [0, 1, 2]
     assert caught.value is failure
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         async with ps.aiterate(ps.fail(failure)) as values:
             await anext(values)
 
@@ -116,8 +113,8 @@ def test_iterate_may_be_left(how, counting, probe):
             if value == 10:
                 if how == "break":
                     break
-                raise Boom
-    except Boom:
+                raise Unseen
+    except Unseen:
         assert how == "raise"
     assert probe.balanced
     assert probe.acquired == 1
@@ -126,7 +123,7 @@ def test_iterate_may_be_left(how, counting, probe):
 
 def test_iterate_fails_as_the_stream_does():
     """In the loop, after the values before, as itself and with a note."""
-    failure = Boom()
+    failure = Unseen()
     got = []
 
     def broken(n):
@@ -134,7 +131,7 @@ def test_iterate_fails_as_the_stream_does():
             raise failure
         return n
 
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         for value in ps.iterate(ps.pipe(ps.integers(), ps.map(broken))):
             got.append(value)  # noqa: PERF402 - `list` loses what came before the failure
     assert got == [0, 1, 2]
@@ -155,10 +152,10 @@ def test_a_release_that_fails_is_raised_by_close():
 
         async def release(self):
             if self.fails:
-                raise Boom
+                raise Unseen
             await trio.sleep_forever()
 
-    for fails, error in ((True, Boom), (False, ps.errors.ReleaseTimeout)):
+    for fails, error in ((True, Unseen), (False, ps.errors.ReleaseTimeout)):
         values = ps.iterate(Leaky(fails), release_timeout=0.05)
         assert next(values) == 1
         with pytest.raises(error):

@@ -12,10 +12,7 @@ import trio
 
 import pullstream as ps
 from pullstream import asyncio_bridge
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 def bridge_threads():
@@ -53,7 +50,7 @@ async def test_calls_run_side_by_side_in_one_loop():
 
 async def fails(n):
     await asyncio.sleep(0)
-    raise Boom(n)
+    raise Unseen(n)
 
 
 async def cancels_itself(_):
@@ -67,7 +64,7 @@ async def exits(_):
 
 @pytest.mark.parametrize(
     ("function", "error"),
-    [(fails, Boom), (cancels_itself, asyncio.CancelledError), (exits, SystemExit), (lambda n: n, TypeError)],
+    [(fails, Unseen), (cancels_itself, asyncio.CancelledError), (exits, SystemExit), (lambda n: n, TypeError)],
 )
 def test_exceptions_arrive_as_themselves(function, error, counting, probe):
     """The source is told with it, too; what was cancelled in asyncio is a failure like any."""
@@ -105,9 +102,9 @@ async def test_a_cancellation_cancels_the_task_and_waits_for_it():
         try:
             await asyncio.sleep(60)
         finally:
-            raise Boom
+            raise Unseen
 
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         with trio.move_on_after(0.05):
             await ps.asyncio_call(raises)()
 
@@ -234,7 +231,7 @@ async def test_closed_once_in_every_ending(how, edge, drained):
             if how == "end" and len(record) > 3:
                 raise StopAsyncIteration
             if how == "failure" and len(record) > 3:
-                raise Boom
+                raise Unseen
             return 1
 
         async def aclose(self):
@@ -246,7 +243,7 @@ async def test_closed_once_in_every_ending(how, edge, drained):
             assert await drained(reader) == [1, 1, 1]
         elif how == "failure":
             got = []
-            with pytest.raises(Boom):
+            with pytest.raises(Unseen):
                 while True:
                     got += (await reader.ask(9)).values
             assert got == [1, 1, 1]
@@ -263,7 +260,7 @@ async def test_closed_once_in_every_ending(how, edge, drained):
             await reader.abort()
         else:
             await reader.ask()
-            await (reader.abort() if how == "abort" else reader.error(Boom()))
+            await (reader.abort() if how == "abort" else reader.error(Unseen()))
         assert closed == [True] * (how != "never asked")
 
 
@@ -288,7 +285,7 @@ def test_awaitables_as_source():
     assert ps.run(pipeline) == [10]
     with pytest.raises(ps.errors.ReuseError):
         ps.run(pipeline)
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         ps.run(ps.pipe(ps.from_asyncio(functools.partial(fails, 1)), ps.collect()))
     with pytest.raises(TypeError, match="returns an awaitable or an async iterable"):
         ps.run(ps.pipe(ps.from_asyncio(lambda: 3), ps.collect()))

@@ -8,10 +8,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 class Numbers:
@@ -73,19 +70,19 @@ async def test_an_iterator_that_fails(autojump_clock):
 
     class Failing(Closing):
         async def aclose(self):
-            raise Boom
+            raise Unseen
 
     async def failing():
         yield 1
-        raise Boom
+        raise Unseen
 
     got = []
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         async with ps.pipe(ps.from_async_iterable(failing()), ps.drain(got.append)).open():
             pass
     assert got == [1]
     for count in (0, 2):
-        with pytest.raises(Boom):
+        with pytest.raises(Unseen):
             async with ps.pipe(ps.from_async_iterable(Failing()), ps.take(count), ps.collect()).open():
                 pass
 

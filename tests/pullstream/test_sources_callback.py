@@ -5,10 +5,7 @@ import threading
 import pytest
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 class Producer:
@@ -65,7 +62,7 @@ def test_times_and_the_end(limit):
         unregister = producer(emit)
         emit.end()
         assert emit(99) is False
-        emit.fail(Boom())
+        emit.fail(Unseen())
         return unregister
 
     source = ps.from_callback(register, time=lambda n: n // 10)
@@ -97,14 +94,14 @@ def test_callables_that_raise():
     """register fails the run; what it returned fails the release; neither hangs."""
 
     def broken(_=None):
-        raise Boom
+        raise Unseen
 
     def end(emit):
         emit.end()
         return broken
 
     for register in (broken, end):
-        with pytest.raises(Boom):
+        with pytest.raises(Unseen):
             ps.run(ps.pipe(ps.from_callback(register), ps.collect()))
     with pytest.raises(TypeError, match="must return a function that unregisters"):
         ps.run(ps.pipe(ps.from_callback(lambda _: 3), ps.collect()))

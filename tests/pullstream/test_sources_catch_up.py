@@ -4,10 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -71,13 +68,13 @@ async def test_what_is_new_is_bounded(edge, autojump_clock):
 async def test_failures_come_after_what_was_before(which, counting, new_probe, autojump_clock):
     """Of the old: at once, the new is told. Of the new: after all the old, and what was new before."""
     old, new = new_probe(), new_probe()
-    failure = Boom()
+    failure = Unseen()
     source = ps.catch_up(
         counting(old, 3, delay=1, timed=True, failure=failure if which == "old" else None),
         counting(new, 2 if which == "new" else 5000, failure=failure if which == "new" else None),
     )
     got = []
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         async with ps.pipe(source, ps.drain(got.append)).open():
             pass
     assert caught.value is failure

@@ -3,10 +3,7 @@
 import pytest
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 def collatz(n):
@@ -41,13 +38,13 @@ def test_values_before_a_failure_come_first(where, limit):
 
     def broken(n):
         if n == 3:
-            raise Boom
+            raise Unseen
         return n
 
     functions = {"function": lambda n: (broken(n), n + 1)}
     source = ps.unfold(0, functions.get(where, lambda n: (n, n + 1)), time=broken if where == "time" else None)
     got = []
-    with pytest.raises(Boom):
+    with pytest.raises(Unseen):
         ps.run(ps.pipe(source, ps.drain(got.append)), limit=limit)
     assert got == [0, 1, 2]
 

@@ -6,10 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """What these tests let fail."""
+from tests.pullstream.common import Unseen
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -86,9 +83,9 @@ async def test_the_end_comes_after_those_who_wait(autojump_clock):
         for n in range(3):
             nursery.start_soon(pushed.push, n)
             await trio.testing.wait_all_tasks_blocked()
-        pushed.fail(Boom())
+        pushed.fail(Unseen())
         got = []
-        with pytest.raises(Boom):
+        with pytest.raises(Unseen):
             async with ps.pipe(pushed, ps.drain(got.append)).open():
                 pass
     assert got == [0, 1, 2]
@@ -153,13 +150,13 @@ async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
         if how != "never asked":
             assert (await reader.ask()).values == [0]
         if how == "error":
-            await reader.error(Boom())
+            await reader.error(Unseen())
         else:
             await reader.abort()
     assert True in told
     (error,) = (one for one in told if one is not True)
     assert "aborted by its reader" in str(error)
-    assert isinstance(error.__cause__, Boom if how == "error" else type(None))
+    assert isinstance(error.__cause__, Unseen if how == "error" else type(None))
     with pytest.raises(ps.errors.Ended):
         await pushed.push(1)
     with pytest.raises(ps.errors.Ended):

@@ -6,10 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    pass
+from tests.pullstream.common import Unseen
 
 
 def shown(events):
@@ -44,15 +41,15 @@ async def test_terminations_are_shown_in_the_order_in_which_they_pass(edge, coun
 async def test_failures_are_shown(edge, counting, probe):
     """A failure from above answers an ask; an error from below is a request."""
     events = []
-    async with edge(ps.pipe(counting(probe, 0, failure=Boom("above")), ps.probe(events.append))) as reader:
-        with pytest.raises(Boom):
+    async with edge(ps.pipe(counting(probe, 0, failure=Unseen("above")), ps.probe(events.append))) as reader:
+        with pytest.raises(Unseen):
             await reader.ask()
-    assert shown(events) == ["D: ask1(Ans1)", "U: Ans1=error(Boom('above'))"]
+    assert shown(events) == ["D: ask1(Ans1)", "U: Ans1=error(Unseen('above'))"]
 
     events.clear()
     async with edge(ps.pipe(ps.integers(), ps.probe(events.append))) as reader:
-        await reader.error(Boom("below"))
-    assert shown(events) == ["D: error1(Boom('below') Ans1)", "U: Ans1=done"]
+        await reader.error(Unseen("below"))
+    assert shown(events) == ["D: error1(Unseen('below') Ans1)", "U: Ans1=done"]
 
 
 async def test_a_cancelled_ask_is_shown(edge, counting, probe, autojump_clock):

@@ -10,15 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 
 LIMITS = (1, 2, 7, 4096)
 values = st.lists(st.integers(0, 6), max_size=25)
 limits = st.sampled_from(LIMITS)
 bounds = st.integers(0, 6)
-
-
-class Boom(Exception):
-    pass
 
 
 def through(data, *modules, limit=4096, time=None):
@@ -116,7 +113,7 @@ def test_skip_asks_for_no_more_than_is_asked_for(counting, probe, limit):
 
 
 def raising(value):
-    raise Boom(value)
+    raise Unseen(value)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +132,7 @@ def test_the_culprit_of_a_fused_row_is_named(modules, shown):
     if shown is None:
         assert through("12", *modules) == []
         return
-    with pytest.raises(Boom) as raised:
+    with pytest.raises(Unseen) as raised:
         through("12", *modules)
     assert raised.value.__notes__[0].startswith(f"raised in {shown}")
     assert __file__ in raised.value.__notes__[0]
@@ -151,8 +148,8 @@ ENDINGS = ("end", "source fails", "function raises", "abort", "error", "take", "
 async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, probe, autojump_clock):
     """on_end hears of the end once, after the source has let go, with the exception or with None."""
     ends = []
-    failure = Boom("from the source")
-    reason = Boom("from below")
+    failure = Unseen("from the source")
+    reason = Unseen("from below")
 
     def ended(exc):
         assert probe.acquired == probe.released
@@ -175,7 +172,7 @@ async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, pro
             try:
                 while await reader.ask(2) is not ps.DONE:
                     pass
-            except Boom:
+            except Unseen:
                 pass
         else:
             await reader.abort()
@@ -184,7 +181,7 @@ async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, pro
     if ending == "source fails":
         assert ends == [failure]
     elif ending == "function raises":
-        assert isinstance(ends[0], Boom)
+        assert isinstance(ends[0], Unseen)
     elif ending == "error":
         assert ends == [reason]
     else:
@@ -199,7 +196,7 @@ class Stuck(ps.authoring.Kernel[int]):
         return ps.Batch(0, [1])
 
     async def release(self):
-        raise Boom("release")
+        raise Unseen("release")
 
 
 async def test_on_end_hears_of_a_release_that_failed(edge):
@@ -207,7 +204,7 @@ async def test_on_end_hears_of_a_release_that_failed(edge):
     ends = []
     async with edge(ps.pipe(Stuck(), ps.tap(lambda _: None, on_end=ends.append))) as reader:
         await reader.ask(1)
-        with pytest.raises(Boom, match="release") as raised:
+        with pytest.raises(Unseen, match="release") as raised:
             await reader.abort()
     assert ends == [raised.value]
 
@@ -216,6 +213,6 @@ async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, pr
     """What on_end raises is raised to whoever ends the stream, when the source has let go (R8)."""
     async with edge(ps.pipe(counting(probe, 9), ps.tap(lambda _: None, on_end=raising))) as reader:
         await reader.ask(1)
-        with pytest.raises(Boom):
+        with pytest.raises(Unseen):
             await reader.abort()
         assert probe.released == 1

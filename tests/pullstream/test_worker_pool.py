@@ -7,10 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-
-
-class Boom(Exception):
-    """Raised by a worker, or upstream."""
+from tests.pullstream.common import Unseen
 
 
 def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
@@ -24,7 +21,7 @@ def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
             calls.append(value)
         await trio.sleep(seconds)
         if fails_after is not None and count > fails_after:
-            raise failure or Boom
+            raise failure or Unseen
         return value * 10
 
     return ps.map_async(call, 1)
@@ -71,11 +68,11 @@ async def test_unfinished_values_go_first_to_another_worker(autojump_clock):
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
     """The last failure arrives as itself, after the results before it, and the source is notified."""
-    last, given = Boom("last"), []
+    last, given = Unseen("last"), []
     pool = ps.worker_pool(
         tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), concurrency=1, ordered=ordered
     )
-    with pytest.raises(Boom) as caught:
+    with pytest.raises(Unseen) as caught:
         async with ps.pipe(counting(probe, 9), pool, ps.drain(given.append)).open() as running:
             await running.result()
     assert caught.value is last

@@ -21,6 +21,7 @@ from pullstream.engine.edge import edge
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Event
+from tests.pullstream.common import Unseen
 from tests.sampling import amount
 
 
@@ -90,10 +91,6 @@ def decide_the_order(order):
     runnable.order = order
 
 
-class Boom(Exception):
-    pass
-
-
 @attrs.define(eq=False)
 class Ask:
     lane: int
@@ -153,7 +150,7 @@ class Scripted(Kernel):
             answer = await self.gate.take()
         finally:
             record.producing -= 1
-        if isinstance(answer, Boom):
+        if isinstance(answer, Unseen):
             record.failed = answer
             raise answer
         record.ended = answer is ps.DONE
@@ -212,7 +209,7 @@ class Edge:
         self.lanes = [upstream, upstream.lane(), upstream.lane()]
         self.record, self.gate = record, gate
         self.scopes = {}
-        self.reason = Boom("from below")
+        self.reason = Unseen("from below")
 
     def happen(self, event, nursery):
         match event.split():
@@ -238,7 +235,7 @@ class Edge:
             case ["end"]:
                 self.gate.give(ps.DONE)
             case ["fail"]:
-                self.gate.give(Boom("the module's"))
+                self.gate.give(Unseen("the module's"))
 
     async def ask(self, number, again=False):
         with self.scopes[number]:
@@ -255,7 +252,7 @@ class Edge:
         except trio.Cancelled:
             ask.outcome = "cancelled"
             raise
-        except Boom as exc:
+        except Unseen as exc:
             ask.outcome = exc
         finally:
             ask.answered = record.tick()
@@ -273,14 +270,14 @@ class Edge:
         record.terminations.append(sent)
         try:
             sent.outcome = await (lane.abort() if reason is None else lane.error(reason))
-        except Boom as exc:
+        except Unseen as exc:
             sent.outcome = exc
         sent.confirmed = record.tick()
 
 
 async def play(order, events, *, steps, fails, stages=0, ready=(), check, asked_before=0):
     """Let the events happen in an order, and with gaps, that are decided; give the record."""
-    record, gate = Record(Boom("the release's") if fails else None), Gate()
+    record, gate = Record(Unseen("the release's") if fails else None), Gate()
 
     async def sink(upstream, ctx):
         edge = Edge(upstream, record, gate)
@@ -306,7 +303,7 @@ async def play(order, events, *, steps, fails, stages=0, ready=(), check, asked_
             await edge.ask(number)
 
     pipeline = ps.pipe(Scripted(record, gate, steps), *(Through() for _ in range(stages)), *ready, ps.sink(sink)())
-    with trio.fail_after(1000), suppress(Boom):
+    with trio.fail_after(1000), suppress(Unseen):
         async with pipeline.open(check=check) as running:
             await running.result()
     assert trio.current_time() == record.began, "R6: a release waited for a turn until its time was out"
@@ -341,13 +338,13 @@ def verify(record):
 def _verify_reason(record, endings):
     """Check that the source was notified with the reason that was seen below."""
     ending = next(iter(endings.values()), None)
-    if record.reasons and isinstance(record.reasons[0], Boom):
+    if record.reasons and isinstance(record.reasons[0], Unseen):
         # A failure does not overtake a termination that came from below before.
         late = record.reasons[0] is record.failed and record.ended_below
         assert late or ending in (None, record.reasons[0], record.release_failure), (
             f"R8: the source: {record.reasons[0]}"
         )
-    elif isinstance(ending, Boom) and not (record.ended or any(ask.outcome == "cancelled" for ask in record.asks)):
+    elif isinstance(ending, Unseen) and not (record.ended or any(ask.outcome == "cancelled" for ask in record.asks)):
         # An end or a cancellation that was on its way up before comes first.
         assert ending is record.release_failure, "R6: the source was not notified of the failure"
 

@@ -13,14 +13,10 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 from tests.sampling import amount
 
-
-class Boom(Exception):
-    pass
-
-
-FAILURES = (Boom, SystemExit, KeyboardInterrupt)
+FAILURES = (Unseen, SystemExit, KeyboardInterrupt)
 
 
 class Fuse:
@@ -256,15 +252,15 @@ def test_no_lane_waits_shielded_for_an_end_that_does_not_come(failure, check):
 @pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
 def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
     """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""
-    held, raised = [], Boom("at a time")
+    held, raised = [], Unseen("at a time")
     source = ps.pipe(numbers(held), failing_at_one(raised), module)
-    assert lanes(held, source, 0.05, Boom) == [raised]
+    assert lanes(held, source, 0.05, Unseen) == [raised]
 
 
 def test_a_time_that_raises_is_told_with_where_times_come_from():
     """What a comparison raises while somebody looks is nobody's: the run ends with it, and it names the sources."""
     for calls in range(1, 40):
-        raised = Boom("at a time")
+        raised = Unseen("at a time")
         ended, fuse, _ = outcome("completions", at_moments, calls, raised, check=False)
         if not fuse.blown:
             break
