@@ -26,27 +26,21 @@ class Expression:
     data: Any
     """The expression, serialized by polars; itself if it has a Python function, for which polars needs cloudpickle."""
     text: str
-    """The expression as polars shows it."""
-    given: str | None = None
-    """The name of the result, if it was given."""
+    """The expression as polars shows it, without the name of the result."""
 
     @classmethod
-    def of(cls, expr: Any, given: str | None = None) -> "Expression":
-        """Keep a polars expression."""
+    def of(cls, given: Any, name: str | None = None) -> "Expression":
+        """Keep a polars expression, with the name of its result if there is one."""
+        expr = given if name is None else given.alias(name)
         try:
-            return cls(expr.meta.serialize(), str(expr), given)
+            return cls(expr.meta.serialize(), str(given))
         except (ImportError, polars().exceptions.PolarsError):
-            return cls(expr, str(expr), given)
+            return cls(expr, str(given))
 
     @property
     def expr(self) -> Any:
         """The polars expression."""
         return _deserialized(self.data) if isinstance(self.data, bytes) else self.data
-
-    @property
-    def named(self) -> Any:
-        """The expression with the name of its result."""
-        return self.expr if self.given is None else self.expr.alias(self.given)
 
     def __repr__(self) -> str:
         return self.text
@@ -218,7 +212,7 @@ class _Selecting(_PerRow):
 
     @override
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
-        made = computed(frame, *(each.named for each in self._given))
+        made = computed(frame, *(each.expr for each in self._given))
         new, kept = rows_of(made, rows.form).batch, rows.batch
         # The other columns keep their Arrow types.
         columns = dict(zip(kept.schema.names, kept.columns, strict=True)) if self._keep else {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from ..arrow import ArrowRows, decoded, joined_rows, pyarrow
+from ..arrow import ArrowRows, decoded, pyarrow
 from .aggregates import SUM, Aggregate
 from .expressions import check_names, roots
 from .frames import computed, first_line, joined, rows_of
@@ -56,10 +56,10 @@ class Groups:
 
     def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Column]) -> Table:
         """The columns of rows that are read, and `more` columns."""
-        whole = joined_rows(rows)
-        parts = [whole] if isinstance(whole, ArrowRows) else rows
+        whole = ArrowRows.join_values(rows)
         # Polars would take a dictionary for a column of categories.
-        batches = [part.batch if self._computed or whole is not parts[0] else part.encoded for part in parts]
+        encoded = whole is not None and not self._computed
+        batches = [part.encoded if encoded else part.batch for part in (rows if whole is None else [whole])]
         names: list[str] = batches[0].schema.names
         check_names(self._where, rows[0], self._columns)
         chosen = [name for name in names if self._columns is None or name in self._columns]

@@ -19,8 +19,6 @@ Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
 AHEAD: Final = 1 << 20
 """The number of rows that a source may be ahead of the other."""
 
-HOW: Final[tuple[str, ...]] = get_args(How)
-
 
 class _Joining(JoinByTime):
     """Joins the columns of a time."""
@@ -106,7 +104,7 @@ def join(
     right: Annotated[Source[Any], sources],
     *,
     on: Annotated[Any, _keys] = (),
-    how: Annotated[How, OneOf(*HOW)] = "inner",
+    how: Annotated[How, OneOf(*get_args(How))] = "inner",
     at: str | None = None,
     strategy: Annotated[Strategy, OneOf(*get_args(Strategy))] = "backward",
 ) -> Source[Any]:

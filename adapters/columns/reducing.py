@@ -144,18 +144,7 @@ class _Reducing(ByTime[_TimeState]):
         for time in self._fresh & self.kept.keys():
             self.kept[time].alone()
         self._fresh = set()
-        try:
-            self._fold_all(waiting)
-        except ColumnError:
-            # An error of one time must not hide the results of another.
-            by_time: dict[Hashable, list[Any]] = {}
-            for time, rows in waiting:
-                by_time.setdefault(time, []).append((time, rows))
-            for time, parts in by_time.items():
-                try:
-                    self._fold_all(parts)
-                except ColumnError as exc:
-                    self.kept[time].failure, self.kept[time].waits = exc, False
+        self._fold_all(waiting)
 
     def _fold_all(self, waiting: Sequence[tuple[Hashable, Any]]) -> None:
         np, pa = numpy(), pyarrow()
@@ -163,7 +152,16 @@ class _Reducing(ByTime[_TimeState]):
         runs = [(times.setdefault(time, len(times)), len(rows)) for time, rows in waiting]
         numbers, counts = np.array(runs).T
         more = {TIME: pa.array(np.repeat(numbers, counts))}
-        table = self._groups.partial(self._groups.table([rows for _, rows in waiting], more))
+        try:
+            table = self._groups.partial(self._groups.table([rows for _, rows in waiting], more))
+        except ColumnError as exc:
+            # An error of one time must not hide the results of another.
+            for time in times:
+                if len(times) == 1:
+                    self.kept[time].failure, self.kept[time].waits = exc, False
+                else:
+                    self._fold_all([each for each in waiting if each[0] == time])
+            return
         numbers = table.column(TIME).to_numpy()
         if (numbers[1:] < numbers[:-1]).any():
             order = np.argsort(numbers, kind="stable")
@@ -173,8 +171,11 @@ class _Reducing(ByTime[_TimeState]):
         for time, begin, end in zip(times, places, places[1:], strict=False):
             state = self.kept[time]
             state.waits = False
-            state.add(fold, begin, end, self._groups)
             self._fresh.add(time)
+            try:
+                state.add(fold, begin, end, self._groups)
+            except ColumnError as exc:
+                state.failure = exc
 
 
 def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:

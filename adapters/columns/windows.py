@@ -105,17 +105,14 @@ class _OnGrid(EventTimeWindows):
         self._first = int(panes[keep].min(initial=FAR))
 
 
-class _WindowResults:
-    """The check of the results' names: aggregates that do not hide the columns of the window."""
-
-    def __call__(self, call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
-        """Return the aggregates, or refuse them."""
-        for name in {"start", "end", *call["keys"]} & named.keys():
-            raise call.refuse(f"got {name}= as the name of a result, but there is a column {name!r} already")
-        return aggregates(call, named)
+def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
+    """Check the aggregates, whose results must not hide the columns of the window."""
+    for name in {"start", "end", *call["keys"]} & named.keys():
+        raise call.refuse(f"got {name}= as the name of a result, but there is a column {name!r} already")
+    return aggregates(call, named)
 
 
-Named = Annotated[Any, _WindowResults()]
+Named = Annotated[Any, _results]
 
 
 @transformer
