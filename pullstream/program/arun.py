@@ -74,8 +74,7 @@ def arun(
 async def _awaited(pipeline: Pipeline[R], **options: Any) -> R:
     running: Running[R] = Running(pipeline, **options)
     if running_program() is not None:
-        async with running:
-            return await running.result()
+        return await running.through()
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -155,8 +154,7 @@ class _AwaitedRun(Generic[R]):
         at_home(Bridge(self._loop))
         self._token = trio.lowlevel.current_trio_token()
         self._look()
-        async with self._running:
-            return await self._running.result()
+        return await self._running.through()
 
     def _look(self) -> None:
         """Stop once for each request."""

@@ -94,7 +94,8 @@ def run(
 async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:
     interrupts.check()
     running.abort_at(interrupts)
+    if borrowed is None:
+        return await running.through()
     async with running:
-        if borrowed is not None:
-            running.pass_on_signals(borrowed)
+        running.pass_on_signals(borrowed)
         return await running.result()

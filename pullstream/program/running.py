@@ -14,7 +14,7 @@ from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
-from pullstream.engine.runtime.interrupts import Interrupts, Spared
+from pullstream.engine.runtime.interrupts import Interrupts, Spared, interruptible
 from pullstream.engine.runtime.rounds import instrument
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
@@ -101,8 +101,11 @@ class Running(Generic[R]):
         """An exception raised beside the stream, by the companion or a task of the run's own."""
         self._waiting = 0
         self._entered = False
+        self._here = False
+        """Whether the sinks run in the task that opens the pipeline, which then does nothing else."""
         self._begun = False
-        """Whether the sinks have been started."""
+        """Whether they have been started in a task of their own."""
+        self._consumers: Sequence[Consuming] = ()
         self._aborted = False
         self._abandoned = False
         self._warned = False
@@ -162,6 +165,21 @@ class Running(Generic[R]):
         Reading it does not count as handling the failure: unlike with `result`, leaving the block still raises it.
         """
         return self._failure if self.finished else None
+
+    async def through(self) -> R:
+        """Open the pipeline, wait for its end, and return its result. Nothing else may look at this run.
+
+        The sinks need no task of their own then, unless something runs beside them, or trio may raise Ctrl-C here.
+        """
+        beside = self._beside or self._checker or self._tracer or self._keeper
+        self._here = beside is None and not LOOKS_ON.get() and (self._interrupts is not None or not interruptible())
+        async with self:
+            if not self._here:
+                return await self.result()
+            self._waiting = 1
+            await self._consume()
+            await trio.lowlevel.checkpoint_if_cancelled()
+            return self._outcome()
 
     async def result(self) -> R:
         """Wait for the end and return the sink's result, or a tuple of results for several sinks.
@@ -327,7 +345,7 @@ class Running(Generic[R]):
         if self._tracer is not None:
             self._tracer.notes.open()
         assembly = Assembly(run.scope)
-        consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
+        self._consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.scope.sidecar.start()
         if self._beside is not None:
             self.progress.times_done()
@@ -344,9 +362,14 @@ class Running(Generic[R]):
                 with trio.CancelScope(shield=True):
                     # Let the companion see the start, because the first batch may keep all tasks waiting for long.
                     await trio.lowlevel.checkpoint()
-            # It has its own shield and lets no exception out.
-            block.start_soon(self._consume, consumers, block)
-            self._begun = True
+            if self._here:
+                # A cancellation from outside reaches the sinks where the run's own would: where they wait for a batch.
+                self._scope.shield = False
+                run.detector.run_by(trio.lowlevel.current_task())
+            else:
+                # It has its own shield and lets no exception out.
+                block.start_soon(self._consume)
+                self._begun = True
             run.detector.arm(self._on_deadlock, block.cancel_scope)
             if self._checker is not None:
                 run.spawn_watch(self._end_at_a_violation, self._checker)
@@ -375,6 +398,10 @@ class Running(Generic[R]):
             if self._begun and not self._finished:
                 outcome = await self._released(outcome)
             self._run.halt()
+            if self._here:
+                # Thousands of runs may wait below for one step. Nobody looks at their modules any more.
+                self._consumers = ()
+                del self._run.scope
             await self._nursery.__aexit__(None, None, None)
         except BaseException as raised:  # noqa: BLE001 - returned
             # Besides its own cancellation, the nursery can raise only an interrupt that arrived while it was left.
@@ -414,10 +441,10 @@ class Running(Generic[R]):
                     outcome = instead_of(outcome, exc)
         return outcome
 
-    async def _consume(self, consumers: Sequence[Consuming], block: trio.Nursery) -> None:
+    async def _consume(self) -> None:
         """Run the sinks to their end and signal the end to everything that waits for it."""
         try:
-            await self._until_ended(consumers)
+            await self._until_ended()
         except BaseException as exc:  # noqa: BLE001 - nothing upstream would report it
             self._failure = self._failure or exc
         self._run.detector.over()
@@ -426,18 +453,19 @@ class Running(Generic[R]):
             ended.set()
         if self._failure is not None and not self._abandoned and not self._waiting:
             # Nothing in the block waits for the end, and nothing more will arrive, so the block is cancelled.
-            block.cancel_scope.cancel()
+            self._run.nursery.cancel_scope.cancel()
 
-    async def _until_ended(self, consumers: Sequence[Consuming]) -> None:
+    async def _until_ended(self) -> None:
+        abandoned = False
         with self._scope:
             try:
-                self._result = cast("R", (await consume_all(consumers))[0])
-            except BaseException as exc:
-                if without_cancelled(exc) is None:
-                    raise
-                cut(exc)
-                self._failure, self._traceback = exc, exc.__traceback__
-        abandoned = self._scope.cancelled_caught
+                self._result = cast("R", (await consume_all(self._consumers))[0])
+            except BaseException as exc:  # noqa: BLE001 - raised where the run's end is reported
+                # A cancellation from outside is raised there again.
+                abandoned = without_cancelled(exc) is None
+                if not abandoned:
+                    cut(exc)
+                    self._failure, self._traceback = exc, exc.__traceback__
         for location in self._run.scope.sidecar.locations:
             if remark := location.skipped and location.remark():
                 LOG.warning("%s, %s", location, remark)

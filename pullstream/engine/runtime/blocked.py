@@ -39,6 +39,7 @@ def supported(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
         and isinstance(getattr(status, "effectively_cancelled", None), bool)
         and isinstance(getattr(status, "_scope", None), trio.CancelScope)
         and hasattr(status, "_parent")
+        and hasattr(nursery.cancel_scope, "_cancel_status")
         and isinstance(own_scope().deadline, _Never)
     )
 
@@ -52,14 +53,16 @@ def joined(task: trio.lowlevel.Task) -> trio.Nursery | None:
     return None
 
 
-def may_be_cancelled(task: trio.lowlevel.Task, within: trio.CancelScope | None = None) -> bool:
+def may_be_cancelled(
+    task: trio.lowlevel.Task, within: trio.CancelScope | None = None, around: trio.Nursery | None = None
+) -> bool:
     """Whether a cancellation is on its way to a task, or a scope that the task waits in may be cancelled at any time.
 
     A deadline may cancel a scope, and so may any code that has a reference to it. Exceptions are the toolkit's own
     scopes, and those of nurseries: only the tasks of a nursery affect it, and these are inspected themselves. Scopes
-    outside `within` do not count.
+    outside `within` do not count. `around` is a nursery of the task: only scopes around it count.
     """
-    status: Any = getattr(task, "_cancel_status")  # noqa: B009 - see above
+    status: Any = getattr(task if around is None else around.cancel_scope, "_cancel_status")  # noqa: B009 - see above
     if status.effectively_cancelled:
         return True
     of_nurseries: set[trio.CancelScope] | None = None
@@ -86,20 +89,27 @@ def _scopes_of_nurseries(task: trio.lowlevel.Task) -> set[trio.CancelScope]:
     return scopes
 
 
-def is_only_task(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
+def opened_in(task: trio.lowlevel.Task, nursery: trio.Nursery) -> list[trio.Nursery]:
+    """The nurseries that a task has opened inside another one of its own."""
+    nurseries = task.child_nurseries
+    return nurseries[nurseries.index(nursery) + 1 :]
+
+
+def is_only_task(task: trio.lowlevel.Task, nursery: trio.Nursery, *, runs: bool) -> bool:
     """Whether a task is the main one of the program, with no others but those in the nursery of a run.
 
     False if its wait may be cut short, or if there is another thread of the program's own: either could go on and use
-    the handles of the run.
+    the handles of the run. What is inside the nursery is the run's, if the task itself `runs` its sinks.
     """
     own, main = task.parent_nursery, threading.main_thread()
     if (
         own is None
         or own.parent_task is not trio.lowlevel.current_root_task()
         or own.child_tasks != frozenset({task})
-        or may_be_cancelled(task)
+        or may_be_cancelled(task, around=nursery if runs else None)
         or threading.current_thread() is not main
         or any(thread is not main and not thread.daemon for thread in threading.enumerate())
     ):
         return False
-    return all(child is nursery or not child.child_tasks for child in task.child_nurseries)
+    inside = [nursery, *(opened_in(task, nursery) if runs else ())]
+    return all(child in inside or not child.child_tasks for child in task.child_nurseries)

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 import trio
 
-from pullstream.engine.runtime.blocked import is_only_task, joined, may_be_cancelled
+from pullstream.engine.runtime.blocked import is_only_task, joined, may_be_cancelled, opened_in
 from pullstream.engine.runtime.rounds import Rounds, begun
 
 LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
@@ -34,6 +34,8 @@ class DeadlockDetector:
 
     def __init__(self, on_failure: Callable[[BaseException], None] | None = None) -> None:
         self.nursery: trio.Nursery | None = None
+        self.runner: trio.lowlevel.Task | None = None
+        """The task that runs the sinks, if that is the one that has opened the nursery."""
         self._on_failure = on_failure
         """Called with an exception that belongs to no module: the run ends with it."""
         self._failure: BaseException | None = None
@@ -85,6 +87,10 @@ class DeadlockDetector:
         self._on_deadlock = None
         self._unblocked.clear()
         if self._rounds is not None:
+            if self.runner is not None:
+                # It may run thousands of others.
+                self._rounds.runs.pop(self.runner, None)
+                self._rounds.changed(self.runner)
             self._rounds.to_check.pop(self, None)
             if self.nursery is not None:
                 self._rounds.runs.pop(self.nursery, None)
@@ -152,12 +158,20 @@ class DeadlockDetector:
                 self._check_when_woken = False
                 self.check_soon()
 
+    def works(self, task: trio.lowlevel.Task) -> bool:
+        """Whether a task runs the sinks, and has no child tasks but those in the run's nursery."""
+        return task is self.runner and task.child_nurseries[-1] is self.nursery
+
     def has(self, task: trio.lowlevel.Task) -> bool:
         """Whether a task belongs to the run and does not only observe."""
+        if task is self.runner:
+            return True
         while (nursery := task.parent_nursery) is not None:
             if nursery is self.nursery:
                 return task not in self._watching
             task = nursery.parent_task
+            if task is self.runner:
+                return nursery in self._nurseries(task)
         return False
 
     @property
@@ -167,8 +181,15 @@ class DeadlockDetector:
             # Only now: most runs have no wait for which it matters.
             assert self.awaiting is not None
             assert self.nursery is not None
-            self._alone = is_only_task(self.awaiting, self.nursery)
+            self._alone = is_only_task(self.awaiting, self.nursery, runs=self.runner is not None)
         return self._alone
+
+    def run_by(self, task: trio.lowlevel.Task) -> None:
+        """Note that the task which has opened the nursery runs the sinks, and that the program waits for it."""
+        self.runner = task
+        if self._rounds is not None:
+            self._rounds.runs[task] = self
+        self.awaited_by(task)
 
     def awaited_by(self, task: trio.lowlevel.Task | None) -> None:
         """Note that the program itself waits for the run by this task, or that it no longer waits."""
@@ -225,7 +246,7 @@ class DeadlockDetector:
             # Whatever it waits for now, for example its child tasks, is checked below.
             del self._unblocked[task]
         empty = True
-        for task in self._tasks(self.nursery):
+        for task in self._tasks(self.nursery) if self.runner is None else self._runners(self.runner):
             empty = False
             found = self._moves(task, rounds, seen)
             if found is not None:
@@ -241,6 +262,15 @@ class DeadlockDetector:
         if may_be_cancelled(task, self.within):
             return task
         return None if where in seen else where.mover(seen)
+
+    def _runners(self, runner: trio.lowlevel.Task) -> Iterator[trio.lowlevel.Task]:
+        """The task that runs the sinks, and all others of the run."""
+        yield runner
+        for nursery in self._nurseries(runner):
+            yield from self._tasks(nursery)
+
+    def _nurseries(self, runner: trio.lowlevel.Task) -> list[trio.Nursery]:
+        return [] if self.nursery is None else [self.nursery, *opened_in(runner, self.nursery)]
 
     def _tasks(self, nursery: trio.Nursery) -> Iterator[trio.lowlevel.Task]:
         for task in nursery.child_tasks:

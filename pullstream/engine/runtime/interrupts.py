@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import trio
 from typing_extensions import override
 
 from pullstream.engine.runtime.blocked import running_program
@@ -200,6 +201,16 @@ class Spared(Standing):
             theirs = _alive(signum, spared.theirs[signum])
         # A handler may be called without a frame. Trio's handler then assumes that its own code was interrupted.
         theirs(signum, frame if at_once else None)
+
+
+def interruptible() -> bool:
+    """Whether trio may raise Ctrl-C in the current task: the main one, in the main thread."""
+    nursery = trio.lowlevel.current_task().parent_nursery
+    return (
+        threading.current_thread() is threading.main_thread()
+        and nursery is not None
+        and nursery.parent_task is trio.lowlevel.current_root_task()
+    )
 
 
 def is_users(frame: FrameType) -> bool:

@@ -30,6 +30,10 @@ class Checked(Protocol):
     def mover(self, seen: set[Any]) -> object:
         """A task or run that may move this run, or None; the runs that were checked are added to `seen`."""
 
+    def works(self, task: trio.lowlevel.Task) -> bool:
+        """Whether a task runs the sinks, and has no child tasks but the run's."""
+        ...
+
     def unblocked(self, task: trio.lowlevel.Task) -> None:
         """Take note that one of its tasks has begun."""
 
@@ -44,8 +48,8 @@ class Rounds(BusyClock):
         super().__init__()
         self.waits: dict[trio.lowlevel.Task, Checked] = {}
         """The tasks that wait for the tasks of a run, each with that run."""
-        self.runs: dict[trio.Nursery, Checked] = {}
-        """The runs, by the nursery of their tasks."""
+        self.runs: dict[trio.Nursery | trio.lowlevel.Task, Checked] = {}
+        """The runs, by the nursery of their tasks, and by the task that runs the sinks outside of it."""
         self.to_check: dict[Checked, None] = {}
         """The runs to check before the next round."""
         self._movers: dict[object, list[Checked]] = {}
@@ -75,7 +79,7 @@ class Rounds(BusyClock):
         if nursery is not None and nursery.parent_task in self._movers:
             self.changed(nursery.parent_task)
         while nursery is not None:
-            run = self.runs.get(nursery)
+            run = self.runs.get(nursery) or self.runs.get(nursery.parent_task)
             if run is not None:
                 run.unblocked(task)
                 break
@@ -97,7 +101,11 @@ class Rounds(BusyClock):
             mover = run.mover(seen)
             if mover is None:
                 still.append((len(seen), run))
-            elif len(seen) == 1 and isinstance(mover, trio.lowlevel.Task) and not mover.child_nurseries:
+            elif (
+                len(seen) == 1
+                and isinstance(mover, trio.lowlevel.Task)
+                and (not mover.child_nurseries or run.works(mover))
+            ):
                 self._movers.setdefault(mover, []).append(run)
             else:
                 # Trio reports nothing when this mover begins to wait for its child tasks, or when it changes the run it

@@ -1,0 +1,153 @@
+"""A run that nothing else looks at: `arun` and `run` do the same as a block that waits for the result, in one task."""
+
+import pytest
+import trio
+
+import pullstream as ps
+from tests.pullstream.common import Unseen, in_virtual_time
+
+
+class Log(list):
+    def note(self, *what):
+        self.append((round(trio.current_time(), 3), *map(repr, what)))
+
+
+@ps.source
+async def slowly(ctx, log, name, step=0.05, fails_at=None):
+    log.note(name, "begins")
+    try:
+        for number in range(8):
+            await trio.sleep(step)
+            if number == fails_at:
+                raise Unseen(name)
+            yield ps.Batch(number // 2, [number])
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(0.01)
+        log.note(name, "ends")
+
+
+@ps.source
+class Unruly(ps.authoring.Kernel[int]):
+    """Cannot be released."""
+
+    def __repr__(self):
+        return "unruly"
+
+    async def produce(self, limit):
+        await trio.sleep(0.04)
+        return ps.Batch(0, [1])
+
+    async def release(self):
+        raise Unseen("release")
+
+
+@ps.sink
+async def writer(upstream, ctx, log, name):
+    try:
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    ctx.notify_at(time)
+                    log.note(name, list(values))
+                    await trio.sleep(0.03)
+                case ps.Completed(time):
+                    log.note(name, "complete", time)
+    finally:
+        log.note(name, "is over")
+
+
+async def later(value):
+    await trio.sleep(0.07)
+    return value
+
+
+# Trio cancels tasks in an order that no seed decides: those that may change places have one name.
+SHAPES = {
+    "plain": lambda log: ps.pipe(slowly(log, "a"), writer(log, "w")),
+    "collect": lambda log: ps.pipe(slowly(log, "a"), ps.map(str), ps.collect()),
+    "prompt": lambda log: ps.pipe(ps.values(range(9)), ps.map(str), ps.take(3), ps.collect()),
+    "tasks": lambda log: ps.pipe(slowly(log, "a"), ps.map_async(later, 3), ps.prefetch(2), writer(log, "w")),
+    "sinks": lambda log: ps.pipe(slowly(log, "a"), ps.tee(writer(log, "w"), ps.pipe(ps.prefetch(1), writer(log, "w")))),
+    "sources": lambda log: ps.pipe(ps.merge(slowly(log, "a"), slowly(log, "a", 0.035)), ps.collect()),
+    "inside": lambda log: ps.pipe(
+        slowly(log, "a"), ps.flat_map(lambda number: slowly(log, f"b{number}", 0.02)), ps.take(20), writer(log, "w")
+    ),
+    "fails": lambda log: ps.pipe(slowly(log, "a", fails_at=3), ps.prefetch(2), writer(log, "w")),
+    "fails at its end": lambda log: ps.pipe(Unruly(), ps.take(3), writer(log, "w")),
+    "nested": lambda log: ps.pipe(
+        slowly(log, "a"),
+        ps.map_async(lambda number: ps.arun(ps.pipe(slowly(log, "b", 0.01), ps.collect())), 2),
+        writer(log, "w"),
+    ),
+}
+
+
+async def by_block(pipeline):
+    async with pipeline.open() as running:
+        return await running.result()
+
+
+def history(shape, way, deadline, seed):
+    """What happens when, in a task of a program in which others run."""
+    log = Log()
+
+    async def one():
+        with trio.move_on_after(deadline) as scope:
+            try:
+                log.note("gives", await way(SHAPES[shape](log)))
+            except Exception as exc:
+                log.note("raises", exc, exc.__notes__)
+        log.note("cancelled", scope.cancelled_caught)
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one)
+            nursery.start_soon(trio.sleep, 3)
+
+    in_virtual_time(main, seed=seed)
+    return sorted(log)
+
+
+@pytest.mark.parametrize("deadline", [0.0, 0.0225, 0.0575, 0.1625, 0.3025, 2.0])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_happens_and_when(shape, deadline):
+    """At whatever moment the run is cancelled from outside, and whether it ends or fails."""
+    by_blocks = [history(shape, by_block, deadline, seed) for seed in range(2)]
+    in_one_task = [history(shape, ps.arun, deadline, seed) for seed in range(2)]
+    assert in_one_task == by_blocks
+
+
+@pytest.mark.parametrize("way", [by_block, ps.arun])
+async def test_a_stall_is_noticed(way, autojump_clock):
+    """Also where the run is one of several tasks, and the one that runs the sinks is the one that waits."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.sleep, 100)
+
+        async def stalls():
+            # Two values go in, and none comes out: a third is not let in.
+            with pytest.raises(ps.StalledError, match="in_flight"):
+                await way(ps.pipe(ps.values(range(9)), ps.in_flight(ps.filter(lambda n: n > 6), 1), ps.collect()))
+            assert trio.current_time() < 100
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(stalls)
+
+
+async def test_the_sinks_of_such_a_run_have_no_task_of_their_own():
+    seen = []
+
+    async def one():
+        here = trio.lowlevel.current_task()
+
+        @ps.sink
+        async def looking(upstream, ctx):
+            seen.append(trio.lowlevel.current_task() is here)
+
+        await ps.arun(ps.pipe(ps.values("abc"), looking()))
+        async with ps.pipe(ps.values("abc"), looking()).open() as running:
+            await running.result()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(one)
+    assert seen == [True, False]
