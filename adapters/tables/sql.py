@@ -25,7 +25,7 @@ _RECORDS: Final = {
     TIMES: "name TEXT, time TEXT, number BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (name, time)",
 }
 _NO_KEY: Final = re.compile("ON CONFLICT (clause|specification)|conflict target")
-"""What the databases say if no constraint has the columns of an upsert's key."""
+"""The databases' words for a missing constraint over the columns of an upsert's key."""
 _STAGE: Final = "pullstream_stage"
 _ORDER: Final = "pullstream_order"
 
