@@ -97,7 +97,7 @@ def _tried(function: Callable[[Any], object], value: Any) -> object:
 
 def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
     async def body(upstream: Reader[Any], ctx: Context) -> None:
-        call = function and functools.partial(_tried, function)
+        call: Callable[[Any], object] | None = function and functools.partial(_tried, function)
         while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
             if call is not None:
                 values = countable(batch)
