@@ -562,6 +562,65 @@ def threads():
     return ps.pipe(numbers(), ps.map_thread(lambda n: n * n, 2), held_back(), ps.prefetch(2), ps.collect())
 
 
+def put_off():
+    """A part of the pipeline is known only while it runs."""
+    later = ps.deferred("transformer")
+
+    async def resolve(running):
+        await trio.sleep(2)
+        later.resolve(ps.pipe(ps.map_async(slowly, 2), held_back()))
+
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), later, told_complete(), ps.collect()), resolve
+
+
+def pooled():
+    """A worker fails, and another takes its value."""
+    flaky = ps.map_async(slowly_but_five, 1)
+    return ps.pipe(numbers(), ps.worker_pool(ps.map_async(slowly, 1), flaky), held_back(), ps.map(str), ps.collect())
+
+
+def lists():
+    return ps.pipe(
+        *(numbers(), ps.map_async(slowly, 2), ps.windowed(3), ps.map(tuple), told_complete(), ps.batch(2)), ps.collect()
+    )
+
+
+def in_a_row():
+    later = ps.catch_up(ps.values([3], time=lambda n: n), ps.pipe(numbers(6, 1), ps.map_async(slowly, 2), ps.delay(4)))
+    first = ps.pipe(numbers(4, 2), ps.map_async(slowly, 2), ps.unique_by_time())
+    return ps.pipe(ps.concat(first, later), held_back(), ps.prefetch(2), ps.collect())
+
+
+def found_early():
+    sinks = ps.find(lambda n: n > 5), ps.pipe(ps.take_times(2), ps.collect()), ps.first()
+    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 2), ps.tee(*sinks))
+
+
+def errors_aside():
+    async def seen(failed):
+        return await slowly(failed.value)
+
+    calls = ps.map_async(slowly_but_five, 2, on_error=ps.pipe(ps.map_async(seen, 1), ps.drain()))
+    return ps.pipe(numbers(), calls, ps.map(lambda n: 1 // (n - 3), on_error=ps.collect()), held_back(), ps.collect())
+
+
+def retried_inside():
+    def stream(n):
+        calls = []
+
+        async def flaky(value):
+            await trio.sleep(1)
+            calls.append(value)
+            if len(calls) == 2:
+                raise OSError("gone")
+            return value
+
+        again = ps.pipe(ps.values([n, n + 1]), ps.map_async(flaky, 1))
+        return ps.retry(again, 2, delay=1, skip_delivered=True)
+
+    return ps.pipe(numbers(4, 2), ps.flat_map(stream), held_back(), ps.collect())
+
+
 # ---- scenes with a journal
 
 
@@ -631,6 +690,13 @@ def read_many(folder):
     )
 
 
+def kept(folder):
+    """Modules that keep values of complete times, or windows that are not over."""
+    pairs = ps.zip(numbers(12, 3), ps.pipe(numbers(12, 3), ps.map_async(slowly, 2)))
+    windows = ps.tumbling(3, ps.agg.sum(), key=lambda n: n % 2)
+    return ps.pipe(pairs, ps.map(max), ps.unique(lambda n: n % 9), ps.tee(ps.pipe(windows, ps.collect()), ps.collect()))
+
+
 async def later(row):
     await trio.sleep(1)
     return row
@@ -661,7 +727,8 @@ SCENES = {
         ),
         *(mapped_times, taken, times_taken, failing_parts, switched_off_and_aborted, stuck_by_exit, patient, ticks),
         *(branches_fail, branch_leaves, dealt_fails, ended_early, open_files, side_inside_lost, read_many, stuck),
-        *(skipped, threads, states, results, written, grown, read, times_left),
+        *(skipped, threads, put_off, pooled, lists, in_a_row, found_early, errors_aside, retried_inside),
+        *(states, results, written, grown, read, kept, times_left),
     )
 }
 CHECKS = {
@@ -673,6 +740,8 @@ CHECKS = {
 COMPARED = {
     # Their values depend on the moment of something outside.
     **dict.fromkeys(["switched_off", "lanes_that_leave"], "nothing"),
+    # Its workers race, and their results are given in order.
+    "pooled": "order",
     # Some modules promise no order, and those below keep something for each time alone.
     **dict.fromkeys(["branches", "merged", "side_by_side", "grouped", "looped", "groups_round", "added"], "times"),
 }
