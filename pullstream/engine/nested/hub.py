@@ -283,7 +283,10 @@ class Hub(ABC):
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - every branch raises it
-            if self._closed is None:
+            if self._closed is None and self._reader.edge.open:
+                # The checker compares times, which may raise: the stream has not failed, and must be ended.
+                self._failed = exc
+            elif self._closed is None:
                 self._end(exc)
             return
         if answer is not DONE:
