@@ -45,7 +45,12 @@ class Judgement:
         self.compare, self.why = (compare, "as asked for") if compare != "auto" else _comparable(like)
         names = set(_names(like))
         self.handles = bool(names & HANDLERS)
-        self._cut = like.failure is not None and (self.compare != "order" or _branch_failed(like))
+        if like.failure is not None and self.compare == "times":
+            self.compare, self.why = (
+                "nothing",
+                "the undisturbed run fails, which ends values in no order at any of them",
+            )
+        self.cut = like.failure is not None and self.compare == "order" and _branch_failed(like)
         """Whether a failure cuts the undisturbed run short at any value."""
 
     def wrong(self, run: Simulated) -> Wrong | None:
@@ -69,6 +74,8 @@ class Judgement:
             return Wrong("hang", f"the run did not end by itself{'' if failure is None else f': {failure!r}'}")
         if run.ending == "abandoned" != like.ending and run.way not in ("abort", "cancel"):
             return Wrong("ending", "the run was abandoned, though nothing aborted it")
+        if run.ending == "complete" and like.failure is not None and not (run.way or run.cut_short):
+            return Wrong("ending", f"the run is complete, and the undisturbed run {_how(like)}")
         if run.ending != "failed" or failure is None:
             return None
         if type(failure) is type(like.failure) and (
@@ -95,7 +102,7 @@ class Judgement:
         whole = run.ending == self.like.ending and (run.injected is None or run.ending == "complete")
         complete = whole and run.ending == "complete"
         # An abort may come before the failure at one sink, and after it at another.
-        cut = self._cut or (not complete and run.way and len(self.like.delivered) > 1)
+        cut = self.cut or (not complete and run.way and len(self.like.delivered) > 1)
         whole = whole and not run.resumed and not cut
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
             want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
@@ -112,13 +119,13 @@ class Judgement:
             for number, (one, other) in enumerate(zip(want, got, strict=False)):
                 if not _same(one, other):
                     return f"received {_told(other)} as its value number {number + 1}, and not {_told(one)}"
-            if len(got) > len(want) and not self._cut:
+            if len(got) > len(want) and not self.cut:
                 return f"received {len(got) - len(want)} values too many, first {_told(got[len(want)])}"
             if whole and len(got) < len(want):
                 return f"did not receive {len(want) - len(got)} values, first {_told(want[len(got)])}"
             return None
         wanted, received = _counted(want), _counted(got)
-        if not self._cut and (more := received - wanted):
+        if not self.cut and (more := received - wanted):
             return f"received {_pair(next(iter(more)))}, which the undisturbed run does not give"
         if whole and (fewer := wanted - received):
             return f"did not receive {_pair(next(iter(fewer)))}"

@@ -96,6 +96,7 @@ def shake(
     if judging.like.failure is not None:
         compared += (
             f" The undisturbed run itself fails, with {judging.like.failure!r}: other runs are right if they do, too."
+            + judging.cut * " It cuts other branches short at any value: only values that both runs give were compared."
         )
     return Shaken(seeds if seed is None else 1, compared, differences, kinds)
 

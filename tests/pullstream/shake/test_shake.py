@@ -118,6 +118,20 @@ def swallows_failures():
     return ps.pipe(ps.values(range(4), time=lambda n: n), ps.transformer(Swallows)(), ps.collect())
 
 
+class LosesFailures(ps.authoring.Kernel):
+    async def produce(self, limit):
+        try:
+            return await self.upstream.ask(limit)
+        except ZeroDivisionError:
+            if limit > 1:
+                raise
+            return ps.DONE
+
+
+def loses_failures():
+    return ps.pipe(ps.values([2, 1, 0]), ps.map(lambda n: 1 // n), ps.transformer(LosesFailures)(), ps.collect())
+
+
 class Leaks(ps.authoring.Kernel):
     """Closes its file where it ends by itself, and not where it is ended."""
 
@@ -166,6 +180,7 @@ def resists():
         (depends_on_batches, "values"),
         (races, "values"),
         (swallows_failures, "values"),
+        (loses_failures, "ending"),
         (leaks, "left behind"),
         # It leaves a trio program that cannot be ended, of which other tests of this process would hear.
         pytest.param(resists, "hang", marks=pytest.mark.slow),
