@@ -51,7 +51,8 @@ Kernels
     end, `ps.DONE`, whose type is `Done`. A `Traits` value describes a kernel to the run; `PROMPT` is for kernels that
     answer at once. `Carries` tells a journal what to save. Inherit more for more abilities: `Resumable` restores what
     an earlier run saved, `Outside` checks whether the external data is unchanged, `Finishing` works at the end,
-    `Stepwise` advances one step at a time. A `Lane` is one task's end of an edge; `State` is the state of an edge.
+    A `Lane` is one task's end of an edge; `State` is the state of an edge. A `PolledKernel` answers in one step where
+    its inputs do, or says with an `Unanswered` why not: `NOT_YET` or `WAIT`.
     A `Location` is the module's place in the sidecar; a `Hold` there is the right to answer at a time. Each of these
     base classes has one idea (a subclass with its own constructor must call the inherited one):
 
@@ -118,7 +119,8 @@ from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.interfaces import Finishing, Stepwise
+from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
 from pullstream.engine.nested.side_by_side import SideBySide
@@ -152,7 +154,7 @@ from pullstream.modules.times.late import LateOption
 from pullstream.modules.values.on_error import Handled, OnError, Skips, catches, with_policy
 from pullstream.modules.values.side_branch import SideBranch
 from pullstream.modules.windows.grid import duration, not_negative
-from pullstream.protocol import Done, State
+from pullstream.protocol import NOT_YET, WAIT, Done, State, Unanswered
 from pullstream.resuming.ahead import Ahead, TimeScale
 from pullstream.resuming.carryover import Carryover
 from pullstream.resuming.instalment import Instalment, InstalmentPlan
@@ -163,8 +165,10 @@ from pullstream.timely.order import Ascending, ascending, minimal
 
 __all__ = [
     "LOG",
+    "NOT_YET",
     "PROMPT",
     "READS",
+    "WAIT",
     "Accumulator",
     "Ahead",
     "Ascending",
@@ -217,6 +221,7 @@ __all__ = [
     "Passing",
     "PerBatch",
     "Place",
+    "PolledKernel",
     "Positive",
     "Resumable",
     "Seconds",
@@ -227,12 +232,12 @@ __all__ = [
     "Stage",
     "StageMemory",
     "State",
-    "Stepwise",
     "Sync",
     "TaskKernel",
     "TimeOf",
     "TimeScale",
     "Traits",
+    "Unanswered",
     "WaitingPace",
     "Wiring",
     "a_fold",

@@ -188,6 +188,19 @@ class Done(Enum):
 DONE: Final[Literal[Done.DONE]] = Done.DONE
 
 
+class Unanswered(Enum):
+    """A poll that has no answer."""
+
+    NOT_YET = "not yet"
+    """A piece of work is done, and led to no answer. Poll again."""
+    WAIT = "wait"
+    """The answer has to be waited for."""
+
+
+NOT_YET: Final[Literal[Unanswered.NOT_YET]] = Unanswered.NOT_YET
+WAIT: Final[Literal[Unanswered.WAIT]] = Unanswered.WAIT
+
+
 class Reader(ABC, Generic[T_co]):
     """The runtime interface of a stream: the downstream end of an edge, on one lane (R4).
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import Ascending, Backlog, Done, Notified, Traits, not_negative, opens
+from pullstream.authoring import NOT_YET, Ascending, Backlog, Done, Notified, Traits, Unanswered, not_negative, opens
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
 
@@ -82,12 +82,13 @@ class EventTimes(Notified):
         return rows_at_once(self.run.limit)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if not (self._late_rows or self.ready or self.ready.known):
-            event = await self.events.next(self.demand(limit))
-            if event is not None:
-                self.take(event)
-        return self._late_rows.take(limit) if self._late_rows else self.ready.answer(limit)
+            event = self.events.poll(self.demand(limit))
+            if isinstance(event, Unanswered):
+                return event
+            self.take(event)
+        return self._late_rows.take(limit) if self._late_rows else self.ready.answer(limit) or NOT_YET
 
     @override
     def receive(self, batch: Batch[Any]) -> None:

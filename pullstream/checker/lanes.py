@@ -14,7 +14,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.observer import LaneObserver
 from pullstream.engine.sidecar.location import NOTHING, Location
 from pullstream.errors import without_cancelled
-from pullstream.protocol import DONE, Batch
+from pullstream.protocol import DONE, Batch, Unanswered
 from pullstream.timely import Antichain
 
 UNSENT = "unsent"
@@ -119,9 +119,9 @@ class CheckedLane(Requester):
             if answer is not DONE:
                 record.violated("R5", record.above, "a value came after the termination")
             return answer
-        if answer is None:
+        if isinstance(answer, Unanswered):
             record.unanswered(sent)
-            return None
+            return answer
         record.answered(sent, answer, many=lane.whole)
         if answer is DONE:
             return DONE

@@ -1,10 +1,11 @@
 """Optional interfaces of a module: its class inherits them besides `Kernel`."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from types import FrameType
 from typing import Any
 
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, Done, Unanswered
 
 
 class Finishing(ABC):
@@ -27,32 +28,25 @@ class Suspended(ABC):
         """The frame of that code; None if it is running, or has ended."""
 
 
-class Stepwise(ABC):
-    """A module whose `produce` does one piece of work towards its next answer; None if it led to no answer yet.
-
-    The edge calls it again until there is an answer. A module that waits for a completion besides the next batch needs
-    no task for the ask then: it asks with `stepping`, and checks between the steps.
-    """
+class Polled(ABC):
+    """A module that answers in one step wherever its inputs do."""
 
     __slots__ = ()
 
     @abstractmethod
-    def stepwise(self) -> bool:
-        """Whether `produce` returns without waiting, given its inputs; called when all modules are placed."""
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        """Return the next answer, as `produce` does, or `NOT_YET` after a piece of work that led to none.
 
-    def steps_now(self) -> bool:
-        """Whether the next `produce` returns without waiting, though a later one may not; called before each."""
-        return self.stepwise()
-
-
-class AtHand(ABC):
-    """A module that waits for some answers, and has others ready at once."""
-
-    __slots__ = ()
+        `WAIT` means that the answer has to be waited for. Then `poll` has changed nothing, and is called again after
+        `wait`.
+        """
 
     @abstractmethod
-    def at_hand(self, limit: int) -> Batch[Any] | None:
-        """The next answer, if it is ready; None if the edge must call `produce`."""
+    def wait(self) -> Awaitable[None]:
+        """Wait until `poll` can go on, after it returned `WAIT`. By default that is when its upstream has answered.
+
+        At the end of the stream the wait must end: `halt` is called, and an input that is asked answers.
+        """
 
 
 class Inline:

@@ -56,12 +56,6 @@ class Traits:
     If so, a termination cancels the first two, and limits the third by the run's grace period.
     """
 
-    prompt: bool = False
-    """Whether an ask is answered without waiting and after one ask of an input, if those of its `inputs` are.
-
-    Not for a module that may read much before it answers: modules below would get completions only after that.
-    """
-
     trusted: bool = False
     """Whether `produce` is known to answer only at permitted times; otherwise every answer is checked (R12)."""
 
@@ -112,5 +106,5 @@ class Traits:
 PLAIN: Final = Traits()
 """The traits of a module that declares none, and of a sink."""
 
-PROMPT: Final = Traits(waits=False, prompt=True, trusted=True)
+PROMPT: Final = Traits(waits=False, trusted=True)
 """The traits of a module that turns each batch into another at the same time, and waits for nothing but the batch."""

@@ -1,48 +1,44 @@
 """Dropping, from the answers of a module, what an earlier run has completed."""
 
 from collections.abc import Awaitable, Callable, Hashable
-from functools import partial
 from typing import Any
 
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.backlog import joined
 from pullstream.engine.edge.edge import Edge
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 
 Drops = Callable[[Hashable], bool]
 """Whether to drop values at a time."""
 
-Dropped = Batch[Any] | Done | None
-
 
 def drop_in(edge: Edge[Any], drops: Drops) -> None:
     """Let a module's values at some times pass no more: it is asked again until it answers others."""
-    edge.produce = partial(_undropped, edge, drops, edge.produce)
-    at_hand = edge.at_hand
-    if at_hand is not None:
+    polled = edge.polled
+    if polled is not None:
 
-        def undropped(limit: int) -> Batch[Any] | None:
-            return _unless_dropped(edge, drops, at_hand(limit), limit)
+        def undropped_now(limit: int) -> Batch[Any] | Done | Unanswered:
+            answer = polled(limit)
+            return (_not_dropped(edge, drops, answer, limit) or NOT_YET) if isinstance(answer, Batch) else answer
 
-        edge.at_hand = undropped
+        edge.polled = undropped_now
+        return
+    produce: Callable[[int], Awaitable[Batch[Any] | Done]] = edge.produce
+
+    async def undropped(limit: int) -> Batch[Any] | Done:
+        while isinstance(answer := await produce(limit), Batch):
+            left = _not_dropped(edge, drops, answer, limit)
+            if left is not None:
+                return left
+            if not (await edge.breathe() and edge.wanted):
+                return DONE
+        return answer
+
+    edge.produce = undropped
 
 
-async def _undropped(edge: Edge[Any], drops: Drops, ask: Callable[[int], Awaitable[Dropped]], limit: int) -> Dropped:
-    while True:
-        answer = await ask(limit)
-        if answer is None or answer is DONE:
-            return answer
-        left = _unless_dropped(edge, drops, answer, limit)
-        if left is not None:
-            return left
-        if not (await edge.breathe() and edge.wanted):
-            return DONE
-
-
-def _unless_dropped(edge: Edge[Any], drops: Drops, answer: Dropped, limit: int) -> Batch[Any] | None:
+def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) -> Batch[Any] | None:
     """Return the part of an answer whose results an earlier run has not completed; None if there is none."""
-    if answer is None or answer is DONE:
-        return None
     if not edge.traits.trusted and mistake(answer, limit):
         return answer
     if answer.uniform:

@@ -115,28 +115,30 @@ class EdgeWatcher(Checker):
 
     def _shake(self, edge: Edge[Any], name: str) -> None:
         self.traits[name] = edge.traits
-        produce, at_hand, waits = edge.produce, edge.at_hand, edge.waits
+        polled = edge.polled
+
+        def begun(limit: int) -> int:
+            number = self.asks[name] = self.asks.get(name, 0) + 1
+            if self.raises == (name, number):
+                self.raised = ShakeFailure(f"raised by the simulation in ask {number} of {name}")
+                raise self.raised
+            return self._cut(name, number, limit)
+
+        if polled is not None:
+            edge.polled = lambda limit: polled(begun(limit))
+            return
+        produce, waits = edge.produce, edge.waits
 
         async def produced(limit: int) -> Any:
-            number = self.asks[name] = self.asks.get(name, 0) + 1
-            self.busy[name] = number
+            number = self.busy[name] = self.asks.get(name, 0) + 1
             try:
                 if waits:
                     await self._pause(name, number)
-                if self.raises == (name, number):
-                    self.raised = ShakeFailure(f"raised by the simulation in ask {number} of {name}")
-                    raise self.raised
-                return await produce(self._cut(name, number, limit))
+                return await produce(begun(limit))
             finally:
                 self.busy.pop(name, None)
 
         edge.produce = produced
-        if at_hand is not None:
-
-            def taken(limit: int) -> Any:
-                return at_hand(self._cut(name, self.asks.get(name, 0), limit))
-
-            edge.at_hand = taken
 
     async def _pause(self, name: str, number: int) -> None:
         pause = self._choices.choose(

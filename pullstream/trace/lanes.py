@@ -19,7 +19,7 @@ from pullstream.engine.edge.rest import Rest
 from pullstream.engine.observer import EdgeObserver, LaneObserver
 from pullstream.engine.sidecar.location import Claim, Port
 from pullstream.errors import without_cancelled
-from pullstream.protocol import DONE, Batch
+from pullstream.protocol import DONE, Batch, Unanswered
 from pullstream.trace.notes import TraceNotes
 
 
@@ -172,11 +172,11 @@ class SeenLane(Requester):
         try:
             answer = self._checked.answered(lane, of_checker, answer)
         except Violation as exc:
-            edge.notes.violated(exc, edge, self._index, number)
+            edge.notes.violated(exc, edge, self._index, number, of_checker)
             raise
-        if answer is None:
+        if isinstance(answer, Unanswered):
             self._unanswered = number
-            return None
+            return answer
         edge.notes.passed("done" if answer is DONE else "value", edge, self._index, number, answer)
         if edge.direct:
             edge.traffic.changed()
@@ -206,7 +206,7 @@ class SeenLane(Requester):
         finally:
             if number is not None:
                 if isinstance(exc, Violation):
-                    edge.notes.violated(exc, edge, self._index, number)
+                    edge.notes.violated(exc, edge, self._index, number, of_checker)
                 else:
                     self._ended(number, exc)
 

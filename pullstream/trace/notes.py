@@ -145,10 +145,10 @@ class TraceNotes:
             changes, self._changes = self._changes, {}
             self.note("stamps", [(place, time, delta) for (place, time), delta in changes.items()])
 
-    def violated(self, violation: Violation, edge: EdgeNames, lane: int, number: int) -> None:
-        """Note an answer that breaks a rule, and the rule."""
+    def violated(self, violation: Violation, edge: EdgeNames, lane: int, number: int, sent: object = None) -> None:
+        """Note an answer that breaks a rule, and the rule; the checker's number of the request is `sent`."""
         last = violation.events[-1] if violation.events else None
-        if violation not in self._told and last is not None and last.number == number:
+        if violation not in self._told and last is not None and last.number == sent:
             what, about = last.what, last.about
             if what is Act.VALUE and isinstance(about, Batched):
                 time = {"times": [*map(encode, about.time)]} if isinstance(about.time, Times) else encode(about.time)

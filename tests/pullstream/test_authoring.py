@@ -59,7 +59,7 @@ def numbers(until: Positive, *, step: Positive = 1) -> ps.Source[int]:
 
 
 class _Halves(PerBatch):
-    traits = Traits(waits=False, prompt=True, trusted=True)
+    traits = Traits(waits=False, trusted=True)
 
     def __init__(self, function: Callable[[Any], Any], on_error: object) -> None:
         self.function = function

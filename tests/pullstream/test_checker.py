@@ -352,9 +352,9 @@ class StopsByItself(Broken):
     class machine(Edge):  # noqa: N801 - it stands for one
         asked = 0
 
-        async def ask(self, lane, limit, stepping):
+        async def ask(self, lane, limit, **options):
             self.asked += 1
-            return ps.DONE if self.asked == 3 else await super().ask(lane, limit, stepping)
+            return ps.DONE if self.asked == 3 else await super().ask(lane, limit, **options)
 
 
 @ps.transformer
@@ -362,8 +362,8 @@ class FailsByItself(Broken):
     """Fails without a word to its upstream."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
-        async def ask(self, lane, limit, stepping):
-            await super().ask(lane, limit, stepping)
+        async def ask(self, lane, limit, **options):
+            await super().ask(lane, limit, **options)
             raise Unseen
 
 
@@ -381,8 +381,8 @@ class EchoesTheAnswer(Broken):
     """Answers with what it has handed over before."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
-        async def ask(self, lane, limit, stepping):
-            batch = await super().ask(lane, limit, stepping)
+        async def ask(self, lane, limit, **options):
+            batch = await super().ask(lane, limit, **options)
             return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
 
 
@@ -391,7 +391,7 @@ class ForgetsTheStamp(Broken):
     """Answers past the machine, so that the sidecar does not hear of it."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
-        async def ask(self, lane, limit, stepping):
+        async def ask(self, lane, limit, **options):
             return await self.module.upstream.ask(limit)
 
 
@@ -465,7 +465,7 @@ class DoneThenMore(ps.authoring.Kernel):
     class machine(Edge):  # noqa: N801 - it stands for one
         asked = 0
 
-        async def ask(self, lane, limit, stepping):
+        async def ask(self, lane, limit, **options):
             self.asked += 1
             if self.asked == 1:
                 return ps.DONE

@@ -232,15 +232,11 @@ class Cut:
     """While it is entered, every module is given values of one time."""
 
     def __enter__(self):
-        self.ask = ask = Lane.ask
-
-        def cut(lane, limit=1, *, stepping=False, many=False):
-            return ask(lane, limit, stepping=stepping)
-
-        Lane.ask = cut
+        self.send = send = Lane._send
+        Lane._send = lambda lane, limit, *, many: send(lane, limit, many=False)
 
     def __exit__(self, *exc):
-        Lane.ask = self.ask
+        Lane._send = self.send
 
 
 def of_each_time(log, *, ordered):

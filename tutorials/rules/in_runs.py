@@ -55,7 +55,7 @@ class KeepsTheAbort(Passing):
 
 class _StopsByItself(Edge[Any]):
     @override
-    async def ask(self, end: Any, limit: int, stepping: bool) -> ps.Batch[Any] | ps.authoring.Done | None:
+    async def ask(self, end: Any, limit: int, *, waiting: bool = False) -> ps.Batch[Any] | ps.authoring.Done:
         return ps.DONE
 
 
@@ -136,7 +136,7 @@ class NeverCloses(Opening):
 
 class _ForgetsTheStamp(Edge[Any]):
     @override
-    async def ask(self, end: Any, limit: int, stepping: bool) -> ps.Batch[Any] | ps.authoring.Done | None:
+    async def ask(self, end: Any, limit: int, *, waiting: bool = False) -> ps.Batch[Any] | ps.authoring.Done:
         lane: Any = self.inputs[0]
         answer: ps.Batch[Any] | ps.authoring.Done = await lane.ask(limit)
         return answer

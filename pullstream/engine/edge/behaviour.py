@@ -1,7 +1,8 @@
 """The behaviour of a module: the methods that its edge calls. The edge uses nothing else of a module."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, Generic
 
@@ -11,6 +12,7 @@ from pullstream.engine.traits import PLAIN, Traits
 from pullstream.protocol import Batch, Done
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Behaviour(ABC, Generic[T]):
@@ -33,14 +35,14 @@ class Behaviour(ABC, Generic[T]):
         If it raises or is cancelled, `release` is not called.
         """
 
-    @abstractmethod
-    async def produce(self, limit: int) -> Batch[T] | Done | None:
-        """Return the next answer: a batch of at most `limit` values, or DONE. Raise to fail. See also `Stepwise`.
+    async def produce(self, limit: int) -> Batch[T] | Done:
+        """Return the next answer: a batch of at most `limit` values, or DONE. Raise to fail. See also `PolledKernel`.
 
         Calls never overlap. To deliver values before a failure, return them now and raise at the next call. A batch
         received from upstream is in flight, and keeps its time from completing, until the module asks upstream again. A
         module that keeps any of it longer must hold its time, `self.location.hold(time)`, until it has answered.
         """
+        raise NotImplementedError(f"{type(self).__name__} has no produce(limit)")
 
     # ---- endings
 
@@ -88,3 +90,20 @@ def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
         return MethodType(found, module)
     found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
     return found.__get__(module, cls) if hasattr(found, "__get__") else found
+
+
+@cache
+def own_methods(cls: type[Behaviour[Any]]) -> frozenset[str]:
+    """The names of the methods that a module's class has in place of a default."""
+    return frozenset(name for name, default in vars(Behaviour).items() if getattr(cls, name) is not default)
+
+
+def without_waiting(code: Coroutine[Any, Any, R]) -> R:
+    """Run code of a module that does not wait, as its traits say, in this step."""
+    try:
+        code.send(None)
+    except StopIteration as ended:
+        result: R = ended.value
+        return result
+    code.close()
+    raise RuntimeError("acquire, dismiss or release waits, although the traits of the module say waits=False")

@@ -16,7 +16,7 @@ that point. Second, setting a ticket wakes its waiter only at a later step. So w
 turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import nullcontext
 from typing import Any, Final, Generic
 from weakref import WeakSet
@@ -25,11 +25,11 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.engine.edge.answers import mistake
-from pullstream.engine.edge.behaviour import Behaviour, method_of
+from pullstream.engine.edge.behaviour import Behaviour, method_of, own_methods, without_waiting
 from pullstream.engine.edge.end import End
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.interfaces import AtHand, Finishing, Stepwise, Suspended
+from pullstream.engine.interfaces import Finishing, Polled, Suspended
 from pullstream.engine.observer import EdgeObserver
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime import clocks
@@ -46,7 +46,7 @@ from pullstream.errors import (
     raised_when_cancelled,
 )
 from pullstream.frames import lead_to
-from pullstream.protocol import DONE, Batch, Done, Event, State
+from pullstream.protocol import DONE, WAIT, Batch, Done, Event, State, Unanswered
 from pullstream.resuming.memory import Memory
 from pullstream.timely import Antichain
 
@@ -87,7 +87,17 @@ class Edge(Generic[T]):
         self.plain = False
         """Whether the module's `dismiss` only ends its one input, and in the same task."""
         self._requests = EdgeRequests()
-        self.waits = traits.waits
+        self.polled: Callable[[int], Batch[T] | Done | Unanswered] | None = None
+        """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
+        if isinstance(module, Polled):
+            self.polled = method_of(module, "poll")
+        else:
+            self.produce = method_of(module, "produce")
+            """The method of a module that is not polled."""
+        own = own_methods(type(module))
+        self._acquires = "acquire" in own
+        self.waits = traits.waits and (self.polled is None or self._acquires or "release" in own)
+        """Whether the module may wait for anything but its inputs."""
         self._trusted = traits.trusted
         self.handover: Handover[T] = Handover(
             location, scope.sidecar, inputs, origin=self.origin, trusted=traits.trusted
@@ -99,18 +109,13 @@ class Edge(Generic[T]):
         # The failure raised upstream or in the release after the ending was decided: raised to those who confirm the
         # ending.
         self._trouble: BaseException | None = None
+        # How the module ended in a poll, until an ask carries that out.
+        self._outcome: Done | BaseException | None = None
+        # Whether the last poll got as far as the module, and the module has to wait.
+        self._has_to_wait = False
         self._breath = 0.0
         self._memory: Memory | None = None
-        self.produce = method_of(module, "produce")
-        self._steps = isinstance(module, Stepwise)
-        self.at_hand = method_of(module, "at_hand") if isinstance(module, AtHand) else None
-        """The methods that the module answers with; a simulation, and a run that resumes another, wrap them."""
         location.edge = self
-
-    def placed(self) -> None:
-        """Call the module's `placed`: it has its location, and may look at its inputs."""
-        method_of(self.module, "placed")()
-        self.waits = self.traits.waits and not self.stepwise()
 
     # ---- for modules below, and for the module itself
 
@@ -151,22 +156,6 @@ class Edge(Generic[T]):
         if self._memory is None:
             self._memory = self.scope.keeping.memory(self.location)
         return self._memory
-
-    def answers_promptly(self) -> bool:
-        """Whether the module waits for nothing but answers: neither for a completion nor for the clock."""
-        return self.traits.prompt and all(end.edge.answers_promptly() for end in self.inputs)
-
-    def stepwise(self) -> bool:
-        """Whether an ask with `stepping` returns without waiting, after at most one piece of work."""
-        if isinstance(self.module, Stepwise):
-            return bool(method_of(self.module, "stepwise")())
-        return self.answers_promptly()
-
-    def steps_now(self) -> bool:
-        """Whether the next ask with `stepping` returns without waiting; a later one may not."""
-        if isinstance(self.module, Stepwise):
-            return bool(method_of(self.module, "steps_now")())
-        return self.answers_promptly()
 
     async def breathe(self) -> bool:
         """Let other tasks run, and deliver a pending cancellation, if it is time; False if the stream has ended."""
@@ -214,8 +203,8 @@ class Edge(Generic[T]):
 
     # ---- requests
 
-    async def ask(self, end: End[Any], limit: int, stepping: bool) -> Batch[T] | Done | None:  # noqa: FBT001 - quickest so
-        """Serve an ask (R1 to R5, R7, R8, R10); with `stepping`, None means that there is no answer yet.
+    async def ask(self, end: End[Any], limit: int, *, waiting: bool = False) -> Batch[T] | Done:
+        """Serve an ask (R1 to R5, R7, R8, R10); `waiting` if a poll has returned WAIT in this very step.
 
         The ask has the turn from `begin` to `answered`. During each await another request may end the edge. Then what
         was produced is dropped, and `_conclude` answers with that ending (R5).
@@ -229,48 +218,34 @@ class Edge(Generic[T]):
                 batch = handover.owed(end, limit)
                 requests.answered()
                 return batch
-            answer: Batch[T] | Done | None = DONE
-            if not (requests.acquired or requests.finishing):
-                await self._begin()
-                if self.observer is not None and requests.acquired:
-                    self.observer.acquired()
-            while requests.state is OPEN and not requests.finishing:
-                if self.waits:
-                    at_hand = None if self.at_hand is None else self.at_hand(limit)
-                    if at_hand is not None:
-                        answer = at_hand
-                    else:
-                        # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
-                        with own_scope() as self._scope:
-                            answer = await (self._answer(limit) if self._steps else self.produce(limit))
+            answer: Batch[T] | Done = DONE
+            if self._outcome is not None:
+                if isinstance(self._outcome, BaseException):
+                    raise self._outcome  # noqa: TRY301 - as all here
+            else:
+                if not (requests.acquired or requests.finishing):
+                    await self._begin()
+                if requests.state is not OPEN or requests.finishing:
+                    pass
+                elif self.polled is not None:
+                    polled: Batch[T] | Done | Unanswered = WAIT if waiting and self._has_to_wait else self.polled(limit)
+                    while isinstance(polled, Unanswered):
+                        if polled is WAIT:
+                            await method_of(self.module, "wait")()
+                        else:
+                            await self.breathe()
+                        polled = self.polled(limit) if self.wanted else DONE
+                    answer = polled
+                elif self.waits:
+                    # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
+                    with own_scope() as self._scope:
+                        answer = await self.produce(limit)
                 else:
                     answer = await self.produce(limit)
-                    if answer is None and self._steps and not stepping:
-                        answer = DONE
-                        if await self.breathe():
-                            continue
-                break
-            if requests.state is OPEN:
-                if answer is None:
-                    if not stepping:
-                        raise ProtocolError(f"R2: {self.location}, answered {mistake(answer, limit)}")  # noqa: TRY301 - as all here
-                    requests.answered()
-                    return None
-                if answer is not DONE:
-                    if not self._trusted and (problem := mistake(answer, limit)):
-                        raise ProtocolError(f"R2: {self.location}, answered {problem}")  # noqa: TRY301 - as all here
-                    # No await in between: a source's capability is lowered in the same step that counts the batch as in
-                    # flight.
-                    if not answer.uniform:
-                        answer = handover.hand_over(answer, end, limit)
-                    else:
-                        if self.origin:
-                            self.location.advance(answer.time, answer.values)
-                        elif not self._trusted:
-                            handover.check_right(answer.time)
-                        end.stamp(answer.time)
-                    requests.answered()
-                    return answer
+            if requests.state is OPEN and answer is not DONE:
+                answer = self._hand_over(answer, end, limit)
+                requests.answered()
+                return answer
         except BaseException as exc:  # noqa: BLE001 - every way to leave passes through the one policy (R8, R10)
             await self._conclude(exc)
         else:
@@ -278,11 +253,56 @@ class Edge(Generic[T]):
         # Outside the handler: inside it, the exception handled there would replace the failure's own context.
         return self._terminal()
 
-    async def _answer(self, limit: int) -> Batch[T] | Done:
-        """Let a stepwise module work until it answers."""
-        while (answer := await self.produce(limit)) is None:
-            if not await self.breathe():
-                return DONE
+    def poll(self, end: End[Any], limit: int) -> Batch[T] | Done | Unanswered:
+        """Serve an ask in this step, if nothing has to be waited for. A failure, too, is left to `ask`."""
+        requests, handover = self._requests, self.handover
+        self._has_to_wait = False
+        if requests.busy or requests.state is not OPEN or requests.finishing or self._outcome is not None:
+            return WAIT
+        if not (handover.owing or self.polled is not None):
+            return WAIT
+        if not requests.acquired and self._acquires and self.traits.waits:
+            return WAIT
+        requests.begin()
+        try:
+            if handover.owing:
+                return handover.owed(end, limit)
+            assert self.polled is not None
+            if not requests.acquired:
+                without_waiting(self._begin())
+            answer = self.polled(limit)
+            if isinstance(answer, Unanswered):
+                self._has_to_wait = answer is WAIT
+                return answer
+            if requests.state is OPEN and answer is not DONE:
+                return self._hand_over(answer, end, limit)
+            self._outcome = DONE
+        except BaseException as exc:  # noqa: BLE001 - raised by the next ask
+            self._outcome = exc
+        finally:
+            if requests.state is OPEN:
+                requests.answered()
+            else:
+                # It was ended meanwhile: other requests are answered when that is carried out.
+                requests.code_returned()
+                requests.busy = False
+        if self._outcome is not DONE or requests.queue or not self.ends_at_once():
+            return WAIT
+        requests.begin()
+        without_waiting(self._conclude(None))
+        return WAIT if requests.failure is not None else self._terminal()
+
+    def _hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
+        """Check an answer, and count it as in flight in the step in which a source's capability is lowered."""
+        if (not self._trusted or answer is None) and (problem := mistake(answer, limit)):  # pyright: ignore[reportUnnecessaryComparison] - not all authors use types
+            raise ProtocolError(f"R2: {self.location}, answered {problem}")
+        if not answer.uniform:
+            return self.handover.hand_over(answer, end, limit)
+        if self.origin:
+            self.location.advance(answer.time, answer.values)
+        elif not self._trusted:
+            self.handover.check_right(answer.time)
+        end.stamp(answer.time)
         return answer
 
     async def terminate(self, reason: BaseException | None) -> Done:
@@ -389,13 +409,15 @@ class Edge(Generic[T]):
     async def _begin(self) -> None:
         self.location.begin()
         acquire = method_of(self.module, "acquire")
-        if not self.waits:
+        if self.waits:
+            with own_scope() as self._scope:
+                await acquire()
+                self._requests.acquired = True
+        else:
             await acquire()
             self._requests.acquired = True
-            return
-        with own_scope() as self._scope:
-            await acquire()
-            self._requests.acquired = True
+        if self.observer is not None and self._requests.acquired:
+            self.observer.acquired()
 
     async def _conclude(self, exc: BaseException | None) -> None:
         """Answer an ask that has no batch: its module ended (R7), something was raised (R8), or it was cancelled (R10).

@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.behaviour import Behaviour
+from pullstream.engine.edge.behaviour import Behaviour, method_of, own_methods
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane, dismiss_all, first_lane
-from pullstream.engine.interfaces import Stepwise
+from pullstream.engine.interfaces import Polled
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
@@ -126,7 +126,10 @@ class Kernel(Behaviour[T]):
         inputs = cast("list[Lane[object]]", edge.inputs)
         if len(inputs) == 1 and edge.height % STEPS:
             await inputs[0].terminate(reason)
-        elif inputs:
+        elif all(lane.over for lane in inputs):
+            for lane in inputs:
+                await lane.terminate(reason)
+        else:
             # Every `STEPS` modules a new task, even for a single input: a long row would exceed Python's recursion
             # limit.
             await dismiss_all(inputs, reason)
@@ -142,6 +145,8 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
     for name in ("location", "run", "scope", "upstream"):
         if hasattr(kernel, name):
             raise CompositionError(_taken(str(location), name))
+    if not ("produce" in own_methods(type(kernel)) or isinstance(kernel, Polled)):
+        raise CompositionError(f"{location}, has no produce(limit), so it cannot answer: define it")
     ports = location.ports
     inputs = [first_lane(upstream.__edge__, port) for upstream, port in zip(upstreams, ports, strict=False)]
     kernel.scope, kernel.run, kernel.location = scope, scope.run, location
@@ -149,7 +154,7 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
         kernel.upstream = inputs[0]
     edge = kernel.__edge__ = Edge(kernel, scope, location, inputs)
     edge.plain = type(kernel).dismiss is vars(Kernel)["dismiss"] and edge.height % STEPS > 0
-    edge.placed()
+    method_of(kernel, "placed")()
     return edge
 
 
@@ -186,10 +191,10 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
             raise CompositionError(f"{cls.__name__} has a {name!r}, which is no longer used: {FORMER[name]}")
         if isinstance(method, FunctionType):
             _check_method(cls, name, method)
-    if issubclass(cls, Stepwise) and callable(getattr(cls, "step", None)):
+    if issubclass(cls, Polled) and "produce" in vars(cls):
         raise CompositionError(
-            f"{cls.__name__} is Stepwise and has a 'step', which is no longer called: its produce does one step, and "
-            f"returns None if that led to no answer"
+            f"{cls.__name__} has a 'produce', but is polled: where its inputs need not be waited for, only its "
+            f"poll(limit) is called"
         )
     if not isinstance(_static(cls, "traits"), (Traits, property)):
         raise CompositionError(_taken(cls.__name__, "traits"))

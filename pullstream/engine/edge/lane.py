@@ -1,7 +1,7 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
 from collections.abc import Coroutine, Hashable, Sequence
-from typing import Any, Final, Literal, NoReturn, overload
+from typing import Any, Final, NoReturn
 
 import trio
 from typing_extensions import TypeVar, override
@@ -11,7 +11,7 @@ from pullstream.engine.edge.end import End
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
 from pullstream.logger import LOG
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader, Unanswered
 from pullstream.timely import Antichain
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ SPINNING: Final = 1000
 class Lane(End[Edge[Any]], Reader[T_co]):
     """A reader of an edge, for one task."""
 
-    __slots__ = ("again", "asker", "handed", "trouble")
+    __slots__ = ("again", "asker", "handed", "slot", "trouble", "wanted")
 
     def __init__(self, edge: Edge[T_co], port: Port) -> None:
         super().__init__(edge, port)
@@ -35,31 +35,23 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         """Whether user code has this lane."""
         self.asker: trio.lowlevel.Task | None = None
         """The task that asks, if user code has the lane and the task is known."""
+        self.wanted = 1
+        """The limit of the last poll."""
+        self.slot: Batch[T_co] | Done | BaseException | None = None
+        """The answer that `ready` has waited for, until it is polled; a batch is in flight here."""
 
-    @overload
-    async def ask(
-        self, limit: int = 1, *, stepping: Literal[False] = False, many: bool = False
-    ) -> Batch[T_co] | Done: ...
-    @overload
-    async def ask(self, limit: int = 1, *, stepping: bool, many: bool = False) -> Batch[T_co] | Done | None: ...
     @override
-    async def ask(self, limit: int = 1, *, stepping: bool = False, many: bool = False) -> Batch[T_co] | Done | None:
+    async def ask(self, limit: int = 1, *, many: bool = False, waiting: bool = False) -> Batch[T_co] | Done:
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
-        observer = self.observer
-        sent = None if observer is None else observer.asked(self, limit)
-        if self.live:
-            self.acknowledge()
-        self.whole = many
+        sent = self._send(limit, many=many)
         if self.handed and (task := trio.lowlevel.current_task()) is not self.asker:
             self.asker = task
             self.edge.run.detector.asked_by(self)
-        if self._counts.alert:
-            self._counts.activate(self.port)
-        count = self.port
-        began = count.begin()
+        port, observer = self.port, self.observer
+        began = port.begin()
         try:
-            answer = await self.edge.ask(self, limit, stepping)
+            answer = await self.edge.ask(self, limit, waiting=waiting)
         except BaseException as exc:
             if self.over:
                 self._asked_again()
@@ -69,15 +61,55 @@ class Lane(End[Edge[Any]], Reader[T_co]):
                 observer.raised(sent, exc)
             raise
         finally:
-            count.end(began)
+            port.end(began)
         if answer is DONE:
             if self.over:
                 self._asked_again()
             self.over = True
-        elif answer is not None:
-            count.values += len(answer.values)
-            count.batches += 1
+        else:
+            port.values += len(answer.values)
+            port.batches += 1
         return answer if observer is None else observer.answered(self, sent, answer)
+
+    def poll(self, limit: int, *, many: bool = True) -> Batch[T_co] | Done | Unanswered:
+        """Ask, if that can be answered in this step; otherwise nothing was asked (see `Unanswered` and `ready`)."""
+        answer = self.slot
+        if answer is not None:
+            self.slot = None
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+        self.wanted = limit
+        sent = self._send(limit, many=many)
+        port = self.port
+        began = port.begin()
+        polled = self.edge.poll(self, limit)
+        port.end(began)
+        if isinstance(polled, Batch):
+            port.values += len(polled.values)
+            port.batches += 1
+        elif polled is DONE:
+            self.over = True
+        return polled if self.observer is None else self.observer.answered(self, sent, polled)
+
+    async def ready(self, *, many: bool = True) -> None:
+        """Wait for the answer that the last `poll` could not give; the next one returns or raises it."""
+        try:
+            self.slot = await self.ask(self.wanted, many=many, waiting=True)
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - raised by the next poll
+            self.slot = exc
+
+    def _send(self, limit: int, *, many: bool) -> Any:
+        """Acknowledge the last batch, as every ask does; returns what the observer noted."""
+        sent = None if self.observer is None else self.observer.asked(self, limit)
+        if self.live:
+            self.acknowledge()
+        self.whole = many
+        if self._counts.alert:
+            self._counts.activate(self.port)
+        return sent
 
     def _asked_again(self) -> None:
         """Warn of a loop that does not end with its stream: nothing else can be heard of it, as it may never wait."""

@@ -1,6 +1,6 @@
 """The kernel that answers the values of one inner stream after another: inner sources and iterables."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from operator import length_hint
@@ -11,14 +11,13 @@ from typing_extensions import override
 
 from pullstream.blueprint import Source, table_advice
 from pullstream.engine.edge.backlog import of_runs
-from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.interfaces import Stepwise
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.traits import Traits
 from pullstream.frames import shown
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 from pullstream.timely.order import Ascending
 
 _KINDS: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\u20ac", b"")}
@@ -41,7 +40,7 @@ class Open:
     lane: Lane[Any] | None = None
 
 
-class Expand(Kernel[Any], Stepwise):
+class Expand(PolledKernel[Any]):
     """Reads one stream after another. The open streams form a stack, with the outer stream at the bottom.
 
     Upstream is not asked again while values of an outer batch are left, so the batch in flight holds its own times. It
@@ -72,27 +71,26 @@ class Expand(Kernel[Any], Stepwise):
         return min(limit, self._pace.next())
 
     @override
-    async def acquire(self) -> None:
+    def placed(self) -> None:
         self._open.append(Open(iter(()), cast("Lane[Any]", self.upstream)))
 
     @override
-    def stepwise(self) -> bool:
-        # `stream_of` may return a source for any value.
-        return False
-
-    @override
-    def steps_now(self) -> bool:
-        return self.upstream.edge.steps_now() and all(stream.lane is None for stream in self._open[1:])
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if not (self._open and self.edge.open):
             return DONE
         answer = self._at_hand(limit)
         if answer is None and self._open:
-            values = await self._asked(self._open[-1], limit)
+            values = self._asked(self._open[-1], limit)
+            if isinstance(values, Unanswered):
+                return values
             answer = Batch(self._time, values) if values else self._at_hand(limit)
-        return answer
+        return answer or NOT_YET
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        lane = self._open[-1].lane
+        assert lane is not None
+        return lane.ready()
 
     def _at_hand(self, limit: int) -> Batch[Any] | None:
         """The values available without asking, up to the limit; they may be at several times."""
@@ -201,14 +199,14 @@ class Expand(Kernel[Any], Stepwise):
             opened.pop()
         return len(opened) == 1 and spent(opened[0].values)
 
-    async def _asked(self, top: Open, limit: int) -> Sequence[Any]:
+    def _asked(self, top: Open, limit: int) -> Sequence[Any] | Unanswered:
         """Ask the innermost open stream; return its values if they are answered as they are, else keep them."""
         lane = top.lane
         assert lane is not None
         outer = lane is self.upstream
-        batch = await lane.ask(self.wanted(limit) if outer else limit, stepping=True, many=True)
-        if batch is None or not self.edge.open:
-            return ()
+        batch = lane.poll(self.wanted(limit) if outer else limit)
+        if isinstance(batch, Unanswered):
+            return batch
         if batch is DONE:
             self._open.pop()
             if not outer:

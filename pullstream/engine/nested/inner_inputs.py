@@ -1,6 +1,6 @@
 """The sources of inner streams: a module's own input, or the portion of it that belongs to one inner stream."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Any
 
 from typing_extensions import override
@@ -8,9 +8,10 @@ from typing_extensions import override
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 
 class Feed(Kernel[Any]):
@@ -26,7 +27,7 @@ class Feed(Kernel[Any]):
         return self.outer.arriving()
 
 
-class Through(Feed):
+class Through(Feed, PolledKernel[Any]):
     """Reads the input itself, for the only stream below it. It passes on everything, terminations included."""
 
     traits = Traits(waits=False, trusted=True, follows=True)
@@ -36,10 +37,15 @@ class Through(Feed):
         self.edge.beyond = [self.outer.edge]
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.outer.ask_many(limit)
-        self.outer.settle()
-        return batch
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        answer = self.outer.poll(limit)
+        if isinstance(answer, Batch):
+            self.outer.settle()
+        return answer
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.outer.ready()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

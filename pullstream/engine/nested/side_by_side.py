@@ -86,7 +86,7 @@ class SideBySide(Asking[Any], Generic[S]):
                 self._to_ask.clear()
                 wanted = 0 if self.outer.known else self.wanted(limit)
             if wanted:
-                await self.ask_input(self.upstream, wanted)
+                self.ask_input(self.upstream, wanted)
             if (answer := self.owed.answer(limit)) is not None:
                 return answer
             if not self.inner and self.outer.reached():

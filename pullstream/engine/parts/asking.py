@@ -63,13 +63,6 @@ class Askers:
         else:
             self._run.spawn(self._work, [(reader, limit)])
 
-    async def ask_here(self, reader: Reader[Any], limit: int) -> None:
-        """Ask a reader in the caller's task; does nothing while the reader is being asked."""
-        if reader not in self.asking and not self.ended:
-            self.asking.add(reader)
-            with own_scope(shield=True):
-                self._take(reader, await self._answer(reader, limit))
-
     def end(self) -> None:
         """Stop asking. Must be called before the readers are terminated."""
         self.ended = True

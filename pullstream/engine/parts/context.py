@@ -162,8 +162,8 @@ class Account:
 
     async def let_others(self) -> None:
         """Yield to other tasks, and to a pending cancellation, if `BREATH` has passed since the last time."""
-        now = clocks.monotonic()
-        if now - self._breath > BREATH:
+        if clocks.monotonic() - self._breath > BREATH:
+            self.pace.pause()
             self._breath = await self.run.let_others()
 
 

@@ -1,13 +1,13 @@
 """Batches, completions and deadlines, whichever comes first: the events of a module that computes per time.
 
-Where no upstream module waits for anything (see `Stepwise`), upstream is asked in the module's own task, step by step,
-and completions are looked up between the steps. Elsewhere one task asks for as long as the stream lasts. A pending ask
-is never cancelled: if another event comes first, the answer waits in a one-element slot and counts as in flight.
+Upstream is polled, and completions are looked up between two polls. Where upstream has to be waited for, one task asks
+it for as long as the stream lasts. A pending ask is never cancelled: if another event comes first, the answer waits in
+a one-element slot and counts as in flight.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import inf
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import trio
@@ -19,7 +19,7 @@ from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.waiting import Requests, completion, least
-from pullstream.protocol import DONE, Batch, Reader
+from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Reader, Unanswered
 from pullstream.timely import BEGINNING, less_equal, less_than
 
 
@@ -62,9 +62,8 @@ class Eventful:
         self._slot: Answer | None = None
         self._moved = False
         """Whether times may have completed since the frontier was last read."""
-        self._prompt = isinstance(upstream, Lane) and upstream.edge.answers_promptly()
-        self.steps = isinstance(upstream, Lane) and upstream.edge.stepwise()
-        """Whether upstream is asked in the module's own task; it never waits then."""
+        self._wanted = 0
+        """The number of values to ask for, where the last poll found that they have to be waited for."""
         self._wake = scope.run.signal()
         self._fronts: Sequence[Any] | None = None
         """The least times that could still come when the frontier was last read, or earlier ones.
@@ -87,35 +86,40 @@ class Eventful:
         """Whether the stream is over here."""
         return self._askers.ended
 
-    async def next(self, limit: int, *, deadline: float = inf) -> Answer | Completed | None:
+    def poll(self, limit: int) -> Answer | Completed | Unanswered:
         """The next event: a completion, or an answer (a batch of at most `limit` values, the end, or a failure).
 
-        None if nothing has come before the deadline, or in one step of upstream. With a limit of 0 nothing is
-        asked; otherwise the pace may ask for fewer values.
+        With a limit of 0 nothing is asked; otherwise the pace may ask for fewer values. After WAIT: `fetch`.
         """
         requests, slot = self.requests, self._slot
         if self.ended:
             # The stream ended in the same step in which this resumes: nothing more is asked (R9).
             return DONE
-        steps = self.steps or (slot is None and deadline == inf and self._steps_now())
         if slot is None:
-            if requests and (self._moved or (steps and not self._prompt)):
+            if requests and self._moved:
                 # Upstream has moved on: the complete times can be found without asking it.
                 self._moved = False
                 if (completed := self._completed(None)) is not None:
                     self._moved = True
                     return completed
-            await self._fetch(limit, steps=steps, deadline=deadline)
-            slot = self._slot
-        if deadline < inf and deadline <= trio.current_time():
-            return None
-        if requests and not (slot is None and steps and limit) and (completed := self._completed(slot)) is not None:
+            answer = self._polled(limit)
+            if isinstance(answer, Unanswered):
+                self._moved = answer is NOT_YET
+                return answer
+            slot = self._slot = answer
+        if requests and (completed := self._completed(slot)) is not None:
             return completed
         if isinstance(slot, Batch):
             self._slot = None
             # Its last values may have completed the times of its first values.
             self._moved = not slot.uniform
         return slot
+
+    async def next(self, limit: int) -> Answer | Completed | None:
+        """The next event, as of `poll`, but waited for; None if upstream has done a piece of work that led to none."""
+        while (event := self.poll(limit)) is WAIT:
+            await self.fetch()
+        return None if event is NOT_YET else event
 
     def complete(self) -> list[Hashable]:
         """The complete times among the least requested ones; in a total order, that is one time at most."""
@@ -232,35 +236,38 @@ class Eventful:
         self._slot = answer
         self._wake.set()
 
-    def _steps_now(self) -> bool:
-        """Whether upstream can be asked in the module's own task this time, without waiting."""
-        upstream = self._upstream
-        return isinstance(upstream, Lane) and not self._asking and upstream.edge.steps_now()
+    def _polled(self, limit: int) -> Answer | Unanswered:
+        """Ask upstream, if it can answer in this step."""
+        self._wanted = 0
+        if not limit or self._asking:
+            return WAIT
+        self._wanted = limit if self.pace is None else min(limit, self.pace.next(self._upstream))
+        if not isinstance(self._upstream, Lane):
+            return WAIT
+        answer = self._upstream.poll(self._wanted, many=self.many)
+        if self.pace is not None and not isinstance(answer, Unanswered):
+            self.pace.took()
+        return answer
 
-    async def _fetch(self, limit: int, *, steps: bool, deadline: float) -> None:
-        """Ask in this task, or in the asking task and wait for an event."""
-        if limit and (steps or not (self.requests or self._asking or deadline < inf)):
-            if self.pace is not None:
-                limit = min(limit, self.pace.next(self._upstream))
+    async def fetch(self, *, deadline: float = inf) -> None:
+        """Wait for an event, after `poll` has returned WAIT."""
+        wanted, self._moved = self._wanted, True
+        if wanted and not (self.requests or deadline < inf):
             try:
-                if steps:
-                    lane = cast("Lane[Any]", self._upstream)
-                    self._slot = await lane.ask(limit, stepping=True, many=self.many)
-                else:
-                    self._slot = await self._ask(limit)
+                self._slot = await self._ask(wanted)
             except trio.Cancelled:
                 raise
             except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
                 self._slot = exc
-            if self.pace is not None and self._slot is not None:
+            if self.pace is not None:
                 self.pace.took()
             return
-        if limit:
-            self.ask(limit)
+        if wanted:
+            self._askers.ask(self._upstream, wanted)
             for _ in range(2):
                 # Let the task run once: most answers are there then, and waiting for completions costs more.
                 await trio.lowlevel.checkpoint()
-                if self._slot is not None:
+                if self._slot is not None or self.ended:
                     return
         try:
             await self.wait(deadline=deadline)

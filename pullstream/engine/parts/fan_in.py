@@ -125,11 +125,11 @@ class FanIn(Asking[Any]):
         for each in gone:
             del self._inputs[each.lane]
 
-    async def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
         """Ask the inputs (`among` these, or all) that have not ended and have no values left."""
         for each in self.all if among is None else among:
             if each.ending is None and not each and self.failure_above is None:
-                await self.ask_input(each.lane, limit)
+                self.ask_input(each.lane, limit)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

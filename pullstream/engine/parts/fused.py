@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cache
 from sys import maxsize
 from types import CoroutineType, GeneratorType
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -20,7 +20,7 @@ from pullstream.blueprint import Module, shown_callable
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.traits import PROMPT, Carries, Traits
+from pullstream.engine.traits import PROMPT, Carries
 from pullstream.failures import Caught, caught
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
@@ -139,10 +139,7 @@ class StageDict(MutableMapping[Any, Any]):
         return sum(1 for _ in self)
 
 
-@cache
-def _traits(*, prompt: bool, remembers: bool) -> Traits:
-    """The traits of a row of stages. A row that may consume many values before it answers is not prompt."""
-    return attrs.evolve(PROMPT, prompt=prompt, carries=Carries.MEMORY if remembers else Carries.NOTHING)
+_REMEMBERING: Final = attrs.evolve(PROMPT, carries=Carries.MEMORY)
 
 
 class Segment(PassOn, Inline, Resumable):
@@ -169,7 +166,8 @@ class Segment(PassOn, Inline, Resumable):
         """The same for batches whose values have each its own time."""
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
-        self.traits = _traits(prompt=self._passes_all, remembers=bool(self._memories))
+        if self._memories:
+            self.traits = _REMEMBERING
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:

@@ -1,23 +1,22 @@
 """The kernel of modules that compute per time: notified of batches and completions, whichever comes first."""
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from typing_extensions import override
 
 from pullstream.engine.edge.backlog import Backlog, joined, of_runs
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.interfaces import Stepwise
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
 
 
-class Notified(Kernel[Any], Stepwise):
+class Notified(PolledKernel[Any]):
     """Passes batches to `receive` and completions to `complete`; both may `give` results and request notifications.
 
     Completions come before the batch that caused them, least time first. At the end of the stream all remaining ones
@@ -189,21 +188,22 @@ class Notified(Kernel[Any], Stepwise):
     @override
     def halt(self) -> None:
         self.events.end()
+        self.events.wake()
 
     @override
-    def stepwise(self) -> bool:
-        # Without an asking task, and the scope to cancel it, most of the cost per time disappears.
-        return self.events.steps
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         ready = self.ready
         self._limit = limit
         if not (ready or ready.known):
-            event = await self.events.next(self.demand(limit))
-            if event is not None:
-                self.take(event)
-        return ready.answer(limit)
+            event = self.events.poll(self.demand(limit))
+            if isinstance(event, Unanswered):
+                return event
+            self.take(event)
+        return ready.answer(limit) or NOT_YET
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.events.fetch()
 
     def _complete_all(self, first: Hashable) -> None:
         """Handle a completion, and others known from the same reading of the frontier, until one answer is full."""

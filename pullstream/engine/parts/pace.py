@@ -29,13 +29,15 @@ class Pace:
     Call `next` directly before each ask, and `took` when its answer has come.
     """
 
-    __slots__ = ("_answered", "_mark", "_most", "_run", "_size", "_spent")
+    __slots__ = ("_answered", "_mark", "_most", "_owing", "_run", "_size", "_spent")
 
     def __init__(self, run: Run, most: int | None = None) -> None:
         self._run = run
         self._most = run.limit if most is None else most
         self._size = FIRST
         self._answered = False
+        self._owing = False
+        """Whether the last ask was served with the rest of a multi-time answer."""
         self._spent = 0.0
         self._mark = run.clock.now()
         """The moment since which work counts."""
@@ -45,8 +47,9 @@ class Pace:
         most = self._most
         if most == 1:
             return 1
-        if any(isinstance(lane, Lane) and lane.edge.handover.owing for lane in upstream):
-            # This ask is served with the rest of a multi-time answer, and says nothing about the cost of the next one.
+        self._owing = any(isinstance(lane, Lane) and lane.edge.handover.owing for lane in upstream)
+        if self._owing:
+            # This ask says nothing about the cost of the next answer. The work on all parts of one is counted together.
             return min(self._size, most)
         if self._answered:
             self._lap()
@@ -65,8 +68,13 @@ class Pace:
 
     def took(self) -> None:
         """Note that an answer has come, and that work on it begins now."""
-        if self._most > 1:
+        if self._most > 1 and not self._owing:
             self._answered = True
+            self._lap()
+
+    def pause(self) -> None:
+        """Note that other tasks run next: the work until now counts, and their work does not."""
+        if self._most > 1:
             self._lap()
 
     def _lap(self) -> None:

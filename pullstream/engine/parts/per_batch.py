@@ -8,13 +8,12 @@ from typing import Any
 from typing_extensions import override
 
 from pullstream.engine.edge.backlog import joined
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.interfaces import Stepwise
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.traits import PROMPT
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 
 
-class PassOn(Kernel[Any], Stepwise):
+class PassOn(PolledKernel[Any]):
     """Answers each batch at once with a result made from it, and keeps none of its values."""
 
     traits = PROMPT
@@ -64,31 +63,25 @@ class PassOn(Kernel[Any], Stepwise):
         self.edge.fail_next(exc, out)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if self.most < limit:
             limit = self.most
             if not limit:
                 return DONE
-        batch = await self.upstream.ask(self._demand(limit), stepping=True, many=True)
-        if batch is None or batch is DONE:
+        batch = self.upstream.poll(self._demand(limit))
+        if not isinstance(batch, Batch):
             return batch
         answer = self.answer(batch)
+        if answer is None:
+            return NOT_YET
         # Acknowledged in the same step in which the answer is in flight below. After a failure, the values from the
         # failure on have not been handled, so the batch is not acknowledged.
-        if answer is not None and self.__edge__.handover.failure is None:
+        if self.__edge__.handover.failure is None:
             self.upstream.settle()
         return answer
 
     def _demand(self, limit: int) -> int:
         return min(self.run.limit, limit + self.left_out) if self.left_out else limit
-
-    @override
-    def stepwise(self) -> bool:
-        return self.upstream.edge.stepwise()
-
-    @override
-    def steps_now(self) -> bool:
-        return self.upstream.edge.steps_now()
 
 
 class PerBatch(PassOn):

@@ -12,7 +12,7 @@ from pullstream.engine.parts.asking import Askers
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import Batch, Done, Unanswered
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Asking(Kernel[T]):
 
     _changed: Signal | None = None
     __answered = False
-    """Whether an input was asked in this task since the last `change`: what it answered has not been looked at.
+    """Whether an input was polled since the last `change`: what it answered has not been looked at.
 
     Its name is mangled, because a subclass may well have an attribute of that name.
     """
@@ -47,14 +47,14 @@ class Asking(Kernel[T]):
         # A task that was woken in this very step still runs once more, and must start nothing.
         self.ended = True
         self._askers.end()
+        self.changed()
 
     async def change(self, *, outside: bool = False) -> None:
         """Wait until `changed` is called; `outside` the run, if a handle or a clock may call it as well.
 
         Only lets others run if an input has answered `ask_input` at once.
         """
-        if self.__answered:
-            self.__answered = False
+        if self.answered():
             await self.breathe()
             return
         self._changed = changed = self.run.signal()
@@ -69,13 +69,21 @@ class Asking(Kernel[T]):
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""
         self._askers.ask(lane, limit)
 
-    async def ask_input(self, lane: Lane[Any], limit: int) -> None:
-        """Ask an input: in this task if it answers promptly, which is cheaper; otherwise in a task, as `ask_beside`."""
-        if lane.edge.answers_promptly():
-            self.__answered = True
-            await self._askers.ask_here(lane, limit)
-        else:
+    def ask_input(self, lane: Lane[Any], limit: int) -> None:
+        """Ask an input: in this step if it answers, which is cheaper; otherwise in a task, as `ask_beside`."""
+        if self.ended or self.asking(lane):
+            return
+        answer = lane.poll(limit)
+        if isinstance(answer, Unanswered):
             self._askers.ask(lane, limit)
+        else:
+            self.__answered = True
+            self._take(lane, answer)
+
+    def answered(self) -> bool:
+        """Whether `ask_input` got an answer at once since the last call."""
+        answered, self.__answered = self.__answered, False
+        return answered
 
     def asking(self, lane: Lane[Any]) -> bool:
         """Whether an ask to the input is outstanding."""

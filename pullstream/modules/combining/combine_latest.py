@@ -57,7 +57,7 @@ class _CombineLatest(ManyInputs):
                 raise self.failure_above
             if not self.going or self._hopeless:
                 return DONE
-            await self.ask_inputs(limit, self.empty)
+            self.ask_inputs(limit, self.empty)
             self.empty.clear()
             await self.change()
 

@@ -1,5 +1,6 @@
 """`concat`: sources one after another."""
 
+from collections.abc import Awaitable
 from typing import Annotated, Any, overload
 
 import attrs
@@ -7,10 +8,10 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.fan_in import Meeting
 from pullstream.engine.traits import PROMPT
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -19,27 +20,32 @@ D = TypeVar("D")
 T = TypeVar("T")
 
 
-class _Concat(Kernel[Any]):
+class _Concat(PolledKernel[Any]):
     def __init__(self, *sources: Source[Any]) -> None:
         self.traits = attrs.evolve(PROMPT, sources=sources)
         self._turn = 0
 
     @override
-    async def acquire(self) -> None:
+    def placed(self) -> None:
         self._meeting = Meeting(self)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        # A closed edge has already ended all inputs, so the next one must not be asked (R9).
-        while self._turn < len(self.inputs) and self.edge.open:
-            batch = await self.inputs[self._turn].ask_many(limit)
-            if batch is not DONE:
-                self._meeting.meet(batch)
-                self.inputs[self._turn].settle()
-                return batch
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        if self._turn == len(self.inputs):
+            return DONE
+        lane = self.inputs[self._turn]
+        answer = lane.poll(limit)
+        if answer is DONE:
             self._turn += 1
-            await self.breathe()
-        return DONE
+            return NOT_YET
+        if isinstance(answer, Batch):
+            self._meeting.meet(answer)
+            lane.settle()
+        return answer
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.inputs[self._turn].ready()
 
 
 @overload

@@ -1,14 +1,16 @@
 """`merge`: several sources, values as they arrive."""
 
+from collections.abc import Awaitable
 from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.fan_in import ManyInputs
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Done, Unanswered
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -17,26 +19,27 @@ D = TypeVar("D")
 T = TypeVar("T")
 
 
-class Merge(ManyInputs):
+class Merge(ManyInputs, PolledKernel[Any]):
     """Gives the values that are ready, from one input after another."""
 
-    traits = Traits(prompt=True, trusted=True, reorders=True)
+    traits = Traits(trusted=True, reorders=True)
     _turn = 0
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            await self.ask_inputs(limit, self.empty)
-            self.empty.clear()
-            if self.having:
-                return self._part(limit)
-            if self.failure_above is not None:
-                raise self.failure_above
-            if self.finished():
-                return DONE
-            if not self.edge.open:
-                return DONE
-            await self.change()
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        self.ask_inputs(limit, self.empty)
+        self.empty.clear()
+        if self.having:
+            return self._part(limit)
+        if self.failure_above is not None:
+            raise self.failure_above
+        if self.finished() or not self.edge.open:
+            return DONE
+        return NOT_YET if self.answered() else WAIT
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.change()
 
     def _part(self, limit: int) -> Batch[Any]:
         """Give values of the next input in turn that has any."""

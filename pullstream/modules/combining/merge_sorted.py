@@ -64,7 +64,7 @@ class _MergeSorted(FanIn):
                 raise self.failure_above
             if not self._heads and not self._missing:
                 return DONE
-            await self.ask_inputs(limit, self._empty)
+            self.ask_inputs(limit, self._empty)
             self._empty.clear()
             await self.change()
 

@@ -46,7 +46,7 @@ class _Zip(ManyInputs):
                 raise self.failure_above
             if self._over():
                 return DONE
-            await self.ask_inputs(limit, self.empty)
+            self.ask_inputs(limit, self.empty)
             self.empty.clear()
             await self.change()
 

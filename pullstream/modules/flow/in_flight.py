@@ -75,8 +75,6 @@ class _Gate(Kernel[Any]):
 class _Exit(PassOn):
     """Reports to the gate the values that have left."""
 
-    traits = Traits(waits=False, trusted=True)
-
     def __init__(self, gate: _Gate) -> None:
         self._gate = gate
 

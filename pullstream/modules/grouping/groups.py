@@ -6,7 +6,7 @@ any, a source that may be slow is asked in a task beside: neither a completion n
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from math import inf
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from typing_extensions import override
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.waiting import least
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
 
 
 class Part(ABC):
@@ -71,10 +71,6 @@ class Gather(Notified, Inline):
         self._parts: dict[Hashable, Part] = {}
 
     @override
-    def stepwise(self) -> bool:
-        return not self._clocked and super().stepwise()
-
-    @override
     def receive(self, batch: Batch[Any]) -> None:
         for run in (batch,) if batch.uniform else self.apart(batch):
             time = run.time
@@ -113,19 +109,27 @@ class Gather(Notified, Inline):
         return min(self.run.limit, max(1, size + (limit - 1) * step - kept))
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done | None:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         ready = self.ready
         if not self._clocked or ready or ready.known:
-            return await super().produce(limit)
-        deadline = min((part.deadline for part in self._parts.values()), default=inf)
-        if deadline <= trio.current_time():
+            return super().poll(limit)
+        if self._deadline <= trio.current_time():
             self._elapse()
         else:
             room = min(self.demand(limit), self._capacity - sum(map(len, self._parts.values())))
-            event = await self.events.next(max(0, int(room)), deadline=deadline)
-            if event is not None:
-                self.take(event)
-        return ready.answer(limit)
+            event = self.events.poll(max(0, int(room)))
+            if isinstance(event, Unanswered):
+                return event
+            self.take(event)
+        return ready.answer(limit) or NOT_YET
+
+    @property
+    def _deadline(self) -> float:
+        return min((part.deadline for part in self._parts.values()), default=inf) if self._clocked else inf
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.events.fetch(deadline=self._deadline)
 
     def _elapse(self) -> None:
         """Let the parts go on whose deadline has come."""

@@ -100,7 +100,7 @@ class _DynamicMergeSource(Merge):
             self.scope.sidecar.activate()
 
     @override
-    async def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
         # Remove ended inputs in bulk, because it takes a pass over all of them.
         if 2 * self.going <= len(self.all):
             over = [each for each in self.all if each.done]
@@ -110,7 +110,7 @@ class _DynamicMergeSource(Merge):
             lane = open_inner(self, self._added.waiting.popleft())
             follow_inner(self, lane, self.mirrored)
             self.enter(Input(lane))
-        await super().ask_inputs(limit, among)
+        super().ask_inputs(limit, among)
 
     @override
     async def change(self, *, outside: bool = False) -> None:

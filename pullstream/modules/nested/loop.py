@@ -22,7 +22,6 @@ from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.backlog import Backlog, of_runs
 from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.interfaces import AtHand
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.parts.tasks import Asking
@@ -82,7 +81,7 @@ class _Feedback:
         self._ingress.changed()
 
 
-class _Ingress(Asking[Any], AtHand):
+class _Ingress(Asking[Any]):
     """Answers values that go round first, then values from outside.
 
     So the loop is drained before it takes more. Outside values at one time may all enter. The first value at another
@@ -118,14 +117,8 @@ class _Ingress(Asking[Any], AtHand):
                 return DONE
             await self._wait()
 
-    @override
-    def at_hand(self, limit: int) -> Batch[Any] | None:
-        outside = self._outside
-        asked = outside or outside.known or self.asking(self.upstream)
-        return self.feedback.row.take(limit) if asked and self.feedback.row else None
-
     async def _ask_outside(self, limit: int) -> None:
-        await self.ask_input(self.upstream, limit)
+        self.ask_input(self.upstream, limit)
         for _ in range(2):
             # Let the task run once: an answer that is ready tells whether the current round is the last.
             if self.asking(self.upstream) and self.feedback.row:

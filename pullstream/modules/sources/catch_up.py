@@ -51,7 +51,7 @@ class _CatchUp(Prefetch):
             if old:
                 return old.take(limit)
             old.reached()
-            await self.ask_input(old.lane, limit)
+            self.ask_input(old.lane, limit)
             await self.change()
         return self._sync.take(limit) if self._sync else await super().produce(limit)
 

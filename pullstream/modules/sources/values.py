@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Instance, OneShot, Source, TimeOf, table_advice
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.traits import PROMPT
 from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
@@ -16,7 +17,7 @@ from pullstream.protocol import DONE, Batch, Done
 T = TypeVar("T")
 
 
-class Values(Kernel[Any]):
+class Values(PolledKernel[Any]):
     """Reads an iterable as far as values are asked for."""
 
     traits = PROMPT
@@ -35,7 +36,7 @@ class Values(Kernel[Any]):
         self._iterator: Iterator[Any] = iter(self._iterable)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done:
         if self._batcher is not None:
             return self._batcher.batch(self._iterator, limit) or DONE
         assert self._sequence is not None

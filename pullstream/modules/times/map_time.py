@@ -14,7 +14,7 @@ from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.modules.windows.grid import in_microseconds
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import Batch, Done, Unanswered
 from pullstream.timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
 A = TypeVar("A", default=Any)
@@ -53,8 +53,8 @@ class Restamping(Retiming):
         self.traits = attrs.evolve(PROMPT, summaries=[MapTime(function, converts=True)])
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done | None:
-        answer = await super().produce(limit)
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        answer = super().poll(limit)
         # The sidecar calls the function, too, with times that no value has; report its failure here.
         if self.location.trouble is not None:
             raise self.location.trouble

@@ -202,12 +202,10 @@ class Stamping(PassOn):
 
     traits = attrs.evolve(PROMPT, summaries=((),))
 
-    def __init__(
-        self, clock: Callable[[Location], Clock], *, nest: bool = False, drops: bool = False, counts: bool = False
-    ) -> None:
+    def __init__(self, clock: Callable[[Location], Clock], *, nest: bool = False, counts: bool = False) -> None:
         self._new = clock
         self._nest = nest
-        self.traits = attrs.evolve(self.traits, prompt=not drops, counts=counts, lasting=_within if nest else None)
+        self.traits = attrs.evolve(self.traits, counts=counts, lasting=_within if nest else None)
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING
         self._held: Hashable = BEGINNING
@@ -330,4 +328,4 @@ def stamp(
     if lateness is None:
         return opens(Stamping(partial(_InOrder, time, on_error), nest=nest, counts=marks))
     clock = partial(_WithLateness, time, on_error, lateness, late)
-    return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=marks or late != "error"))
+    return opens(Stamping(clock, nest=nest, counts=marks or late != "error"))

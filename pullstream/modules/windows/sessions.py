@@ -63,6 +63,7 @@ class _Sessions(Windowed, Resumable):
         self._waiting: dict[Any, list[Any]] = {}
         self._now: Any = None
         self._number = 0
+        self._plain = self.accumulator.plain
         self._held: Any = None
         """The least end of all sessions, including those of waiting values."""
         self.traits = attrs.evolve(self.traits, summaries=[Delay(gap)])
@@ -73,11 +74,8 @@ class _Sessions(Windowed, Resumable):
             session = self._sessions[key] = _Session(start, end, self.accumulator.new(), key, number)
             session.table.update(states)
             self._number = max(self._number, number)
-
-    @override
-    async def acquire(self) -> None:
-        await super().acquire()
         self._plain = self.accumulator.plain and not self.memory.saves
+        # Before the run begins: later, other branches of the stream may have moved on, and given up the right to this.
         self.listen()
 
     @override

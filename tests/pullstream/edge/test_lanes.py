@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.authoring import Notified, Stepwise
+from pullstream.authoring import NOT_YET, WAIT, Notified, PolledKernel
 from pullstream.checker import Checker
 from pullstream.resuming.dropping import drop_in
 from tests.pullstream.common import run
@@ -133,18 +133,23 @@ class AnswersNone(ps.authoring.Kernel):
 
 
 @ps.source
-class GoesByStep(AnswersNone.__wrapped__, Stepwise):
-    def stepwise(self):
-        return True
+class Polled(PolledKernel):
+    """Answers a batch, works in vain, then answers another batch, and the end."""
+
+    def __init__(self):
+        self.rest = [ps.Batch(0, [0]), NOT_YET, ps.Batch(1, [1]), ps.DONE]
+
+    def poll(self, limit):
+        return self.rest.pop(0)
 
 
-def test_a_step_of_its_own_is_refused():
-    """It was a method of its own once, and would never be called."""
-    with pytest.raises(ps.CompositionError, match=r"^Old is Stepwise and has a 'step', .* its produce does one step"):
+def test_a_polled_module_that_answers_by_produce_is_refused():
+    """Where it is polled, its `produce` would never be called."""
+    with pytest.raises(ps.CompositionError, match=r"^Old has a 'produce', but is polled: .* poll\(limit\)"):
 
-        class Old(GoesByStep.__wrapped__):
-            async def step(self, limit):
-                pass
+        class Old(Polled.__wrapped__):
+            async def produce(self, limit):
+                return ps.DONE
 
 
 @pytest.mark.parametrize("name", ["answer_many", "receive_many", "takes_many"])
@@ -166,10 +171,10 @@ def test_a_method_with_other_arguments_is_refused():
 
 
 @ps.sink
-async def by_step(upstream, ctx):
-    """Asks for steps of an edge that drops the first time, as if an earlier run had completed it."""
+async def by_polls(upstream, ctx):
+    """Polls an edge that drops the first time, as if an earlier run had completed it."""
     drop_in(upstream.edge, lambda time: time == 0)
-    return [await upstream.ask(1, stepping=True) for _ in range(3)]
+    return [upstream.poll(1) for _ in range(4)]
 
 
 @ps.sink
@@ -179,9 +184,35 @@ async def at_once(upstream, ctx):
     return await upstream.ask(1)
 
 
-def test_a_step_without_an_answer_is_none():
-    """Also after a step whose batch is dropped."""
-    assert ps.run(ps.pipe(GoesByStep(), by_step())) == [None, ps.Batch(1, [1]), ps.DONE]
+def test_a_poll_without_an_answer_says_why():
+    """A batch that is dropped, or work in vain, is no answer yet; a module that may wait is never polled."""
+    assert ps.run(ps.pipe(Polled(), by_polls())) == [NOT_YET, NOT_YET, ps.Batch(1, [1]), ps.DONE]
+    assert ps.run(ps.pipe(AnswersNone(), by_polls())) == [WAIT] * 4
+
+
+def test_what_a_poll_leaves_to_an_ask_is_answered_once():
+    """`ready` waits for the answer, the next poll returns it, and the one after asks anew."""
+
+    @ps.sink
+    async def waits(upstream, ctx):
+        seen = []
+        while not seen or seen[-1] is not ps.DONE:
+            seen.append(upstream.poll(1))
+            if seen[-1] is WAIT:
+                await upstream.ready()
+        return seen
+
+    first, second = ps.Batch(0, [1]), ps.Batch(0, [2])
+    unhurried = ps.map_async(trio.sleep, 1)
+    assert ps.run(ps.pipe(ps.values([0, 0]), unhurried, ps.map(lambda _: 1), waits())) == [
+        WAIT,
+        first,
+        WAIT,
+        first,
+        WAIT,
+        ps.DONE,
+    ]
+    assert ps.run(ps.pipe(ps.values([1, 2]), waits())) == [first, second, ps.DONE]
 
 
 def test_an_answer_of_none_is_refused():

@@ -325,7 +325,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert "<html" in (tmp_path / "it.trace.html").read_text()
     assert main(["shake", "tests.pullstream.shake.test_shake:five_modules", "--seeds", "2"]) == 0
     assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
-    assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "9"]) == 1
+    assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "20"]) == 1
     assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
 
 
