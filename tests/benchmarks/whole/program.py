@@ -32,6 +32,8 @@ class Program:
     """Prepares a size and returns the ways by name; the last is the baseline. Preparing is not measured."""
     parts: tuple[str, ...] = ()
     """Ways that do a part of the work only. Their answers are not compared."""
+    why: str = ""
+    """The reason, if it costs more than five times the baseline."""
 
 
 @attrs.frozen
@@ -76,4 +78,6 @@ def measure(program: Program, size: int, repeat: int) -> list[str]:
         ratio, busy = (statistics.median(getattr(run, c) / getattr(other, c) for run, other in pairs) for c in CLOCKS)
         part = "   (a part of the work)" * (name in program.parts)
         lines.append(f"  {name:32} {wall:8.3f} s wall x {ratio:6.2f} {processor:8.3f} s processor x {busy:6.2f}{part}")
+    if program.why:
+        lines.append(f"  above x 5: {program.why}")
     return lines

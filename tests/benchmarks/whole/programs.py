@@ -26,11 +26,11 @@ DAYS = 400
 DATE = r"\d{4}-\d\d-\d\d"
 
 
-def program(says: str, full: int, quick: int) -> Callable[[Callable[[int], dict[str, Way]]], None]:
+def program(says: str, full: int, quick: int, *, why: str = "") -> Callable[[Callable[[int], dict[str, Way]]], None]:
     """Add a program; the decorated function prepares its ways."""
 
     def add(prepare: Callable[[int], dict[str, Way]]) -> None:
-        PROGRAMS.append(Program(prepare.__name__, says, full, quick, prepare))
+        PROGRAMS.append(Program(prepare.__name__, says, full, quick, prepare, why=why))
 
     return add
 
@@ -46,7 +46,12 @@ def write_lines(path: Path, values: Any) -> None:
     path.write_text("".join(f"{json.dumps(value)}\n" for value in values))
 
 
-@program("sales: README's first program, a fold per product and day", 400_000, 20_000)
+@program(
+    "sales: README's first program, a fold per product and day",
+    400_000,
+    20_000,
+    why="four functions are called for each value; by hand, three of them are expressions within the loop",
+)
 def readme(size: int) -> dict[str, Way]:
     sales = [(n * DAYS // size, f"item{n % 7}", n % 5) for n in range(size)]
 
@@ -86,7 +91,12 @@ async def total(upstream: ps.Reader[int], ctx: ps.Context) -> AsyncIterator[ps.B
                 yield ps.Batch(time, [totals.pop(time)])
 
 
-@program("numbers, ten to a time: README's own module, a sum per time", 200_000, 10_000)
+@program(
+    "numbers, ten to a time: README's own module, a sum per time",
+    200_000,
+    10_000,
+    why="each time costs a batch, a notification, a look at the frontier, a completion and an answer; by hand, an item",
+)
 def readme_module(size: int) -> dict[str, Way]:
     def here(_: Path) -> Any:
         return ps.run(ps.pipe(ps.values(range(size), time=lambda n: n // 10), total(), ps.collect()))
@@ -97,7 +107,12 @@ def readme_module(size: int) -> dict[str, Way]:
     return {HERE: here, BY_HAND: by_hand}
 
 
-@program("texts: failures.md, numbers of text; one in a thousand is none, and goes to a file", 200_000, 10_000)
+@program(
+    "texts: failures.md, numbers of text; one in a thousand is none, and goes to a file",
+    200_000,
+    10_000,
+    why="each failure has its own time, which a thread appends to the file when it is complete; by hand, a line",
+)
 def failures(size: int) -> dict[str, Way]:
     texts = ["tea" if n % 1000 == 5 else str(n) for n in range(size)]
 
@@ -221,7 +236,12 @@ async def longest(upstream: ps.Reader[str], ctx: ps.Context) -> str:
     return best
 
 
-@program("days: own_modules.md, a source of six texts a day and a sink that keeps the longest", 20_000, 2_000)
+@program(
+    "days: own_modules.md, a source of six texts a day and a sink that keeps the longest",
+    20_000,
+    2_000,
+    why="each batch of two texts has its own time: it is yielded, counted, asked for and acknowledged by itself",
+)
 def own_modules(size: int) -> dict[str, Way]:
     def by_hand(_: Path) -> str:
         texts = (f"{n} {hour}:{half}" for n in range(size) for hour in range(3) for half in ("00", "30"))
@@ -295,7 +315,12 @@ def nightly(size: int) -> dict[str, Way]:
     return {HERE: here, BY_HAND: by_hand}
 
 
-@program("short pipelines of 100 numbers, all in one nursery", 2_000, 200)
+@program(
+    "short pipelines of 100 numbers, all in one nursery",
+    2_000,
+    200,
+    why="each run makes a nursery, a sidecar, and six objects for each of its modules",
+)
 def service(size: int) -> dict[str, Way]:
     numbers = range(100)
 
