@@ -33,6 +33,12 @@ class _Fold:
         self.results: ArrowRows | None = None
 
 
+def _of_one_time(partial: Table) -> Table:
+    """The partial results of a time, with the same number for it in every fold."""
+    numbers = pyarrow().array(numpy().zeros(len(partial), dtype="int64"))
+    return partial.set_column(partial.schema.get_field_index(TIME), TIME, numbers)
+
+
 class _TimeState:
     """The partial results of a time: ranges in those of several folds."""
 
@@ -60,7 +66,7 @@ class _TimeState:
 
     def merge(self, groups: Groups) -> Table:
         """Merge all partial results."""
-        merged = groups.merged([fold.table.slice(begin, end - begin) for fold, begin, end in self.parts])
+        merged = groups.merged([_of_one_time(fold.table.slice(begin, end - begin)) for fold, begin, end in self.parts])
         self._size = self._merged = len(merged)
         self.parts = [(_Fold(merged), 0, len(merged))]
         return merged
