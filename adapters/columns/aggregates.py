@@ -94,18 +94,13 @@ def _totals(groups: Grouped, parts: Partial) -> Partial:
     return {name: groups.total(part) for name, part in parts.items()}
 
 
-def _of_itself(
-    name: str,
-    function: Callable[[Grouped, Column], Column],
-    read: Callable[[Column], Column] = _as_it_is,
-    finish: Callable[[Partial, Any], Column] = _only,
-) -> Kind:
+def _of_itself(name: str, function: Callable[[Grouped, Column], Column]) -> Kind:
     """An aggregate whose results are merged by aggregating them."""
 
     def merge(groups: Grouped, parts: Partial) -> Partial:
         return {"": function(groups, parts[""])}
 
-    return Kind(name, lambda groups, column: merge(groups, {"": column}), merge, read, finish)
+    return Kind(name, lambda groups, column: merge(groups, {"": column}), merge)
 
 
 def _mean(parts: Partial, _: Any) -> Column:
@@ -190,12 +185,19 @@ FIRST: Final = _of_itself("first", lambda groups, column: column.take(pyarrow().
 LAST: Final = _of_itself("last", lambda groups, column: column.take(pyarrow().array(groups.last)))
 ANY: Final = _counted("any", lambda parts: pyarrow().compute.greater(parts["true"], 0))
 ALL: Final = _counted("all", lambda parts: pyarrow().compute.equal(parts["true"], parts["n"]))
-UNIQUE: Final = _of_itself(
+UNIQUE: Final = Kind(
     "count_unique",
-    lambda groups, column: groups.lists(column, distinct=True),
+    lambda groups, column: {"": groups.lists(column, distinct=True)},
+    lambda groups, parts: {"": groups.joined_lists(parts[""], distinct=True)},
     finish=lambda parts, _: parts[""].value_lengths(),
 )
-QUANTILE: Final = _of_itself("quantile", Grouped.lists, read=_real, finish=_quantile)
+QUANTILE: Final = Kind(
+    "quantile",
+    lambda groups, column: {"": groups.lists(column)},
+    lambda groups, parts: {"": groups.joined_lists(parts[""])},
+    _real,
+    _quantile,
+)
 
 
 def _of(call: Call, given: Any) -> Any:

@@ -102,13 +102,17 @@ class Grouped:
         return made if floating else made.view(kind)
 
     def lists(self, column: Column, *, distinct: bool = False) -> Column:
-        """The values of each group that are not null, as a list; `column` has values, or lists of them."""
+        """The values of each group that are not null, as a list."""
+        return self._lists(self._valid(column), column.drop_null(), distinct=distinct)
+
+    def joined_lists(self, lists: Column, *, distinct: bool = False) -> Column:
+        """The lists of each group as one list."""
+        numbers = numpy().repeat(self.numbers, lists.value_lengths().to_numpy())
+        return self._lists(numbers, lists.flatten(), distinct=distinct)
+
+    def _lists(self, numbers: Numbers, column: Column, *, distinct: bool) -> Column:
+        """The values of each group, whose numbers they have, as a list."""
         pa, np = pyarrow(), numpy()
-        if pa.types.is_large_list(column.type):
-            numbers, column = np.repeat(self.numbers, column.value_lengths().to_numpy()), column.flatten()
-        else:
-            numbers = self._valid(column)
-            column = column.drop_null()
         if distinct:
             places = grouped([pa.array(numbers), column], len(column)).first
             numbers, column = numbers[places], column.take(pa.array(places))
@@ -174,7 +178,8 @@ def _codes(key: Column) -> tuple[Numbers, int]:
         values = key.to_numpy()
         least, most = int(values.min()), int(values.max())
         if most - least < 2 * len(key):
-            return (values - values.dtype.type(least)).astype(np.int64, copy=False), most - least + 1
+            # A difference may not fit into the type of the values. In 64 bits, unsigned values wrap twice: all is well.
+            return np.subtract(values, values.min(), dtype=np.int64, casting="unsafe"), most - least + 1
     try:
         return _encoded(key)
     except pa.ArrowNotImplementedError:

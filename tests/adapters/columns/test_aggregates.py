@@ -70,6 +70,8 @@ def aggregate(made, rows, together):
         (columns.all("value"), pa.bool_(), [False, None, True, None], [False, True]),
         (columns.count_unique("value"), pa.string(), ["a", "a", "a", None], [1, 1]),
         (columns.count_unique("value"), pa.float64(), [math.nan, 0.0, math.nan, -0.0], [1, 1]),
+        (columns.count_unique("value"), pa.large_list(pa.int64()), [[1, 2], None, [1, 2], [3, 3]], [1, 1]),
+        (columns.count_unique("value"), pa.list_(pa.int64()), [[], None, [1, 2], None], [2, 0]),
         (columns.quantile(0.25, "value"), pa.int64(), [9, 7, 1, None], [3.0, 7.0]),
         (columns.quantile(1, "value"), pa.float64(), [math.inf, None, math.inf, None], [math.inf, None]),
         (columns.count("value"), pa.struct([("a", pa.int64())]), [{"a": None}, None, {"a": 1}, None], [2, 0]),
@@ -108,6 +110,29 @@ def test_keys_of_every_type(kind, keys, counts, cut):
     found = aggregate(columns.count(), table(cut, pa.int64(), pa.array(keys, kind), range(6)), 1)
 
     assert [count for _, count in found] == counts
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "count"),
+    [
+        (pa.int8(), -100, 201),
+        (pa.uint8(), 0, 256),
+        (pa.int16(), -17_000, 34_001),
+        (pa.uint16(), 1000, 34_001),
+        (pa.int32(), -(2**31), 201),
+        (pa.uint32(), 2**32 - 201, 201),
+        (pa.int64(), -(2**63), 201),
+        (pa.uint64(), 2**63 - 100, 201),
+    ],
+)
+def test_integers_of_every_width_are_told_apart(kind, least, count):
+    """The difference of two keys may not fit into their type, in reductions and in windows."""
+    keys = range(least, least + count)
+    rows = table(count, pa.int64(), pa.array(keys, kind), range(count))
+    windows = columns.tumbling(count, "key", at="value", lateness=0, n=columns.count())
+
+    assert aggregate(columns.count(), rows, 2 * count) == [(key, 1) for key in keys]
+    assert ps.run(ps.pipe(rows, windows, ps.collect())) == [(0, count, key, 1) for key in keys]
 
 
 def test_a_full_dictionary_with_nulls():
