@@ -6,6 +6,7 @@ from typing import Any
 from typing_extensions import override
 
 from ..arrow import RecordBatch, Schema, Spool, pyarrow
+from ..arrow.exact import TROUBLE
 from .entries import encoded
 
 
@@ -28,9 +29,17 @@ class CheckedSpool(Spool):
         found: Any = self._refusal(batch)
         if self._column is not None:
             times = batch.column(self._column)
-            place = pa.compute.equal(times, pa.scalar(self.time, times.type)).index(value=False).as_py()
+            place, why = 0, f"the time of the row is {self.time!r}"
+            try:
+                same = pa.compute.equal(times, pa.scalar(self.time, times.type))
+                place = same.index(value=False).as_py()
+            except TROUBLE:
+                why += (
+                    f" ({type(self.time).__name__}), and the column is {times.type}: stamp the rows by the column with "
+                    f"ps.stamp, or convert its values with ps.map or the times with ps.map_time"
+                )
             if place >= 0:
-                found = self._column, place, f"the time of the row is {self.time!r}"
+                found = self._column, place, why
         if found is not None:
             name, place, why = found
             row = batch.slice(place, 1).to_pylist()[0]

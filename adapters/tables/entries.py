@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any
 
 import attrs
@@ -17,6 +17,8 @@ class Recorded:
     texts: Container[str] = ()
     """The committed times."""
     count: int = 0
+    rows: Mapping[str, int] = {}
+    """The number of rows at each time, where that is recorded."""
 
     def __contains__(self, time: object) -> bool:
         return self.count > 0 and encoded(time) in self.texts

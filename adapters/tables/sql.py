@@ -102,12 +102,13 @@ class SqlTable(TargetTable):
                 self.execute(f"CREATE TABLE IF NOT EXISTS {beside(table)} ({columns})")
         found = self.execute(f"SELECT id, journal FROM {beside(TARGETS)} WHERE name = $1", self.record_name)
         times = self.execute(
-            f"SELECT time, number FROM {beside(TIMES)} WHERE name = $1 ORDER BY number", self.record_name
+            f"SELECT time, count, number FROM {beside(TIMES)} WHERE name = $1 ORDER BY number", self.record_name
         )
         if not found:
             return Recorded()
         ((id, journal),) = found
-        return Recorded(id, journal, {time for time, _ in times}, times[-1][1] if times else 0)
+        rows = {time: count for time, count, _ in times}
+        return Recorded(id, journal, rows, times[-1][2] if times else 0, rows)
 
     @override
     def forgetting(self) -> str:

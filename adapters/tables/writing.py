@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -28,7 +29,7 @@ from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
 from .checking import CheckedSpool
 from .databases import table_of
-from .entries import Recorded
+from .entries import Recorded, encoded
 from .errors import TableError
 from .records import Records
 from .table import Mode
@@ -139,6 +140,9 @@ class RowsCommitter(SpoolCommitter):
         self._first: list[Batch[Any]] = []
         """The rows before the schema is known."""
         self._ctx: Context
+        self._recorded = Recorded()
+        self._skipped = Counter[Hashable]()
+        """The number of rows at each time that is not written again, while it is not complete."""
 
     # ---- the protocol
 
@@ -154,6 +158,7 @@ class RowsCommitter(SpoolCommitter):
             self._use(self._chosen(found))
         if self._plan.mode == "replace_time" or not committed.count:
             return ()
+        self._recorded = committed
         LOG.info("%s has %d times of earlier runs, which are not written again", self._plan.shown, committed.count)
         if journal is None and committed.count == 1 and 0 in committed:
             LOG.warning(
@@ -182,6 +187,25 @@ class RowsCommitter(SpoolCommitter):
             self._first.append(batch)
         else:
             self.spools.add(batch)
+
+    @override
+    def skip(self, batch: Batch[Any]) -> None:
+        self._skipped[batch.time] += row_count(batch.values)
+
+    @override
+    def skipped(self, time: Hashable) -> None:
+        rows, recorded = self._skipped.pop(time), self._recorded.rows.get(encoded(time))
+        if recorded not in {None, rows}:
+            LOG.warning(
+                "%s: an earlier run has written %d rows at the time %r, which has %d rows in this run. They are not "
+                "written: mode=%r never writes a time again. If times are computed again, use mode='replace_time'; if "
+                "rows arrive late, give their source or stamp() more lateness",
+                self._plan.shown,
+                recorded,
+                time,
+                rows,
+                self._plan.mode,
+            )
 
     @override
     def opened(self) -> OpenTimes:

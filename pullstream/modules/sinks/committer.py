@@ -82,6 +82,12 @@ class Committer(Generic[R]):
         """Store values, invisibly. It may be an async function."""
         raise NotImplementedError
 
+    def skip(self, batch: Batch[Any]) -> None:
+        """Note values at a time that an earlier run has committed: they are dropped. By default does nothing."""
+
+    def skipped(self, time: Hashable) -> None:
+        """Note that a time whose values were dropped is complete. By default does nothing."""
+
     async def commit(self, times: Sequence[Hashable]) -> None:
         """Make the values of these times visible; return when that lasts."""
         raise NotImplementedError
@@ -121,9 +127,14 @@ class Committer(Generic[R]):
         committed = await self.open(ctx)
         self.__due = due = _Due(ctx, self.__commit)
         is_open: set[Hashable] = set()
+        skipping: set[Hashable] = set()
         async with due.running():
             async for event in ctx.events(upstream, many=self.many):
                 if not isinstance(event, Batch):
+                    if event.time in skipping:
+                        skipping.discard(event.time)
+                        self.skipped(event.time)
+                        continue
                     is_open.discard(event.time)
                     await due.put(event.time)
                     continue
@@ -131,11 +142,12 @@ class Committer(Generic[R]):
                 for run in event.runs():
                     if run.time in is_open:
                         continue
-                    if run.time in committed:
-                        old = True
-                    else:
+                    if run.time not in skipping:
                         ctx.notify_at(run.time)
-                        is_open.add(run.time)
+                        (skipping if run.time in committed else is_open).add(run.time)
+                    if run.time in skipping:
+                        old = True
+                        self.skip(run)
                 for batch in (run for run in event.runs() if run.time in is_open) if old else (event,):
                     if STEPS:
                         self.__step("prepare", next(batch.runs()).time)

@@ -1,5 +1,6 @@
 """`write_rows`: what is refused, when composing or at a row, and what is said."""
 
+import datetime as dt
 import pickle
 
 import pyarrow as pa
@@ -15,6 +16,20 @@ def test_rows_of_another_time_are_refused(base):
     source = ps.values([{"day": 1, "sold": 1}, {"day": 5, "sold": 2}], time=lambda _: 1)
     with pytest.raises(tables.SchemaError, match=r"row 2 of the time 1 has 5 in the column 'day': the time of the row"):
         write(source, base, mode="replace_time", time="day")
+
+
+@pytest.mark.parametrize("day", [dt.date(2026, 3, 2), "2026-03-02", 2])
+def test_times_of_another_type_than_the_column(base, day):
+    """By row, column and time, with a way out."""
+    for time in {"2026-03-02", dt.date(2026, 3, 2), 2} - {day}:
+        with pytest.raises(tables.SchemaError) as refused:
+            write(ps.values([{"day": day}], time=lambda _, time=time: time), base, time="day")
+        assert f"row 1 of the time {time!r} has {day!r} in the column 'day': the time of the row is" in str(
+            refused.value
+        )
+        if isinstance(time, str) or isinstance(day, str):
+            assert f"is {time!r} ({type(time).__name__}), and the column is " in str(refused.value)
+            assert "stamp the rows by the column with ps.stamp, or convert" in str(refused.value)
 
 
 @pytest.mark.parametrize(

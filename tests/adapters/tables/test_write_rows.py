@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pullstream as ps
-from pullstream import tables
+from pullstream import files, tables
 from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import sales, sold, write
 
@@ -43,6 +43,50 @@ def test_a_second_run_without_times_is_remarked(base, caplog):
     (message,) = caplog.messages
     assert "times of its own, or use mode='replace_time'" in message
     assert sold(base) == [1]
+
+
+@pytest.mark.parametrize("base", SQL, indirect=True)
+@pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": "sold"}])
+def test_a_time_with_other_rows_than_before_is_remarked(base, options, caplog):
+    """Once; if the number of rows is the same, it is not."""
+    write(sales(5), base, **options)
+    assert write(sales(5), base, **options) == []
+    assert not caplog.messages
+    assert write(sales(8), base, **options) == [2]
+    (message,) = caplog.messages
+    place = base.target.removeprefix(f"{base.kind}:///")
+    assert message.startswith(f"the table {base.shown('sales')!r} in {place}: an earlier run has written 2 rows at ")
+    assert "at the time 1, which has 3 rows in this run" in message
+    assert "use mode='replace_time'; if rows arrive late, give their source or stamp() more lateness" in message
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_batches_of_a_time_with_other_rows_are_counted_by_row(base, caplog):
+    batch = pa.record_batch({"sold": [3, 4]})
+    write(ps.values([batch, batch], time=lambda _: 1), base)
+    write(ps.values([batch, batch], time=lambda _: 1), base)
+    assert not caplog.messages
+    write(ps.values([batch], time=lambda _: 1), base)
+    assert "has written 4 rows at the time 1, which has 2 rows in this run" in caplog.text
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_the_last_day_computed_again(base, caplog, tmp_path):
+    """With `available=True`, a file that arrives for the last day is remarked, or written with "replace_time"."""
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+
+    def run(mode, table):
+        days = files.read_csv(folder / "*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d"), available=True)
+        return write(days, base, table, journal=tmp_path / f"{mode}.journal", mode=mode, time="day")
+
+    (folder / "2026-03-02-a.csv").write_text("sold\n1\n")
+    assert [run("append", "appended"), run("replace_time", "replaced")] == [["2026-03-02"]] * 2
+    (folder / "2026-03-02-b.csv").write_text("sold\n2\n3\n")
+    assert [run("append", "appended"), run("replace_time", "replaced")] == [[], ["2026-03-02"]]
+    (message,) = caplog.messages
+    assert "has written 1 rows at the time '2026-03-02', which has 3 rows in this run" in message
+    assert sold(base, "replaced") == [1, 2, 3]
 
 
 def test_upsert_keeps_the_last_row_of_a_key(base):
