@@ -9,7 +9,7 @@ from pullstream.authoring import publish
 
 from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
 from .columns import ColumnTimes, by_column, decoded, in_utc, run_starts, values
-from .exact import exact_array
+from .exact import TROUBLE, exact_array
 from .inferring import Columns, derived_schema
 from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow, serialized
 from .packing import Packing, Portion, SchemaError
@@ -18,6 +18,7 @@ from .shapes import As, NullTimeError, Shape, shape_argument
 from .spools import OpenTimes, Spool, row_count, row_place
 
 __all__ = [
+    "TROUBLE",
     "Array",
     "ArrowMissing",
     "ArrowRows",

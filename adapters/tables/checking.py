@@ -5,9 +5,20 @@ from typing import Any
 
 from typing_extensions import override
 
-from ..arrow import RecordBatch, Schema, Spool, pyarrow
-from ..arrow.exact import TROUBLE
+from ..arrow import TROUBLE, DataType, RecordBatch, Schema, Spool, exact_array, pyarrow
 from .entries import encoded
+
+
+def exact_time(time: Hashable, kind: DataType) -> Any:
+    """Return a time as a value of its column's type.
+
+    Raises:
+        Exception: the type would change it; one of `TROUBLE`.
+    """
+    (value,) = exact_array([time], kind)
+    if pyarrow().types.is_floating(kind) and value.as_py() != time:
+        raise ValueError("it would be rounded")
+    return value
 
 
 class CheckedSpool(Spool):
@@ -20,8 +31,10 @@ class CheckedSpool(Spool):
         self._column = column
         self._refusal = refusal
         self._refused = refused
-        if encoded(time).startswith("<"):
-            raise refused(f"the time {time!r} has no text: convert the times with ps.map_time")
+        try:
+            encoded(time)
+        except ValueError as exc:
+            raise refused(f"the time {exc}: convert the times with ps.map_time to numbers, dates or text") from None
 
     @override
     def add(self, batch: RecordBatch) -> None:
@@ -31,8 +44,8 @@ class CheckedSpool(Spool):
             times = batch.column(self._column)
             place, why = 0, f"the time of the row is {self.time!r}"
             try:
-                same = pa.compute.equal(times, pa.scalar(self.time, times.type))
-                place = same.index(value=False).as_py()
+                same = pa.compute.equal(times, exact_time(self.time, times.type))
+                place = same.fill_null(False).index(value=False).as_py()  # noqa: FBT003 - pyarrow's own
             except TROUBLE:
                 why += (
                     f" ({type(self.time).__name__}), and the column is {times.type}: stamp the rows by the column with "

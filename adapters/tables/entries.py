@@ -3,9 +3,18 @@
 import datetime as dt
 import json
 from collections.abc import Container, Mapping
-from typing import Any
+from contextlib import suppress
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, Final
+from uuid import UUID
 
 import attrs
+
+from pullstream.timely import Lexicographic, Product
+
+_BY_REPR: Final = frozenset({bytes, dt.timedelta, UUID, type(None)})
+"""Types whose values have the same `repr` in all processes, and equal ones only."""
 
 
 @attrs.frozen
@@ -21,7 +30,10 @@ class Recorded:
     """The number of rows at each time, where that is recorded."""
 
     def __contains__(self, time: object) -> bool:
-        return self.count > 0 and encoded(time) in self.texts
+        with suppress(ValueError):
+            return self.count > 0 and encoded(time) in self.texts
+        # The sink refuses it when it gets its rows.
+        return False
 
 
 @attrs.frozen
@@ -38,11 +50,16 @@ class Entry:
 
 
 def encoded(time: Any) -> str:
-    """Return a time as text: equal times have equal texts.
+    """Return a time as text: equal times have equal texts, in all processes, and different ones have different texts.
 
     >>> import datetime as dt
     >>> [encoded(time) for time in (3, 3.0, "3", dt.date(2020, 1, 2), (1, "a"))]
     ['3', '3', '"3"', '2020-01-02', '(1, "a")']
+    >>> encoded(frozenset({"b", "a"})), encoded(Product(1, Decimal("0.50")))
+    ('{"a", "b"}', 'Product(1, 0.5)')
+
+    Raises:
+        ValueError: it is of a type that has no such text.
     """
     if isinstance(time, dt.datetime) and time.tzinfo is not None:
         return time.astimezone(dt.UTC).isoformat()
@@ -50,8 +67,34 @@ def encoded(time: Any) -> str:
         return time.isoformat()
     if isinstance(time, str):
         return json.dumps(time)
-    if isinstance(time, (int, float)):
-        return str(int(time)) if time == time // 1 else repr(time)
-    if type(time) is tuple:
-        return f"({', '.join(map(encoded, time))})"  # pyright: ignore[reportUnknownArgumentType]
-    return repr(time)
+    if isinstance(time, (Real, Decimal)):
+        return _number(time)
+    if isinstance(time, tuple):
+        return f"({_listed(time)})"
+    if isinstance(time, (Product, Lexicographic)):
+        return f"{type(time).__name__}({_listed(time)})"
+    if isinstance(time, frozenset):
+        return f"{{{', '.join(sorted(map(encoded, time)))}}}"  # pyright: ignore[reportUnknownArgumentType]
+    if type(time) in _BY_REPR:
+        return repr(time)
+    raise ValueError(f"{time!r} ({type(time).__name__}) has no text that is the same in all processes")
+
+
+def _listed(times: Any) -> str:
+    return ", ".join(map(encoded, times))
+
+
+def _number(time: Any) -> str:
+    if isinstance(time, Integral):
+        return str(int(time))
+    try:
+        above, below = time.as_integer_ratio()
+    except (OverflowError, ValueError):
+        # Infinite, or not a number.
+        return repr(float(time))
+    if below == 1:
+        return str(above)
+    with suppress(OverflowError):
+        if time == float(time):
+            return repr(float(time))
+    return f"{above}/{below}"

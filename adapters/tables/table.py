@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from ..arrow import Array, RecordBatch, Schema, Spool, pyarrow
+from ..arrow import Array, RecordBatch, Schema, Spool
+from .checking import exact_time
 from .entries import Entry, Recorded
 from .errors import TableBusyError
 from .target import Address, Name
@@ -102,7 +103,7 @@ class TargetTable(ABC):
     def of_time(self, schema: Schema, spool: Spool) -> tuple[str, Any]:
         """Return the column of the time, and the time of the rows as one of its values."""
         assert self.time is not None
-        return self.time, pyarrow().array([spool.time], schema.field(self.time).type)[0]
+        return self.time, exact_time(spool.time, schema.field(self.time).type)
 
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:  # noqa: ARG002 - for subclasses
         """Return the first row that a failed commit is about, for its message; an empty text if it is none's."""
