@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from functools import lru_cache
 from io import BytesIO
 from itertools import compress
@@ -12,10 +12,10 @@ import attrs
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import PROMPT, Ascending, Call, PassOn, opens
+from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Call, Done, Pace, PassOn, Unanswered, opens
 
 from ..arrow import ArrowRows, pyarrow
-from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_of
+from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_at_once, rows_of
 from .package import ColumnError, polars
 
 
@@ -225,7 +225,36 @@ class _Selecting(_PerRow):
 
 
 class _Filtering(_PerRow):
+    """Asks at its own pace, as it may consume any number of rows for one that it emits."""
+
     _chosen: Sequence[bool] = ()
+
+    @override
+    def placed(self) -> None:
+        super().placed()
+        self._pace = Pace(self.run, rows_at_once(self.run.limit))
+        self._ready = Backlog(self)
+
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        ready = self._ready
+        if not (ready or ready.known):
+            batch = self.upstream.poll(self._pace.next(self.upstream))
+            if not isinstance(batch, Batch):
+                return batch
+            self._pace.took()
+            answer = self.answer(batch)
+            if answer is not None:
+                ready.put(answer)
+            if not ready.known:
+                self.upstream.settle()
+        return ready.answer(limit) or NOT_YET
+
+    @override
+    def fail(self, exc: BaseException, out: Sized, batch: Batch[Any], taken: int) -> None:
+        if not batch.uniform:
+            self.upstream.ack_but(batch.part(taken))
+        self._ready.end(exc)
 
     @override
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
