@@ -76,7 +76,9 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
 
 
 def expressions(call: Call, given: Sequence[Any]) -> tuple[Expression, ...]:
-    """Check several arguments."""
+    """Check several arguments; there must be one, if no keyword names another."""
+    if not given and not call.has(bool):
+        raise call.refuse("needs at least one column or expression")
     return tuple(expression(call, each) for each in given)
 
 
@@ -106,7 +108,16 @@ def _looks_further(expr: Any) -> str:
         return "computes with several columns at once: write one expression for each"
     if not alone:
         return f"looks at other rows, in {expr!s}"
+    if any(part.meta.root_names() for part in _searched(expr)):
+        return f"may look at other rows, in {expr!s} (for lists of a row, use list.contains)"
     return next((why for part in meta.pop() if (why := _looks_further(part))), "")
+
+
+def _searched(expr: Any) -> Sequence[Any]:
+    """The inputs in which a function looks up a value, all rows at once, although polars takes it for one of a row."""
+    inputs = expr.meta.pop()[::-1]
+    name = str(expr).removeprefix(f"{inputs[0]!s}.").partition("(")[0] if inputs else ""
+    return inputs[1:] if name == "is_in" else inputs[1:3] if name in {"replace", "replace_strict"} else ()
 
 
 def roots(given: Sequence[Expression]) -> set[str] | None:
