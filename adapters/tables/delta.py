@@ -5,6 +5,7 @@ conflict, whichever machines they come from.
 """
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -41,6 +42,10 @@ class DeltaTable(LakeTable):
         self.path = self.name.folder(self.target.location)
         with suppress(self._deltalake.exceptions.TableNotFoundError):
             self.delta = self._deltalake.DeltaTable(self.path)
+
+    @override
+    def identity(self) -> tuple[Path, str]:
+        return self.path, "delta"
 
     @override
     def schema(self) -> Schema | None:

@@ -1,6 +1,7 @@
 """DuckDB, which reads Arrow without copies."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from pullstream.authoring import of_extra
 from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
 from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
-from .target import quoted
+from .target import folded, quoted
 
 _ROWS: Final = "pullstream_rows"
 
@@ -41,15 +42,20 @@ class DuckdbTable(SqlTable):
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
         yield from self._connection.sql(sql, params=list(given)).to_arrow_reader(FETCHED)
 
+    def _names(self) -> tuple[str, str]:
+        ((current,),) = self.execute("SELECT current_schema()")
+        return folded(self.name.schema or current), self.record_name
+
+    @override
+    def identity(self) -> tuple[Path, str]:
+        return Path(self.target.location), repr(self._names())
+
     @override
     def schema(self) -> Schema | None:
-        schema = "current_schema()" if self.name.schema is None else "$2"
         found = self.execute(
-            f"SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($1) AND schema_name = {schema} "
-            "AND database_name = current_database()",
-            *filter(None, (self.name.table, self.name.schema)),
+            "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = current_database()"
         )
-        if not found:
+        if self._names() not in {(folded(schema), folded(table)) for schema, table in found}:
             return None
         read = self._connection.sql(f"SELECT * FROM {self.name.sql} LIMIT 0").to_arrow_table().schema
         required = {row[0] for row in self.execute(f"DESCRIBE {self.name.sql}") if row[2] == "NO" and row[4] is None}

@@ -59,6 +59,10 @@ class IcebergTable(LakeTable):
             self._catalog.engine.dispose()
 
     @override
+    def identity(self) -> tuple[Path, str]:
+        return Path(self.target.location, "lake"), repr(self._identifier)
+
+    @override
     def schema(self) -> Schema | None:
         return None if self._iceberg is None else plain(self._iceberg.schema().as_arrow())
 

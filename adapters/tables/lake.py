@@ -17,8 +17,6 @@ MARK: Final = "pullstream"
 class LakeTable(TargetTable):
     """A table in a folder."""
 
-    lock_name = "lake"
-
     @override
     def kind(self, type: Any) -> str | None:
         types = pyarrow().types

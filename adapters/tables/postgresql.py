@@ -40,7 +40,13 @@ class PostgresqlTable(SqlTable):
 
     @override
     def lock(self) -> None:
-        ((schema,),) = self.execute("SELECT current_schema()") if self.name.schema is None else [(self.name.schema,)]
+        # A name without a schema may be that of a table in any schema of the search path.
+        there = "SELECT nspname::text FROM pg_namespace WHERE oid = (SELECT relnamespace FROM pg_class WHERE oid = "
+        ((schema,),) = (
+            [(self.name.schema,)]
+            if self.name.schema is not None
+            else self.execute(f"SELECT coalesce(({there}to_regclass($1))), current_schema())", self.name.sql)
+        )
         key = _key(f"pullstream {schema}.{self.name.table}")
         until = monotonic() + PATIENCE
         while self.execute("SELECT pg_try_advisory_lock($1)", key) != [(True,)]:

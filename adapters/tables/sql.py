@@ -5,6 +5,7 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import override
@@ -12,7 +13,7 @@ from typing_extensions import override
 from ..arrow import RecordBatch, Schema, Spool, pyarrow
 from .entries import Entry, Recorded
 from .table import TargetTable
-from .target import quoted
+from .target import folded, quoted
 
 TARGETS: Final = "pullstream_targets"
 TIMES: Final = "pullstream_times"
@@ -48,7 +49,11 @@ class SqlTable(TargetTable):
     @property
     def record_name(self) -> str:
         """The table's name in the records: the same for all spellings that mean the same table."""
-        return self.name.table.lower()
+        return folded(self.name.table)
+
+    @override
+    def identity(self) -> tuple[Path, str]:
+        return Path(self.target.location), self.record_name
 
     @abstractmethod
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:

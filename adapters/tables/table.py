@@ -31,8 +31,6 @@ class TargetTable(ABC):
     """The driver's exceptions."""
     exists = False
     """Whether the table exists."""
-    lock_name = ""
-    """The name in the target for its locks; none if they are beside it."""
     _lock: "FileLock | None" = None
 
     def __init__(
@@ -65,9 +63,13 @@ class TargetTable(ABC):
         Raises:
             TableBusyError: somebody else is.
         """
-        self._lock = FileLock(Path(self.target.location, self.lock_name), self.name)
+        self._lock = FileLock(*self.identity())
         if not self._lock.take():
             raise self.busy()
+
+    @abstractmethod
+    def identity(self) -> tuple[Path, str]:
+        """Return a path, beside which locks are, and a name: the same for all spellings that mean the same table."""
 
     @abstractmethod
     def schema(self) -> Schema | None:
@@ -136,9 +138,9 @@ class TargetTable(ABC):
 class FileLock:
     """A lock on a table of a database that is a file; the system releases it when the process ends for any reason."""
 
-    def __init__(self, path: Path, name: Name) -> None:
+    def __init__(self, path: Path, name: str) -> None:
         real = path.resolve()
-        digest = hashlib.sha256(str(name).lower().encode(errors="surrogatepass")).hexdigest()[:12]
+        digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:12]
         self._path = real.with_name(f".{real.name}-{digest}.lock")
         self._file: int | None = None
 

@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
@@ -17,6 +18,7 @@ _KINDS: Final = {
     "iceberg": "iceberg",
 }  # fmt: skip
 _FOLDER: Final = re.compile(r"[^./\\_\x00-\x1f][^/\\\x00-\x1f]*")
+_FOLDED: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _SECRET: Final = re.compile(r"((?:ssl)?password=)([^&\s]*)", re.IGNORECASE)
 
 
@@ -27,6 +29,15 @@ def quoted(name: str) -> str:
     '"odd ""name""; drop table x"'
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def folded(name: str) -> str:
+    """Return the same text for names that differ in the case of ASCII letters only: SQLite and DuckDB fold no others.
+
+    >>> folded("Größe Ä")
+    'größe Ä'
+    """
+    return name.translate(_FOLDED)
 
 
 @attrs.frozen
