@@ -4,7 +4,7 @@ An aggregate has partial results of some rows, a way to merge those of several b
 are left out, as in SQL and polars, except by `first` and `last`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Final
 
 import attrs
@@ -291,11 +291,13 @@ def quantile(q: Annotated[float, _part], of: Of) -> Aggregate:
     return Aggregate(QUANTILE, of, q)
 
 
-def aggregates(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
-    """Check keyword arguments: at least one aggregate, each with the name of its result."""
+def aggregates(call: Call, named: dict[str, Any], taken: Collection[str] = ()) -> dict[str, Aggregate]:
+    """Check keyword arguments: at least one aggregate, each with the name of its result, which is not taken."""
     if not named:
         raise call.refuse("needs at least one aggregate: n=columns.count()")
     for name, given in named.items():
+        if name in taken:
+            raise call.refuse(f"got {name}= as the name of a result, but there is a column {name!r} already")
         if not isinstance(given, Aggregate):
             raise call.refuse(
                 f"got {name}={given!r}: use an aggregate of columns, such as columns.mean('delay'). For any other "

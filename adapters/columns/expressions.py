@@ -51,6 +51,21 @@ def _deserialized(data: bytes) -> Any:
     return polars().Expr.deserialize(BytesIO(data))
 
 
+def without_brackets(given: Any) -> str:
+    """Advice for arguments that were given as a list."""
+    return f"write them without brackets: {', '.join(map(repr, given))}"
+
+
+def column_name(call: Call, given: Any) -> str:
+    """Check an argument: a column's name."""
+    if not isinstance(given, str):
+        raise call.refuse(
+            f"needs a column's name as {call.name}, but got {given!r}; compute another column with with_columns(...) "
+            f"above"
+        )
+    return given
+
+
 def expression(call: Call, given: Any, name: str | None = None) -> Expression:
     """Check an argument: a column's name, or a polars expression that looks at one row at a time."""
     if isinstance(given, Expression):
@@ -58,6 +73,8 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
     pl = polars()
     if isinstance(given, str):
         return Expression.of(pl.col(given), name)
+    if given.__class__ in {list, tuple}:
+        raise call.refuse(f"needs columns' names or polars expressions, but got {given!r}; {without_brackets(given)}")
     if not isinstance(given, pl.Expr):
         raise call.refuse(
             f"needs columns' names or polars expressions, but got {given!r}; "
@@ -174,7 +191,7 @@ class _PerRow(PassOn):
 
     def _computed(self, rows: ArrowRows) -> ArrowRows:
         check_names(self._columns.where, rows, self._roots)
-        return self.computed(rows, frame_of(rows, self._roots))
+        return self.computed(rows, frame_of(self._columns.where, rows, self._roots))
 
     def _all(self, batch: Batch[Any]) -> ArrowRows | None:
         """The result for all values of a batch, or for those before the first that fails; None if there is none."""

@@ -93,21 +93,37 @@ def _columns(value: Any) -> Any:
     return value.keys() if issubclass(value.__class__, Mapping) else value.__class__
 
 
-def frame_of(rows: ArrowRows, names: Collection[str] | None = None) -> Frame:
-    """The columns of rows, or some of them, as a polars DataFrame; most types are not copied."""
+def frame_from(where: str, batch: RecordBatch) -> Frame:
+    """A record batch as a polars DataFrame; most types are not copied.
+
+    Raises:
+        ColumnError: a column has a type that polars does not know.
+    """
+    for field in batch.schema:
+        # Polars panics instead of raising an exception.
+        if "decimal256(" in str(field.type):
+            raise ColumnError(
+                f"{where}: polars has no type for the column {field.name!r}, which is {field.type}; cast it to "
+                f"decimal128 where it is read, or remove it with columns.select above"
+            )
+    frame: Frame = polars().from_arrow(batch)
+    return frame
+
+
+def frame_of(where: str, rows: ArrowRows, names: Collection[str] | None = None) -> Frame:
+    """The columns of rows, or some of them, as a polars DataFrame."""
     batch = rows.batch
     if names is not None:
         batch = batch.select([name for name in batch.schema.names if name in names])
     if not batch.num_columns:
         # Polars would forget how many rows there are.
         return polars().DataFrame({"": [None] * len(rows)})
-    frame: Frame = polars().from_arrow(batch)
-    return frame
+    return frame_from(where, batch)
 
 
 def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:
     """The columns of several parts, one below the other, as one polars DataFrame."""
-    return polars().from_arrow(joined(where, [part.batch for part in parts]))
+    return frame_from(where, joined(where, [part.batch for part in parts]))
 
 
 def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:

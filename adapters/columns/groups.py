@@ -9,7 +9,7 @@ import attrs
 from ..arrow import ArrowRows, decoded, pyarrow
 from .aggregates import SUM, Aggregate
 from .expressions import check_names, roots
-from .frames import computed, first_line, joined, rows_of
+from .frames import computed, first_line, frame_from, joined, rows_of
 from .grouping import Column, Grouped, grouped
 from .package import ColumnError, polars
 
@@ -156,7 +156,7 @@ class Groups:
             return {}
         pl = polars()
         try:
-            made = rows_of(computed(pl.from_arrow(table), **self._computed), "rows").batch
+            made = rows_of(computed(frame_from(self._where, table), **self._computed), "rows").batch
         except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self._where}: {first_line(exc)}") from None
         return {name: made.column(name) for name in self._computed}

@@ -10,7 +10,7 @@ from pullstream.authoring import Call, JoinByTime, OneOf, opens, sources, togeth
 
 from ..arrow import ArrowRows, RowForm, pyarrow
 from .expressions import check_names
-from .frames import ColumnReader, first_line, joined, rows_at_once, rows_of, without_dictionaries
+from .frames import ColumnReader, first_line, frame_from, joined, rows_at_once, rows_of, without_dictionaries
 from .package import ColumnError, polars
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
@@ -66,7 +66,8 @@ class _Joining(JoinByTime):
         if schema is None:
             return None
         parts = [part.batch for part in rows] or [pyarrow().RecordBatch.from_pylist([], schema)]
-        return polars().from_arrow(without_dictionaries(joined(str(self.location), parts)))
+        where = str(self.location)
+        return frame_from(where, without_dictionaries(joined(where, parts)))
 
     def _joined(self, left: Any, right: Any) -> Any:
         if left is None or right is None:

@@ -29,7 +29,7 @@ class _PerTime(ByTime[list[tuple[ArrowRows, Frame]]]):
     def receive(self, batch: Batch[Any]) -> None:
         for rows, ranges in self.arrivals(batch):
             # Slices of a frame cost nothing; a frame of each would.
-            frame = frame_of(rows)
+            frame = frame_of(self.where, rows)
             for time, place in ranges:
                 self.kept[time].append((cast("ArrowRows", rows[place]), frame[place]))
 

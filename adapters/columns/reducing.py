@@ -12,6 +12,7 @@ from ..arrow import ArrowRows, pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates, first
 from .by_time import ByTime
+from .expressions import without_brackets
 from .groups import Groups, Table
 from .package import ColumnError
 
@@ -54,7 +55,8 @@ class _TimeState:
         """Add partial results, and merge those that there are if they are many."""
         self.parts.append((fold, begin, end))
         self._size += end - begin
-        if self._size > 2 * self._merged + TOGETHER or len(self.parts) > PARTS:
+        many = self._size > 2 * self._merged + TOGETHER or len(self.parts) > PARTS
+        if many and len(self.parts) > 1:
             self.merge(groups)
 
     def alone(self) -> None:
@@ -189,7 +191,9 @@ def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
     for key in keys:
         if not isinstance(key, str):
             advice = "compute other keys with with_columns(...) above"
-            if isinstance(key, Aggregate):
+            if key.__class__ in {list, tuple}:
+                advice = without_brackets(key)
+            elif isinstance(key, Aggregate):
                 advice = f"give an aggregate the name of its result, for example result={key!r}"
             raise call.refuse(f"needs the names of columns as keys, but got {key!r}; {advice}")
     if len(set(keys)) < len(keys):
@@ -204,8 +208,13 @@ def some_keys(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
     return key_names(call, keys)
 
 
+def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
+    """Check the aggregates, whose results must not hide the keys."""
+    return aggregates(call, named, call["keys"])
+
+
 @transformer
-def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, aggregates]) -> Transformer[Any, Any]:
+def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _results]) -> Transformer[Any, Any]:
     """Aggregate the rows of each time and key; emit a row for each key when the time is complete.
 
     >>> import pullstream as ps

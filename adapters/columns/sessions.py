@@ -10,6 +10,7 @@ from pullstream.authoring import duration, not_negative, opens
 from ..arrow import pyarrow
 from ..arrow.package import numpy
 from .event_times import FAR
+from .expressions import column_name
 from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
@@ -90,7 +91,7 @@ def sessions(
     gap: Annotated[Any, duration],
     /,
     *keys: Annotated[Any, key_names],
-    at: str,
+    at: Annotated[str, column_name],
     lateness: Annotated[Any, not_negative],
     late: Late = "error",
     **named: Named,

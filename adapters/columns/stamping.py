@@ -14,7 +14,7 @@ from pullstream.timely import BEGINNING
 from ..arrow import ArrowRows, ColumnTimes, RowForm, pyarrow
 from ..arrow.package import numpy
 from .event_times import FAR, TimeKind
-from .expressions import check_names
+from .expressions import check_names, column_name
 from .frames import ColumnReader, rows_at_once
 from .grouping import Numbers
 from .late import Late, LateRows
@@ -197,7 +197,9 @@ class _Stamping(EventTimes):
 
 
 @transformer
-def stamp(at: str, /, *, lateness: Annotated[Any, not_negative] = None, late: Late = "error") -> Transformer[Any, Any]:
+def stamp(
+    at: Annotated[str, column_name], /, *, lateness: Annotated[Any, not_negative] = None, late: Late = "error"
+) -> Transformer[Any, Any]:
     """Assign each row the time in a column: event time; the rows stay in columns.
 
     >>> import pullstream as ps

@@ -12,6 +12,7 @@ from ..arrow import pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates
 from .event_times import FAR
+from .expressions import column_name
 from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
@@ -107,9 +108,17 @@ class _OnGrid(EventTimeWindows):
 
 def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
     """Check the aggregates, whose results must not hide the columns of the window."""
-    for name in {"start", "end", *call["keys"]} & named.keys():
-        raise call.refuse(f"got {name}= as the name of a result, but there is a column {name!r} already")
-    return aggregates(call, named)
+    return aggregates(call, named, ("start", "end", *call["keys"]))
+
+
+def _no_origin(call: Call, named: dict[str, Any]) -> dict[str, Any]:
+    """Refuse an option of the windows of rows."""
+    if "origin" in named and not isinstance(named["origin"], Aggregate):
+        raise call.refuse(
+            "has no origin=: windows start at multiples of their distance from 0, or from 1 January 1970, UTC; for "
+            "another origin, use ps.stamp and the windows of rows"
+        )
+    return named
 
 
 Named = Annotated[Any, _results]
@@ -120,10 +129,10 @@ def tumbling(
     size: Annotated[Any, duration],
     /,
     *keys: Annotated[Any, key_names],
-    at: str,
+    at: Annotated[str, column_name],
     lateness: Annotated[Any, not_negative],
     late: Late = "error",
-    **named: Named,
+    **named: Annotated[Any, _no_origin, _results],
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in adjacent windows over a time column; emit a window when it is over.
 
@@ -166,10 +175,10 @@ def sliding(
     every: Annotated[Any, duration],
     /,
     *keys: Annotated[Any, key_names],
-    at: str,
+    at: Annotated[str, column_name],
     lateness: Annotated[Any, not_negative],
     late: Late = "error",
-    **named: Named,
+    **named: Annotated[Any, _no_origin, _results],
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in overlapping windows over a time column; a row is in every window around it.
 

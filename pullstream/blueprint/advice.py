@@ -1,7 +1,7 @@
 """Hints for arguments that are not modules."""
 
 import inspect
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Collection, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 from os import PathLike
@@ -115,7 +115,14 @@ def _advice_on_async(value: Callable[..., object], name: str) -> str:
     return f"an async function of a value goes into map_async({name}, concurrency)"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the known name of the closest spelling; "" if none is close."""
+_ONE_SIDED = "; on= is for both sources: in columns.join, rename a column of another name above, with columns.select."
+_ARGUMENTS: Final = {"left_on": _ONE_SIDED, "right_on": _ONE_SIDED}
+"""Hints for arguments that other libraries have."""
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return a hint with the known name of the closest spelling, or of what does the same; "" if there is none."""
+    if "on" in known and name in _ARGUMENTS:
+        return _ARGUMENTS[name]
     matches = get_close_matches(name, list(known), n=1)
     return f"; did you mean {matches[0]}=?" if matches else ""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
 
-from pullstream.blueprint.advice import advice
+from pullstream.blueprint.advice import advice, table_advice
 from pullstream.blueprint.factory import Call
 from pullstream.blueprint.modules import Blueprint, OneShot, Source
 from pullstream.blueprint.parts import Function
@@ -175,6 +175,8 @@ def sources(call: Call, value: Any) -> Any:
                 hint = advice(call.module, source, wanted="source").removeprefix("; ")
             if isinstance(source, (list, tuple)):
                 hint = f"pass the sources one by one, {call.module}(*sources); {hint}"
+            if table := table_advice(cast("object", source)):
+                raise call.refuse(f"needs sources, but got a {type(cast('object', source)).__name__}: {table}")
             raise call.refuse(f"needs sources, but got {source!r}: {hint}")
     return cast("object", value)
 

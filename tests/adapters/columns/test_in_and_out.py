@@ -8,7 +8,7 @@ import pytest
 
 import pullstream as ps
 from adapters import files
-from adapters.arrow import arrow_rows
+from adapters.arrow import ArrowRows, arrow_rows
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -233,6 +233,11 @@ def test_errors_name_module_and_column(given, make, why):
         (lambda: columns.reduce_by_key("key", n=pl.len()), "use an aggregate of columns"),
         (lambda: columns.reduce_by_key("key", "key", n=columns.count()), "got a key twice"),
         (lambda: columns.tumbling(5, at="day", lateness=0, end=columns.count()), "there is a column 'end' already"),
+        (lambda: columns.tumbling(5, "key", at="day", lateness=0, key=columns.count()), "there is a column 'key'"),
+        (lambda: columns.reduce_by_key("key", key=columns.count()), "got key= as the name of a result, but there is"),
+        (lambda: columns.reduce_by_key(["key", "n"], n=columns.count()), "without brackets: 'key', 'n'$"),
+        (lambda: columns.distinct(["key"]), "without brackets: 'key'$"),
+        (lambda: columns.select(["key", "n"]), "without brackets: 'key', 'n'$"),
         (lambda: columns.quantile(2, "n"), "needs q from 0 to 1"),
     ],
 )
@@ -240,6 +245,33 @@ def test_what_depends_on_batches_is_refused_when_composing(make, why):
     """An expression that looks at other rows, and arguments that are none."""
     with pytest.raises(ps.CompositionError, match=why):
         make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: columns.filter(pl.col("d") > 1),
+        lambda: columns.reduce_by_time(s=columns.sum(pl.col("d") + 1)),
+        lambda: columns.sort_by_time("d"),
+        lambda: columns.join(ps.values([{"n": 1}]), big(), on="n"),
+    ],
+)
+def test_a_type_that_polars_does_not_have(make):
+    """The error names the column; modules that do not compute with it pass it on."""
+    used = make()
+
+    with pytest.raises(columns.ColumnError, match=r"no type for the column 'd', which is decimal256\(50, 2\); cast it"):
+        ps.run(ps.pipe(used if isinstance(used, ps.Source) else ps.pipe(big(), used), ps.collect()))
+
+    passed = ps.pipe(big(), columns.filter(pl.col("n") > 0), columns.reduce_by_key("n", s=columns.sum("d")))
+    assert ps.run(ps.pipe(passed, ps.collect())) == [{"n": 1, "s": Decimal("1.50")}]
+
+
+@ps.source
+async def big(ctx):
+    """A row with a decimal of more than 38 digits."""
+    batch = pa.record_batch({"n": [1], "d": pa.array([Decimal("1.50")], pa.decimal256(50, 2))})
+    yield ps.Batch(0, ArrowRows(batch, "dicts"))
 
 
 @pytest.mark.parametrize(

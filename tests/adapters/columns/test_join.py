@@ -12,7 +12,7 @@ from pullstream.timely import Product
 from tests.sampling import amount
 
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("polars")
+pl = pytest.importorskip("polars")
 
 from adapters import columns  # noqa: E402 - where polars is installed
 
@@ -111,12 +111,20 @@ def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
         ({"on": "a", "how": "outer"}, "'outer'"),
         ({"on": "a", "how": "asof"}, "needs at=, a column's name"),
         ({"on": "a", "at": "t"}, "needs at=, a column's name"),
+        ({"left_on": "a"}, "no argument 'left_on'; on= is for both sources: in columns.join, rename a column"),
+        ({"left_on": "a", "right_on": "b"}, "no argument 'left_on'; on= is for both"),
     ],
 )
 def test_wrong_options_are_refused_when_composing(options, why):
     """The message says what is needed."""
     with pytest.raises(ps.CompositionError, match=f"join\\(\\) at .*{why}"):
         columns.join(ps.values([]), ps.values([]), **options)
+
+
+def test_a_table_that_is_no_source():
+    """It is not shown; the message says how to make a source of it."""
+    with pytest.raises(ps.CompositionError, match=r"needs sources, but got a DataFrame: values\(df.iter_rows\(named="):
+        columns.join(ps.values([]), pl.DataFrame({"a": range(100)}), on="a")
 
 
 def test_a_missing_key_names_the_source():

@@ -17,6 +17,7 @@ pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
 
 from adapters import columns  # noqa: E402 - where polars is installed
+from adapters.columns import reducing  # noqa: E402
 
 UTC = dt.UTC
 SCHEMA = pa.schema(
@@ -28,6 +29,7 @@ SCHEMA = pa.schema(
         ("price", pa.decimal128(12, 2)),
         ("at", pa.timestamp("us", "Europe/Paris")),
         ("parts", pa.list_(pa.struct([("a", pa.int32())]))),
+        ("id", pa.int64()),
     ]
 )
 INTS = st.none() | st.integers(-5, 5) | st.sampled_from([2**53 + 1, -(2**53) - 1])
@@ -48,18 +50,50 @@ ROWS = st.fixed_dictionaries(
 
 
 @ps.source
-async def table(ctx, rows, cuts, form):
-    """The rows in batches that are cut at places, some of them empty."""
+async def table(ctx, rows, cuts, form, timed=True):
+    """The rows in batches that are cut at places, some of them empty, at their times or all at one."""
+    times = [row["time"] if timed else 0 for row in rows]
     whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
     begin = 0
     for end in [*sorted(cuts), len(rows)]:
         end = min(end, len(rows))
         part = ArrowRows(whole.slice(begin, end - begin), form)
-        for number, row in enumerate(rows[begin:end]):
-            if not number or row["time"] != rows[begin + number - 1]["time"]:
-                after = next((at for at in range(begin + number, end) if rows[at]["time"] != row["time"]), end)
-                yield ps.Batch(row["time"], part[number : after - begin])
+        for number, time in enumerate(times[begin:end]):
+            if not number or time != times[begin + number - 1]:
+                after = next((at for at in range(begin + number, end) if times[at] != time), end)
+                yield ps.Batch(time, part[number : after - begin])
         begin = end
+
+
+@ps.transformer
+async def seen(upstream, ctx, ids):
+    """Note which rows pass, in their order."""
+    while (batch := await upstream.ask(ctx.limit)) is not ps.DONE:
+        ids += [get(row, "id") for row in batch.values]
+        yield batch
+
+
+def merged(rows, cuts, form):
+    """Two sources that each have the times in order, so that the times of both go back and forth."""
+    first = len(rows) // 3
+    return ps.merge(*(table(sorted(part, key=time_of), cuts, form) for part in (rows[:first], rows[first:])))
+
+
+def stamped(stamp):
+    """Rows whose times go back and forth get their times from a column."""
+    return lambda rows, cuts, form: ps.pipe(table(rows, cuts, form, timed=False), stamp)
+
+
+def time_of(row):
+    return get(row, "time")
+
+
+SOURCES = {
+    "in order": lambda rows, cuts, form: table(sorted(rows, key=time_of), cuts, form),
+    "merged": merged,
+    "stamped by a column": stamped(columns.stamp("time", lateness=4)),
+    "stamped by rows": stamped(ps.stamp(time_of, lateness=4)),
+}
 
 
 @ps.transformer
@@ -171,7 +205,13 @@ STEPS = {
 ENDS = st.one_of(
     st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True).map(by_key),
     st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True).map(by_time),
-    st.just((ps.unique_by_time(lambda row: get(row, "key")), columns.distinct("key"))),
+    st.just(
+        (
+            # It does not wait until a time is complete.
+            ps.pipe(ps.unique_by_time(lambda row: get(row, "key")), ps.sort_by_time(lambda _: 0)),
+            columns.distinct("key"),
+        )
+    ),
     st.just(
         (
             ps.pipe(ps.filter(lambda row: get(row, "n") is not None), ps.sort_by_time(lambda row: get(row, "n"))),
@@ -206,17 +246,35 @@ def outcome(source, steps, end, limit, *, check):
 
 @settings(max_examples=amount(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.lists(ROWS, max_size=14).map(lambda rows: sorted(rows, key=lambda row: row["time"])),
-    st.lists(st.integers(0, 14), max_size=4),
+    st.lists(ROWS, max_size=24).map(lambda rows: [{**row, "id": number} for number, row in enumerate(rows)]),
+    st.tuples(st.sampled_from(sorted(SOURCES)), st.lists(st.integers(0, 24), max_size=12)),
     st.lists(st.sampled_from(sorted(STEPS)), max_size=3),
     ENDS,
-    st.tuples(st.sampled_from(["rows", "dicts"]), st.sampled_from([1, 7, 4096]), st.booleans()),
+    st.tuples(
+        st.sampled_from(["rows", "dicts"]),
+        st.sampled_from([1, 7, 4096]),
+        st.booleans(),
+        st.sampled_from([1, 3, 6, reducing.TOGETHER]),
+        st.sampled_from([1, 2, reducing.PARTS]),
+    ),
 )
-def test_columns_give_what_rows_give(rows, cuts, steps, end, run):
-    """Nulls, NaN, decimals, zoned times, dictionaries, nested types, arbitrary cuts and every limit."""
-    (by_rows, by_columns), (form, limit, check) = end, run
-    source = table(rows, cuts, form)
+def test_columns_give_what_rows_give(rows, given, steps, end, run):
+    """Nulls, NaN, decimals, zoned times, dictionaries, nested types, arbitrary cuts and every limit.
 
-    expected = outcome(table(rows, [], form), [STEPS[step][0] for step in steps], by_rows, 4096, check=False)
+    Times may go back and forth. Few rows are aggregated together, and few partial results kept apart.
+    """
+    (kind, cuts), (by_rows, by_columns), (form, limit, check, *sizes) = given, end, run
+    ids = []
+    source = SOURCES[kind](rows, cuts, form)
+    if kind == "merged":
+        source = ps.pipe(source, seen(ids))
 
-    assert outcome(source, [STEPS[step][1] for step in steps], by_columns, limit, check=check) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in zip(("TOGETHER", "PARTS"), sizes, strict=True):
+            patch.setattr(reducing, name, size)
+        found = outcome(source, [STEPS[step][1] for step in steps], by_columns, limit, check=check)
+
+    # The order in which rows of several sources arrive is not determined.
+    arrived = [rows[number] for number in ids] if kind == "merged" else rows
+    again = SOURCES["in order" if kind == "in order" else "stamped by rows"](arrived, [], form)
+    assert found == outcome(again, [STEPS[step][0] for step in steps], by_rows, 4096, check=False)

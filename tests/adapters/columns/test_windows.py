@@ -14,7 +14,7 @@ from tests.adapters.columns.test_random import AGGREGATES, get, listed, noted, p
 from tests.sampling import amount
 
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("polars")
+pl = pytest.importorskip("polars")
 
 from adapters import columns  # noqa: E402 - where polars is installed
 
@@ -195,9 +195,18 @@ def test_errors_say_what_is_wrong(times, options, why):
         (lambda: columns.sessions(-1, at="t", lateness=0, n=columns.count()), "positive timedelta as its gap"),
         (lambda: columns.tumbling(4, at="t", lateness=-1, n=columns.count()), "lateness that is not negative"),
         (lambda: columns.stamp("t", late="drop"), "without lateness="),
+        (lambda: columns.stamp(["t"], lateness=0), r"needs a column's name as at, but got \['t'\]"),
+        (
+            lambda: columns.tumbling(4, at=pl.col("t"), lateness=0, n=columns.count()),
+            r"needs a column's name as at, but got <Expr.*compute another column with with_columns",
+        ),
+        (
+            lambda: columns.sliding(4, 2, at="t", lateness=0, origin=1, n=columns.count()),
+            "has no origin=: windows start at multiples",
+        ),
     ],
 )
-def test_wrong_durations_are_refused_when_composing(make, why):
+def test_wrong_options_are_refused_when_composing(make, why):
     """The message says what is needed."""
     with pytest.raises(ps.CompositionError, match=why):
         make()

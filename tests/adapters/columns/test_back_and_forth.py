@@ -1,0 +1,137 @@
+"""Times that go back and forth: a time has rows in several folds, and each result is that of all its rows."""
+
+from decimal import Decimal
+
+import pytest
+
+import pullstream as ps
+from adapters.arrow import ArrowRows
+from tests.adapters.columns.test_random import AGGREGATES, SOURCES, plain, result, seen
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+from adapters.columns import reducing  # noqa: E402
+
+ROWS = [
+    {
+        "time": 1 + number // 2 % 2,
+        "key": "abc"[number % 3],
+        "n": number * 5 % 7 - 2,
+        "x": number / 4,
+        "price": Decimal(number),
+        "at": 1000 * number,
+        "parts": [],
+        "id": number,
+    }
+    for number in range(24)
+]
+CUTS = range(0, 24, 3)
+
+
+def run(kind, module, together):
+    """The results, and the rows in the order in which they arrived."""
+    ids = []
+    source = ps.pipe(SOURCES[kind](ROWS, CUTS, "dicts"), seen(ids))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reducing, "TOGETHER", together)
+        found = ps.run(ps.pipe(source, module, ps.collect(timed=True)), limit=7)
+    assert sorted(ids) == list(range(24))
+    return found, [ROWS[number] for number in ids]
+
+
+def groups(rows, *names):
+    """The rows of each time and key, by time, and then in the order in which the keys arrived."""
+    found = {}
+    for row in sorted(rows, key=lambda row: row["time"]):
+        found.setdefault((row["time"], *(row[name] for name in names)), []).append(row)
+    return found.items()
+
+
+@pytest.mark.parametrize("together", [1, 6, 9, reducing.TOGETHER])
+@pytest.mark.parametrize("kind", sorted(SOURCES))
+def test_each_time_has_one_result(kind, together):
+    """Every aggregate of two days from two sources, or of rows that are out of order."""
+    named = {name: aggregate for name, (aggregate, _) in AGGREGATES.items()}
+
+    found, rows = run(kind, columns.reduce_by_time(**named), together)
+    assert found == [(day, plain(result(rows, named))) for (day,), rows in groups(rows)]
+
+    found, rows = run(kind, columns.reduce_by_key("key", **named), together)
+    assert found == [(day, {"key": key, **plain(result(rows, named))}) for (day, key), rows in groups(rows, "key")]
+
+    found, rows = run(kind, columns.distinct("key"), together)
+    assert [(day, row["id"]) for day, row in found] == [(day, rows[0]["id"]) for (day, _), rows in groups(rows, "key")]
+
+
+@ps.source
+async def folds(ctx, *parts):
+    """Rows of a time and a text each, at one time of the stream."""
+    for part in parts:
+        times, texts = zip(*part, strict=True)
+        yield ps.Batch(0, ArrowRows(pa.record_batch({"t": times, "n": texts}), "dicts"))
+
+
+@pytest.mark.parametrize("together", [1, 2, 100])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        # The rows of time 2 cannot be aggregated in the first fold, in a later one, or in a later one that is its own.
+        ([(1, "1"), (2, "x")], [(3, "3"), (2, "2")], [(1, "1"), (3, "3")]),
+        ([(1, "1"), (2, "2")], [(3, "3"), (2, "x")], [(1, "1"), (2, "2")]),
+        ([(2, "2"), (1, "1")], [(2, "x"), (2, "2")], [(3, "3"), (1, "1")]),
+    ],
+)
+def test_a_time_that_fails_in_some_fold_hides_no_other(parts, together, monkeypatch):
+    """The time before it has the result of all its rows."""
+    monkeypatch.setattr(reducing, "TOGETHER", together)
+    got = []
+    numbers = columns.reduce_by_time(s=columns.sum(pl.col("n").cast(pl.Int64)), n=columns.count())
+    program = ps.pipe(folds(*parts), columns.stamp("t", lateness=9), numbers, ps.drain(got.append))
+
+    with pytest.raises(columns.ColumnError, match="conversion from `str` to `i64` failed"):
+        ps.run(program)
+
+    assert got == [{"s": 2, "n": 2}]
+
+
+def test_sums_that_do_not_fit_in_a_later_fold(monkeypatch):
+    """Each fold's sum fits, and their sum does not."""
+    monkeypatch.setattr(reducing, "TOGETHER", 2)
+    got = []
+    parts = [(1, 1), (2, 2**63 - 1)], [(3, 3), (2, 1)], [(1, 1), (3, 3)]
+    program = ps.pipe(
+        folds(*parts), columns.stamp("t", lateness=9), columns.reduce_by_time(s=columns.sum("n")), ps.drain(got.append)
+    )
+
+    with pytest.raises(columns.ColumnError, match="a sum does not fit into 64 bits"):
+        ps.run(program)
+
+    assert got == [{"s": 2}]
+
+
+def test_an_open_time_does_not_keep_the_rows_of_others(monkeypatch):
+    """Its partial results are copied, those of its first fold and those that were merged."""
+    monkeypatch.setattr(reducing, "TOGETHER", 8)
+    monkeypatch.setattr(reducing, "PARTS", 3)
+    kept = []
+    alone = reducing._TimeState.alone
+
+    def measured(state):
+        alone(state)
+        used = sum(fold.table.slice(begin, end - begin).nbytes for fold, begin, end in state.parts)
+        kept.append((sum(fold.table.get_total_buffer_size() for fold, *_ in state.parts), used, len(state.parts)))
+
+    monkeypatch.setattr(reducing._TimeState, "alone", measured)
+    parts = [
+        [(0, f"{part} {n}") for n in range(10)] + [(10 * part + n % 9 + 1, str(n)) for n in range(90)]
+        for part in range(9)
+    ]
+    counts = columns.reduce_by_key("n", count=columns.count())
+
+    found = ps.run(ps.pipe(folds(*parts), columns.stamp("t", lateness=1000), counts, ps.collect(timed=True)))
+
+    assert [time for time, _ in found].count(0) == 90
+    assert {parts for _, _, parts in kept} == {1, 2, 3}
+    assert [(size, used) for size, used, _ in kept if size > 2 * used] == []
