@@ -63,6 +63,10 @@ class DuckdbTable(SqlTable):
         return pa.schema([pa.field(field.name, field.type, nullable=field.name not in required) for field in read])
 
     @override
+    def found_type(self, kind: str) -> Any:
+        return self._connection.sql(f"SELECT CAST(NULL AS {kind})").to_arrow_table().schema.field(0).type
+
+    @override
     def kind(self, type: Any) -> str | None:
         if (common := COMMON.get(str(type))) is not None:
             return common

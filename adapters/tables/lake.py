@@ -1,5 +1,6 @@
 """Tables that are folders of Parquet files and a log of commits: one commit has the rows of a time and their record."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from typing_extensions import override
@@ -24,6 +25,10 @@ class LakeTable(TargetTable):
             return str(type)
         return COMMON.get(str(type))
 
+    @override
+    def stored(self, type: Any) -> Any:
+        return plain([pyarrow().field("c", type)]).field(0).type
+
     def rows(self, schema: Schema, spool: Spool) -> Any:
         """Return the rows, one batch after the other; for an upsert the last row of each key, in memory."""
         pa: Any = pyarrow()
@@ -40,7 +45,7 @@ class LakeTable(TargetTable):
         return {f"{MARK}.time": entry.text, f"{MARK}.number": str(entry.number), **journal}
 
 
-def plain(schema: Any) -> Schema:
+def plain(schema: Iterable[Any]) -> Schema:
     """Return a schema with the types of Arrow that rows have, without views, large offsets and metadata."""
     pa: Any = pyarrow()
     same = {

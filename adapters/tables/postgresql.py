@@ -70,7 +70,21 @@ class PostgresqlTable(SqlTable):
             "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
             self.name.sql,
         )
-        return pa.schema([pa.field(name, _type(text), nullable=not required) for name, text, required in rows])
+        return pa.schema(
+            [pa.field(name, self.found_type(text), nullable=not required) for name, text, required in rows]
+        )
+
+    @override
+    def found_type(self, kind: str) -> Any:
+        text = kind.lower()
+        pa = pyarrow()
+        if found := re.fullmatch(r"numeric\((\d+),(\d+)\)", text):
+            precision, scale = map(int, found.groups())
+            return pa.decimal128(precision, scale) if precision <= 38 else pa.null()
+        if text.startswith("timestamp"):
+            return pa.timestamp("us", "UTC" if text.endswith("with time zone") else None)
+        alias = _FORMATS.get(re.sub(r"\(\d+\)", "", text))
+        return pa.null() if alias is None else pa.type_for_alias(alias)
 
     @override
     def kind(self, type: Any) -> str | None:
@@ -79,7 +93,7 @@ class PostgresqlTable(SqlTable):
             return "BYTEA"
         if str(type) == "timestamp[us, tz=UTC]":
             return "TIMESTAMP WITH TIME ZONE"
-        return f"NUMERIC({type.precision}, {type.scale})" if pa.types.is_decimal128(type) else COMMON.get(str(type))
+        return f"NUMERIC({type.precision},{type.scale})" if pa.types.is_decimal128(type) else COMMON.get(str(type))
 
     @override
     def unkept(self, column: Any) -> tuple[Array, str] | None:
@@ -131,15 +145,3 @@ class PostgresqlTable(SqlTable):
 def _key(text: str) -> int:
     """Return the number of an advisory lock."""
     return int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:8], "big", signed=True)
-
-
-def _type(text: str) -> Any:
-    """Return the type of Arrow for a column's type; null if it is none that is written."""
-    pa = pyarrow()
-    if found := re.fullmatch(r"numeric\((\d+),(\d+)\)", text):
-        precision, scale = map(int, found.groups())
-        return pa.decimal128(precision, scale) if precision <= 38 else pa.null()
-    if text.startswith("timestamp"):
-        return pa.timestamp("us", "UTC" if text.endswith("with time zone") else None)
-    alias = _FORMATS.get(re.sub(r"\(\d+\)", "", text))
-    return pa.null() if alias is None else pa.type_for_alias(alias)

@@ -59,6 +59,15 @@ class SqlTable(TargetTable):
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
         """Execute a statement with the values of $1, $2, ..., and return the rows."""
 
+    @override
+    def stored(self, type: Any) -> Any:
+        kind = self.kind(type)
+        return None if kind is None else self.found_type(kind)
+
+    @abstractmethod
+    def found_type(self, kind: str) -> Any:
+        """Return the type of Arrow for a column's declared type; null if it is none that is written."""
+
     @abstractmethod
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
         """Execute a query, and yield its rows as the server's cursor gives them."""

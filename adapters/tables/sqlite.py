@@ -57,10 +57,14 @@ class SqliteTable(SqlTable):
         for name, declared, required, default, key in self.execute(
             'SELECT name, upper(type), "notnull", dflt_value, pk FROM pragma_table_info($1)', self.name.table
         ):
-            alias = "timestamp[us]" if declared == "TIMESTAMP" else _DECLARED.get(declared)
-            kind = pa.null() if alias is None else pa.type_for_alias(alias)
+            kind = self.found_type(declared)
             fields.append(pa.field(name, kind, nullable=not required or default is not None or bool(key)))
         return pa.schema(fields) if fields else None
+
+    @override
+    def found_type(self, kind: str) -> Any:
+        alias = "timestamp[us]" if kind == "TIMESTAMP" else _DECLARED.get(kind)
+        return pyarrow().null() if alias is None else pyarrow().type_for_alias(alias)
 
     @override
     def kind(self, type: Any) -> str | None:

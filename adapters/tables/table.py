@@ -80,6 +80,10 @@ class TargetTable(ABC):
         """Return the table's type for a type of Arrow; None if there is none that keeps all of its values."""
 
     @abstractmethod
+    def stored(self, type: Any) -> Any:
+        """Return the type that `schema` finds for a column which was created for a type; None if none can be."""
+
+    @abstractmethod
     def recorded(self, journal: str | None) -> Recorded:
         """Return the record of earlier runs. `journal` is that of this run."""
 

@@ -18,6 +18,8 @@ _KINDS: Final = {
     "iceberg": "iceberg",
 }  # fmt: skip
 _FOLDER: Final = re.compile(r"[^./\\_\x00-\x1f][^/\\\x00-\x1f]*")
+OWN: Final = "pullstream_"
+"""The beginning of the names of its own tables and columns."""
 _FOLDED: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _SECRET: Final = re.compile(r"((?:ssl)?password=)([^&\s]*)", re.IGNORECASE)
 

@@ -33,7 +33,7 @@ from .entries import Recorded, encoded
 from .errors import TableError
 from .records import Records
 from .table import Mode
-from .target import Address, Name
+from .target import OWN, Address, Name, folded
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -281,7 +281,9 @@ class RowsCommitter(SpoolCommitter):
             there = field if found is None else found.field(field.name)
             if pa.types.is_null(there.type):
                 raise self._refused(f"the type of its column {field.name!r} is not supported: leave it out of schema=")
-            if found is not None and there.type != field.type:
+            if plan.keys and folded(field.name).startswith(OWN):
+                raise self._refused(f"an upsert has columns of its own with {OWN}: rename the column {field.name!r}")
+            if found is not None and there.type not in {field.type, self._table.stored(field.type)}:
                 raise self._refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
             if found is None and self._table.kind(field.type) is None:
                 raise self._refused(
