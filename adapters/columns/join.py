@@ -76,11 +76,20 @@ class _Joining(JoinByTime):
             return (left if right is None else right) if self._how in keeps else None
         if self._how == "asof":
             assert self._at is not None, "it is checked when composing"
-            left, right = (side.sort(self._at, maintain_order=True) for side in (left, right))
-            options: Any = {"by": list(self._on) or None, "strategy": self._strategy, "check_sortedness": False}
-            return left.join_asof(right, on=self._at, **options)
+            return self._nearest(left, right, self._at)
         order = "left" if self._how in {"semi", "anti"} else "left_right"
         return left.join(right, on=list(self._on), how=self._how, coalesce=True, maintain_order=order)
+
+    def _nearest(self, left: Any, right: Any, at: str) -> Any:
+        left, right = (side.sort(at, maintain_order=True) for side in (left, right))
+        pairs = [(left, right)]
+        if left.schema[at].is_float():
+            # NaN, which is sorted last, is near nothing.
+            nan = polars().col(at).is_nan().fill_null(value=False)
+            right = right.filter(~nan)
+            pairs = [(left.filter(~nan), right), (left.filter(nan), right.clear())]
+        options: Any = {"by": list(self._on) or None, "strategy": self._strategy, "check_sortedness": False}
+        return polars().concat([one.join_asof(other, on=at, **options) for one, other in pairs])
 
 
 def _keys(call: Call, on: Any) -> tuple[str, ...]:
@@ -129,9 +138,9 @@ def join(
     [{'at': 5, 'item': 'tea', 'price': 6}]
 
     A time is joined when it is complete in both sources, and its rows are emitted in the order of the first source (by
-    `at`, for "asof"). Until then, the rows of both are kept in columns; a source that is more than about a million rows
-    ahead of the other waits for it. A column of the second source whose name is taken gets the suffix `_right`. Until a
-    source has given a row, its columns are not known and results lack them.
+    `at`, for "asof"; null and NaN are near nothing). Until then, the rows of both are kept in columns; a source that is
+    more than about a million rows ahead of the other waits for it. A column of the second source whose name is taken
+    gets the suffix `_right`. Until a source has given a row, its columns are not known and results lack them.
 
     Raises:
         ColumnError: at an ask; a column is missing, or the types of keys do not match.

@@ -166,6 +166,11 @@ class _Places:
 _AT: Final = itemgetter(1)
 
 
+def _ordered(at: Any) -> bool:
+    """Whether a place can be compared with others: NaN, which does not equal itself, has no order."""
+    return at == at  # noqa: PLR0124
+
+
 class AsOf(JoinByTime):
     """Pairs each value of the first source with the nearest of the second."""
 
@@ -199,9 +204,10 @@ class AsOf(JoinByTime):
         marks: list[Any] = []
         found: dict[Hashable, tuple[list[Any], list[Any]]] = {}
         for key, at, value in self._placed(1, right, marks):
-            ats, values = found.setdefault(key, ([], []))
-            ats.append(at)
-            values.append(value)
+            if _ordered(at):
+                ats, values = found.setdefault(key, ([], []))
+                ats.append(at)
+                values.append(value)
         nothing: tuple[list[Any], list[Any]] = [], []
         placed = self._placed(0, left, marks)
         return [*marks, *((value, self._nearest(at, *found.get(key, nothing))) for key, at, value in placed)]
@@ -210,16 +216,19 @@ class AsOf(JoinByTime):
         """The keys, places and values of a source, sorted by the place; `marks` gets those that have none."""
         read = self._read[number]
         found: list[tuple[Hashable, Any, Any]] = []
+        last: list[tuple[Hashable, Any, Any]] = []
         for value in chain.from_iterable(parts):
             place = read(value)
             if place.__class__ is Caught:
                 marks.append(place)
             else:
-                found.append((*place, value))
-        return sorted(found, key=_AT)
+                (found if _ordered(place[1]) else last).append((*place, value))
+        return [*sorted(found, key=_AT), *last]
 
     def _nearest(self, at: Any, ats: list[Any], values: list[Any]) -> Any:
         """The value at the nearest place; None if there is none."""
+        if not _ordered(at):
+            return None
         before, after = bisect_right(ats, at) - 1, bisect_left(ats, at)
         earlier = before >= 0 and self._strategy != "forward"
         later = after < len(ats) and self._strategy != "backward"

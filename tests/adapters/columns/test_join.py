@@ -1,5 +1,6 @@
 """Joins of columns give what comparing every row with every other gives, time by time."""
 
+import math
 from importlib import import_module
 
 import pytest
@@ -101,6 +102,20 @@ def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
     assert [(time, row["l"], row.get("r")) for time, row in found] == [
         (time, one["l"], other and other["r"]) for time, (one, other) in pairs
     ]
+
+
+@pytest.mark.parametrize("strategy", ["backward", "forward", "nearest"])
+def test_a_place_that_is_not_a_number_has_no_match(strategy):
+    """Neither in columns nor in rows; all others have theirs, and NaN is sorted last."""
+    left = ps.values([{"at": at, "l": number} for number, at in enumerate([math.nan, 5.0, math.nan, 1.0])])
+    right = ps.values([{"at": at, "r": at} for at in [9.0, math.nan, 1.0, 5.0, math.nan]])
+    of_columns = columns.join(left, right, how="asof", at="at", strategy=strategy)
+    of_rows = ps.join(left, right, on=lambda _: 0, how="asof", at=lambda row: row["at"], strategy=strategy)
+
+    found = [(row["l"], row["r"]) for row in ps.run(ps.pipe(of_columns, ps.collect()))]
+    pairs = [(one["l"], other and other["r"]) for one, other in ps.run(ps.pipe(of_rows, ps.collect()))]
+
+    assert found == pairs == [(3, 1.0), (1, 5.0), (0, None), (2, None)]
 
 
 @pytest.mark.parametrize(
