@@ -158,7 +158,7 @@ def tumbling(
     error, dropped and counted, or passed to a sink, as a row in columns.
 
     Times are whole numbers, dates, or timestamps (results are at ints, microseconds since 1970, UTC); `size` and
-    `lateness` are whole numbers or timedeltas. Windows start at multiples of the size from 0, or from 1 January 1970.
+    `lateness` are whole numbers or timedeltas. Windows start at multiples of the size from 0, or from 1970 (UTC).
     Keys are in the order in which they first arrived. Memory holds the groups of open windows, and up to 100,000 rows.
     The input may have only one time; see `ps.stamp`.
 
