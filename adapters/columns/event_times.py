@@ -36,14 +36,23 @@ class TimeKind:
     def numbers(self, column: Any) -> Numbers:
         """The times of a column without nulls."""
         pa = pyarrow()
-        if pa.types.is_timestamp(self.kind):
-            column = column.cast(pa.timestamp("us", self.kind.tz), safe=self.kind.unit != "ns").cast(pa.int64())
-        elif pa.types.is_date(self.kind):
-            column = column.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
-        else:
-            column = column.cast(pa.int64())
-        found: Numbers = column.to_numpy(zero_copy_only=False)
-        if len(found) and not (found.min() > -FAR and found.max() < FAR):
+        kind = column.type
+        if not len(column):
+            return numpy().zeros(0, numpy().int64)
+        if _family(kind) != _family(self.kind):
+            raise ColumnError(
+                f"{self.where}: the time column {self.column!r} is {kind}, but it was {self.kind} in the rows before; "
+                f"cast it to one type above"
+            )
+        try:
+            if pa.types.is_timestamp(kind):
+                column = column.cast(pa.timestamp("us", kind.tz), safe=kind.unit != "ns")
+            elif pa.types.is_date(kind):
+                column = column.cast(pa.date32()).cast(pa.int32())
+            found: Numbers = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid:
+            found = numpy().array([FAR])
+        if not (found.min() > -FAR and found.max() < FAR):
             raise ColumnError(f"{self.where}: the time column {self.column!r} has a time beyond ±2**62")
         return found
 
@@ -85,3 +94,10 @@ class TimeKind:
     def time(self, number: int) -> Any:
         """One of Python's times."""
         return self.times(numpy().array([number]))[0]
+
+
+def _family(kind: DataType) -> tuple[bool, ...]:
+    """What must not change in a stream: times of two families cannot be compared."""
+    types = pyarrow().types
+    aware = types.is_timestamp(kind) and kind.tz is not None
+    return types.is_integer(kind), types.is_date(kind), types.is_timestamp(kind), aware

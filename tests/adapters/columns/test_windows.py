@@ -187,6 +187,56 @@ def test_errors_say_what_is_wrong(times, options, why):
         ps.run(ps.pipe(numbers(*times), columns.tumbling(10, **{"at": "t", **options}, n=columns.count()), ps.drain()))
 
 
+DAY = dt.date(2026, 1, 1)
+
+
+@ps.source
+async def of_types(ctx, *parts):
+    for number, kind in parts:
+        yield ps.Batch(0, ArrowRows(pa.record_batch({"t": pa.array([number], kind)}), "dicts"))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ((7, pa.int64()), (8, pa.timestamp("ns"))),
+        ((DAY, pa.date32()), (8, pa.timestamp("us"))),
+        ((7, pa.timestamp("us")), (8, pa.timestamp("us", "UTC"))),
+        ((7, pa.timestamp("us")), ("noon", pa.string())),
+    ],
+)
+def test_the_type_of_the_times_must_not_change(first, then):
+    """A number that means nanoseconds must not become one without a unit; what came before is delivered."""
+    got = []
+
+    with pytest.raises(columns.ColumnError, match=r"stamp, composed .*'t' is .*, but it was .* in the rows before"):
+        ps.run(ps.pipe(of_types(first, then), columns.stamp("t"), ps.drain(got.append)))
+
+    assert got == [{"t": first[0]}]
+
+
+@pytest.mark.parametrize(
+    ("parts", "times"),
+    [
+        ([(1, pa.int8()), (2, pa.uint64()), (3, pa.int64())], [1, 2, 3]),
+        ([(7, pa.timestamp("s")), (8_000_000_999, pa.timestamp("ns"))], [7_000_000, 8_000_000]),
+        ([(DAY, pa.date32()), (DAY.replace(day=2), pa.date64())], [DAY, DAY.replace(day=2)]),
+    ],
+)
+def test_times_of_one_kind_may_have_several_widths(parts, times):
+    """Their unit and their number of bits may change."""
+    found = ps.run(ps.pipe(of_types(*parts), columns.stamp("t"), ps.collect(timed=True)))
+
+    assert [time for time, _ in found] == times
+
+
+@pytest.mark.parametrize(("time", "kind"), [(2**64 - 1, pa.uint64()), (2**55, pa.timestamp("s"))])
+def test_a_time_that_does_not_fit_names_the_column(time, kind):
+    """It is no error of Arrow's."""
+    with pytest.raises(columns.ColumnError, match=r"the time column 't' has a time beyond"):
+        ps.run(ps.pipe(of_types((time, kind)), columns.stamp("t"), ps.drain()))
+
+
 @pytest.mark.parametrize(
     ("make", "why"),
     [
