@@ -1,13 +1,18 @@
 """Conversion of a stream's values to columns, and back to rows that stay in Arrow."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, pyarrow
 from .package import ColumnError, polars
 
 Frame = Any
 """A polars DataFrame."""
+
+
+RESERVED: Final = re.compile(r"__(\d|(row|time|window|first|last|start|stop)__$)")
+"""The names of columns that modules add to the rows, and of partial results."""
 
 
 def rows_at_once(limit: int) -> int:
@@ -49,6 +54,12 @@ class ColumnReader:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ColumnError(f"{self.where}: two columns are named {twice[0]!r}; give each a name of its own")
+        own = next(filter(RESERVED.match, names), None)
+        if own is not None:
+            raise ColumnError(
+                f"{self.where}: the column {own!r} has a name that these modules use for columns of their own; give it "
+                f"another name where it is read"
+            )
         if self._names is not None:
             lost = [name for name in self._names if name not in names]
             new = [name for name in names if name not in self._names]

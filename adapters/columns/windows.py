@@ -107,8 +107,15 @@ class _OnGrid(EventTimeWindows):
 
 
 def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
-    """Check the aggregates, whose results must not hide the columns of the window."""
-    return aggregates(call, named, ("start", "end", *call["keys"]))
+    """Check the aggregates, whose results and keys must not hide the columns of the window."""
+    own = ("start", "end")
+    for key in call["keys"]:
+        if key in own:
+            raise call.refuse(
+                f"got the key {key!r}, but windows have a column {key!r} of their own; give the key another name with "
+                f"columns.with_columns above"
+            )
+    return aggregates(call, named, (*own, *call["keys"]))
 
 
 def _no_origin(call: Call, named: dict[str, Any]) -> dict[str, Any]:

@@ -238,6 +238,8 @@ def test_errors_name_module_and_column(given, make, why):
         (lambda: columns.reduce_by_key(["key", "n"], n=columns.count()), "without brackets: 'key', 'n'$"),
         (lambda: columns.distinct(["key"]), "without brackets: 'key'$"),
         (lambda: columns.select(["key", "n"]), "without brackets: 'key', 'n'$"),
+        (lambda: columns.tumbling(5, "end", at="day", lateness=0, n=columns.count()), "a column 'end' of their own"),
+        (lambda: columns.sessions(5, "start", at="day", lateness=0, n=columns.count()), "column 'start' of their own"),
         (lambda: columns.quantile(2, "n"), "needs q from 0 to 1"),
     ],
 )
@@ -288,6 +290,15 @@ def test_plain_rows_must_share_one_schema(rows, why, alone, limit):
     """The message shows both rows; how they are batched makes no difference to whether they are refused."""
     with pytest.raises(ps.PullstreamError, match=why if limit > 1 else alone):
         ps.run(ps.pipe(ps.values(rows), columns.reduce_by_time(n=columns.count("a")), ps.drain()), limit=limit)
+
+
+@pytest.mark.parametrize("name", ["__time__", "__window__", "__row__", "__first__", "__stop__", "__0__sum"])
+def test_names_of_columns_that_modules_add_are_refused(name):
+    """They would hide a column of the rows, or be taken for one."""
+    rows = ps.values([{name: 1, "n": 2}])
+
+    with pytest.raises(columns.ColumnError, match=f"reduce_by_key, composed .*the column '{name}' has a name that"):
+        ps.run(ps.pipe(rows, columns.reduce_by_key(name, n=columns.count()), ps.collect()))
 
 
 def test_a_python_function_in_an_expression():
