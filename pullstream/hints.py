@@ -10,7 +10,7 @@ RENAMED: Final[Mapping[str, str]] = {
     "Beside": "types.Companion",
     "Lending": "types.WorkerPool",
     "Many": "types.DynamicMerge",
-    "Stepwise": "PolledKernel",
+    "Stepwise": "authoring.PolledKernel",
     "TimedBatch": "Batch.of",
     "count": "integers",
     "epochs": "stamp_epochs",

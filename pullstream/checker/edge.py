@@ -210,8 +210,10 @@ class WatchedEdge:
         return Batch(batch.time, given) if batch.uniform else Batch.of(batch.times, given)
 
     def unanswered(self, number: int) -> None:
-        """Forget an ask that advanced one step and has no answer yet; the lane will ask again."""
+        """Forget an ask that was polled and has no answer: the lane will ask again."""
         del self._asks[number]
+        if self.record.take_back(number):
+            self.requests -= 1
 
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]", *, many: bool) -> None:
         count = len(batch.values)

@@ -37,15 +37,17 @@ class Polled(ABC):
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         """Return the next answer, as `produce` does, or `NOT_YET` after a piece of work that led to none.
 
-        `WAIT` means that the answer has to be waited for. Then `poll` has changed nothing, and is called again after
-        `wait`.
+        `WAIT` means that the answer has to be waited for: `poll` is called again after `wait`. Nothing that was taken
+        from an input may be lost then.
         """
 
     @abstractmethod
     def wait(self) -> Awaitable[None]:
-        """Wait until `poll` can go on, after it returned `WAIT`. By default that is when its upstream has answered.
+        """Wait until `poll` can go on, after it returned `WAIT`: by default, until its upstream has answered.
 
-        At the end of the stream the wait must end: `halt` is called, and an input that is asked answers.
+        Wait for an input with its `ready()`, first and in this step, and not with `ask`, whose answer would be lost. It
+        may be an async function. When the stream ends, an input answers; other waits of the toolkit's end with `halt`,
+        and those of an author's `wait` are cancelled.
         """
 
 

@@ -91,6 +91,14 @@ class EventLog:
         if len(self._first) == FIRST:
             self.note = self._last.append
 
+    def take_back(self, number: int) -> bool:
+        """Forget an ask, if nothing has come after it; return whether it is forgotten."""
+        events = self._last or self._first
+        taken = events[-1][1:3] == (Act.ASK, number)
+        if taken:
+            events.pop()
+        return taken
+
     @property
     def gap(self) -> int | None:
         """The number of events before the dropped ones, if any were dropped."""

@@ -25,7 +25,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.engine.edge.answers import mistake
-from pullstream.engine.edge.behaviour import Behaviour, method_of, own_methods, without_waiting
+from pullstream.engine.edge.behaviour import Behaviour, by_toolkit, method_of, own_methods, without_waiting
 from pullstream.engine.edge.end import End
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
@@ -96,8 +96,12 @@ class Edge(Generic[T]):
             """The method of a module that is not polled."""
         own = own_methods(type(module))
         self._acquires = "acquire" in own
-        self.waits = traits.waits and (self.polled is None or self._acquires or "release" in own)
-        """Whether the module may wait for anything but its inputs."""
+        self._at_once = by_toolkit(type(module), "acquire", "dismiss", "release")
+        """Whether it is certain that a module whose traits say so does not wait when it begins and ends."""
+        self._waits_itself = self.polled is not None and not by_toolkit(type(module), "wait")
+        """Whether the `wait` of a polled module is an author's, and may wait for anything."""
+        self.waits = traits.waits and (self.polled is None or self._acquires or "release" in own or self._waits_itself)
+        """Whether its beginning, its code or its end may wait for anything but its inputs, or what `halt` ends."""
         self._trusted = traits.trusted
         self.handover: Handover[T] = Handover(
             location, scope.sidecar, inputs, origin=self.origin, trusted=traits.trusted
@@ -111,8 +115,8 @@ class Edge(Generic[T]):
         self._trouble: BaseException | None = None
         # How the module ended in a poll, until an ask carries that out.
         self._outcome: Done | BaseException | None = None
-        # Whether the last poll got as far as the module, and the module has to wait.
-        self._has_to_wait = False
+        # Whether the last poll asked the module, and it returned WAIT.
+        self._must_wait = False
         self._breath = 0.0
         self._memory: Memory | None = None
         location.edge = self
@@ -210,6 +214,7 @@ class Edge(Generic[T]):
         was produced is dropped, and `_conclude` answers with that ending (R5).
         """
         requests, handover = self._requests, self.handover
+        waiting, self._must_wait = waiting and self._must_wait, False
         if (requests.busy or requests.state is not OPEN) and not await self._turn():
             return self._terminal()
         requests.begin()
@@ -228,12 +233,15 @@ class Edge(Generic[T]):
                 if requests.state is not OPEN or requests.finishing:
                     pass
                 elif self.polled is not None:
-                    polled: Batch[T] | Done | Unanswered = WAIT if waiting and self._has_to_wait else self.polled(limit)
+                    polled: Batch[T] | Done | Unanswered = WAIT if waiting else self.polled(limit)
                     while isinstance(polled, Unanswered):
-                        if polled is WAIT:
-                            await method_of(self.module, "wait")()
-                        else:
+                        if polled is not WAIT:
                             await self.breathe()
+                        elif self._waits_itself:
+                            with own_scope() as self._scope:
+                                await method_of(self.module, "wait")()
+                        else:
+                            await method_of(self.module, "wait")()
                         polled = self.polled(limit) if self.wanted else DONE
                     answer = polled
                 elif self.waits:
@@ -256,12 +264,12 @@ class Edge(Generic[T]):
     def poll(self, end: End[Any], limit: int) -> Batch[T] | Done | Unanswered:
         """Serve an ask in this step, if nothing has to be waited for. A failure, too, is left to `ask`."""
         requests, handover = self._requests, self.handover
-        self._has_to_wait = False
+        self._must_wait = False
         if requests.busy or requests.state is not OPEN or requests.finishing or self._outcome is not None:
             return WAIT
         if not (handover.owing or self.polled is not None):
             return WAIT
-        if not requests.acquired and self._acquires and self.traits.waits:
+        if not requests.acquired and self._acquires and (self.waits or not self._at_once):
             return WAIT
         requests.begin()
         try:
@@ -272,7 +280,7 @@ class Edge(Generic[T]):
                 without_waiting(self._begin())
             answer = self.polled(limit)
             if isinstance(answer, Unanswered):
-                self._has_to_wait = answer is WAIT
+                self._must_wait = answer is WAIT
                 return answer
             if requests.state is OPEN and answer is not DONE:
                 return self._hand_over(answer, end, limit)
@@ -286,7 +294,7 @@ class Edge(Generic[T]):
                 # It was ended meanwhile: other requests are answered when that is carried out.
                 requests.code_returned()
                 requests.busy = False
-        if self._outcome is not DONE or requests.queue or not self.ends_at_once():
+        if self._outcome is not DONE or not self.ends_at_once():
             return WAIT
         requests.begin()
         without_waiting(self._conclude(None))
@@ -569,12 +577,16 @@ class Edge(Generic[T]):
     def _dismisses_at_once(self) -> bool:
         """Whether ending everything above waits for nothing."""
         inputs = self.inputs
+        if self.beyond and not all(edge.over for edge in self.beyond):
+            return False
         return all(end.over for end in inputs) or (self.plain and len(inputs) == 1 and inputs[0].edge.ends_at_once())
 
     def ends_at_once(self) -> bool:
         """Whether an ending here waits for nothing, here or above."""
         requests = self._requests
-        return requests.state is OPEN and not (requests.busy or self.waits) and self._dismisses_at_once()
+        return (
+            requests.state is OPEN and self._at_once and not (requests.busy or self.waits) and self._dismisses_at_once()
+        )
 
     async def _settle(self) -> None:
         """Wait for the code under way, then release, both within the run's grace period."""

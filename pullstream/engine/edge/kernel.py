@@ -37,8 +37,11 @@ GIVEN: Final = {
 
 
 FORMER: Final = {
+    "at_hand": "inherit PolledKernel, whose poll(limit) returns NOT_YET or WAIT where there is no answer",
     "answer_many": "answer(batch) gets multi-time batches, too; run_by_run(batch, function) takes them apart",
     "receive_many": "receive(batch) gets multi-time batches, too; apart(batch) gives their runs",
+    "steps_now": "inherit PolledKernel: whether an answer has to be waited for is found out by its poll(limit)",
+    "stepwise": "inherit PolledKernel: whether an answer has to be waited for is found out by its poll(limit)",
     "takes_many": "answers arrive whole; batch.runs() takes them apart",
 }
 """Names that subclasses of kernels defined in earlier versions, and what to do now."""
@@ -146,7 +149,10 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
         if hasattr(kernel, name):
             raise CompositionError(_taken(str(location), name))
     if not ("produce" in own_methods(type(kernel)) or isinstance(kernel, Polled)):
-        raise CompositionError(f"{location}, has no produce(limit), so it cannot answer: define it")
+        raise CompositionError(
+            f"{location}, has no produce(limit), so it cannot answer: define it, or inherit PolledKernel, which has a "
+            f"poll(limit)"
+        )
     ports = location.ports
     inputs = [first_lane(upstream.__edge__, port) for upstream, port in zip(upstreams, ports, strict=False)]
     kernel.scope, kernel.run, kernel.location = scope, scope.run, location
@@ -191,10 +197,9 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
             raise CompositionError(f"{cls.__name__} has a {name!r}, which is no longer used: {FORMER[name]}")
         if isinstance(method, FunctionType):
             _check_method(cls, name, method)
-    if issubclass(cls, Polled) and "produce" in vars(cls):
+    if issubclass(cls, Polled) and "produce" in own_methods(cls):
         raise CompositionError(
-            f"{cls.__name__} has a 'produce', but is polled: where its inputs need not be waited for, only its "
-            f"poll(limit) is called"
+            f"{cls.__name__} has a 'produce', but is polled: only its poll(limit) is called, and never produce"
         )
     if not isinstance(_static(cls, "traits"), (Traits, property)):
         raise CompositionError(_taken(cls.__name__, "traits"))
@@ -219,7 +224,11 @@ def _check_method(cls: type[Kernel[Any]], name: str, method: FunctionType) -> No
         inspect.isasyncgenfunction(method) or inspect.isgeneratorfunction(method)
     ):
         what = "yields, but must return one answer at a time: write a generator as a module of its own, without a class"
-    elif inspect.iscoroutinefunction(method) and not inspect.iscoroutinefunction(base):
+    elif (
+        inspect.iscoroutinefunction(method)
+        and not inspect.iscoroutinefunction(base)
+        and "Awaitable" not in str(base.__annotations__.get("return"))
+    ):
         what = f"is async, but is called without await: def {name}"
     else:
         return

@@ -72,7 +72,12 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         return answer if observer is None else observer.answered(self, sent, answer)
 
     def poll(self, limit: int, *, many: bool = True) -> Batch[T_co] | Done | Unanswered:
-        """Ask, if that can be answered in this step; otherwise nothing was asked (see `Unanswered` and `ready`)."""
+        """Ask, if that can be answered in this step; otherwise nothing was asked (see `Unanswered` and `ready`).
+
+        After `ready` this is the answer that it waited for, whatever the limit is now.
+        """
+        if limit < 1:
+            raise ValueError(f"a poll is for at least 1 value, not for {limit}")
         answer = self.slot
         if answer is not None:
             self.slot = None
@@ -83,8 +88,10 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         sent = self._send(limit, many=many)
         port = self.port
         began = port.begin()
-        polled = self.edge.poll(self, limit)
-        port.end(began)
+        try:
+            polled = self.edge.poll(self, limit)
+        finally:
+            port.end(began)
         if isinstance(polled, Batch):
             port.values += len(polled.values)
             port.batches += 1
@@ -93,7 +100,12 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         return polled if self.observer is None else self.observer.answered(self, sent, polled)
 
     async def ready(self, *, many: bool = True) -> None:
-        """Wait for the answer that the last `poll` could not give; the next one returns or raises it."""
+        """Wait for the answer that the last `poll` could not give; the next one returns or raises it.
+
+        It must be awaited in the step of the poll, before anything else: otherwise what it waits for may have happened.
+        """
+        if self.slot is not None:
+            return
         try:
             self.slot = await self.ask(self.wanted, many=many, waiting=True)
         except trio.Cancelled:

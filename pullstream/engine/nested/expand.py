@@ -76,7 +76,7 @@ class Expand(PolledKernel[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        if not (self._open and self.edge.open):
+        if not self._open:
             return DONE
         answer = self._at_hand(limit)
         if answer is None and self._open:

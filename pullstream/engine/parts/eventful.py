@@ -1,8 +1,8 @@
 """Batches, completions and deadlines, whichever comes first: the events of a module that computes per time.
 
-Upstream is polled, and completions are looked up between two polls. Where upstream has to be waited for, one task asks
-it for as long as the stream lasts. A pending ask is never cancelled: if another event comes first, the answer waits in
-a one-element slot and counts as in flight.
+Upstream is polled, and completions are looked up between two polls. Where upstream has to be waited for while a
+completion or a deadline may come first, a task asks it. A pending ask is never cancelled: if another event comes first,
+the answer waits in a one-element slot and counts as in flight.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -116,7 +116,7 @@ class Eventful:
         return slot
 
     async def next(self, limit: int) -> Answer | Completed | None:
-        """The next event, as of `poll`, but waited for; None if upstream has done a piece of work that led to none."""
+        """The next event, as of `poll`, but waited for; None after a piece of work that led to none."""
         while (event := self.poll(limit)) is WAIT:
             await self.fetch()
         return None if event is NOT_YET else event
@@ -250,7 +250,7 @@ class Eventful:
         return answer
 
     async def fetch(self, *, deadline: float = inf) -> None:
-        """Wait for an event, after `poll` has returned WAIT."""
+        """Wait for an event, after `poll` has returned WAIT in this step."""
         wanted, self._moved = self._wanted, True
         if wanted and not (self.requests or deadline < inf):
             try:

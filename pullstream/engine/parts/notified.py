@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from pullstream.engine.edge.backlog import Backlog, joined, of_runs
 from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.parts.asking import Answer
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
@@ -195,11 +196,16 @@ class Notified(PolledKernel[Any]):
         ready = self.ready
         self._limit = limit
         if not (ready or ready.known):
-            event = self.events.poll(self.demand(limit))
+            event = self.next_event(limit)
             if isinstance(event, Unanswered):
                 return event
-            self.take(event)
+            if event is not None:
+                self.take(event)
         return ready.answer(limit) or NOT_YET
+
+    def next_event(self, limit: int) -> Answer | Completed | Unanswered | None:
+        """Poll for the next event; None if results were given without one."""
+        return self.events.poll(self.demand(limit))
 
     @override
     def wait(self) -> Awaitable[None]:

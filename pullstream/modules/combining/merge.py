@@ -33,7 +33,7 @@ class Merge(ManyInputs, PolledKernel[Any]):
             return self._part(limit)
         if self.failure_above is not None:
             raise self.failure_above
-        if self.finished() or not self.edge.open:
+        if self.finished():
             return DONE
         return NOT_YET if self.answered() else WAIT
 

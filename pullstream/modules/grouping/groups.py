@@ -15,9 +15,11 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.interfaces import Inline
+from pullstream.engine.parts.asking import Answer
+from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.waiting import least
-from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
+from pullstream.protocol import Batch, Unanswered
 
 
 class Part(ABC):
@@ -109,19 +111,14 @@ class Gather(Notified, Inline):
         return min(self.run.limit, max(1, size + (limit - 1) * step - kept))
 
     @override
-    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        ready = self.ready
-        if not self._clocked or ready or ready.known:
-            return super().poll(limit)
+    def next_event(self, limit: int) -> Answer | Completed | Unanswered | None:
+        if not self._clocked:
+            return super().next_event(limit)
         if self._deadline <= trio.current_time():
             self._elapse()
-        else:
-            room = min(self.demand(limit), self._capacity - sum(map(len, self._parts.values())))
-            event = self.events.poll(max(0, int(room)))
-            if isinstance(event, Unanswered):
-                return event
-            self.take(event)
-        return ready.answer(limit) or NOT_YET
+            return None
+        room = min(self.demand(limit), self._capacity - sum(map(len, self._parts.values())))
+        return self.events.poll(max(0, int(room)))
 
     @property
     def _deadline(self) -> float:

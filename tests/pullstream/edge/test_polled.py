@@ -1,0 +1,147 @@
+"""Polled modules: their ends, their waits, and the mistakes of those who write them."""
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream.authoring import NOT_YET, WAIT, Kernel, PolledKernel
+from pullstream.engine.traits import PROMPT
+from pullstream.resuming.dropping import drop_in
+
+
+@ps.source
+async def slow_to_close(ctx):
+    try:
+        for number in range(10):
+            yield number
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(1)
+
+
+@ps.source
+async def soon(ctx):
+    for number in range(3):
+        await trio.sleep(0.01)
+        yield number
+
+
+class PassesOn(PolledKernel):
+    def poll(self, limit):
+        return self.upstream.poll(limit)
+
+
+@ps.transformer
+class WaitsByHand(PassesOn):
+    async def wait(self):
+        await self.upstream.ready()
+
+
+@ps.source
+class NeverReady(PolledKernel):
+    def poll(self, limit):
+        return WAIT
+
+    async def wait(self):
+        await trio.sleep_forever()
+
+
+@ps.transformer
+class ReleasesLate(Kernel):
+    """Declares that it waits for nothing, which is not so."""
+
+    traits = PROMPT
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+    async def release(self):
+        await trio.sleep(1)
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [(ps.take(2), ps.map(str)), (ps.map(str), ps.take(2), ps.map(str)), (ps.take(2), ps.flat_map(str))],
+)
+async def test_a_poll_ends_nothing_that_has_to_be_waited_for(autojump_clock, modules):
+    """Below a stream inside, the source outside is closed first."""
+    inside = ps.deferred("transformer")
+    inside.resolve(ps.pipe(*modules))
+    assert await ps.arun(ps.pipe(slow_to_close(), inside, ps.collect())) == ["0", "1"]
+
+
+async def test_a_release_that_waits_against_its_traits(autojump_clock):
+    pipeline = ps.pipe(ps.values(range(5)), ReleasesLate(), ps.take(2), ps.map(str), ps.collect())
+    assert await ps.arun(pipeline) == ["0", "1"]
+
+
+async def test_a_wait_may_be_an_async_function(autojump_clock):
+    assert await ps.arun(ps.pipe(soon(), WaitsByHand(), ps.collect())) == [0, 1, 2]
+
+
+async def test_a_module_that_waited_is_polled_again(autojump_clock):
+    """The next wait below it must not be taken for one of its own."""
+
+    @ps.transformer
+    class EverySecond(PolledKernel):
+        """Says now and then that it has to wait, although its upstream was not asked."""
+
+        turn = 0
+
+        def poll(self, limit):
+            self.turn += 1
+            return WAIT if self.turn % 3 == 0 else self.upstream.poll(limit)
+
+    assert sorted(await ps.arun(ps.pipe(ps.merge(soon(), soon()), EverySecond(), ps.collect()))) == [0, 0, 1, 1, 2, 2]
+
+
+async def test_the_wait_of_an_author_is_cut_short(autojump_clock):
+    async with ps.pipe(NeverReady(), ps.collect()).open() as running:
+        await trio.sleep(1)
+        await running.finish()
+        assert await running.result() == []
+    assert trio.current_time() == 1
+
+
+def test_a_failure_follows_values_that_are_dropped():
+    """It is not overtaken by the values after it (R8)."""
+    called = []
+
+    def fails_at_two(number):
+        called.append(number)
+        if number == 2:
+            raise OSError
+        return number
+
+    @ps.sink
+    async def asks(upstream, ctx):
+        drop_in(upstream.edge, lambda time: time == 0)
+        return await upstream.ask(3)
+
+    with pytest.raises(OSError):
+        ps.run(ps.pipe(ps.values([1, 2, 3, 4], time=lambda n: n // 4), ps.map(fails_at_two), asks()))
+    assert called == [1, 2]
+
+
+MISTAKES = {
+    "no input to wait for: define wait": lambda: type("Waits", (PolledKernel,), {"poll": lambda self, limit: WAIT}),
+    "has no produce.* or inherit PolledKernel": lambda: type("Polls", (Kernel,), {"poll": lambda self, limit: NOT_YET}),
+    "has a 'stepwise', which is no longer used: inherit PolledKernel": lambda: type(
+        "Old", (PolledKernel,), {"stepwise": lambda self: True}
+    ),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_mistakes(message):
+    with pytest.raises(ps.PullstreamError, match=message):
+        ps.run(ps.pipe(ps.source(MISTAKES[message]())(), ps.collect()))
+
+
+def test_a_poll_is_for_a_value():
+    class ForNone(PolledKernel):
+        def poll(self, limit):
+            return self.upstream.poll(0)
+
+    with pytest.raises(ValueError, match="at least 1 value, not for 0"):
+        ps.run(ps.pipe(ps.values([1]), ps.transformer(ForNone)(), ps.collect()))
