@@ -57,13 +57,15 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
     return array
 
 
-def first_misfit(column: Sequence[Any] | Array, kind: DataType | None) -> tuple[int, Any, Exception] | None:
+def first_misfit(
+    column: Sequence[Any] | Array, kind: DataType | None, convert: Callable[[Any, Any], Array] = exact_array
+) -> tuple[int, Any, Exception] | None:
     """The first value that does not match a type or, without one, the values before it: position, value and error."""
     problems: dict[int, Exception] = {}
 
     def fails(size: int) -> bool:
         try:
-            exact_array(column[:size], kind)
+            convert(column[:size], kind)
         except TROUBLE as exc:
             problems[size] = exc
         return size in problems

@@ -1,6 +1,7 @@
 """Conversion of a stream's values to Arrow record batches with one schema."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from pullstream import PullstreamError
@@ -55,7 +56,7 @@ class Packing:
         self._most = most
         self._schema = schema
         self._refusal = refusal
-        self._optional = optional
+        self.optional = optional
         self._advice = advice
         self._rows = rows
         self._names: list[str] = schema.names
@@ -165,14 +166,19 @@ class Packing:
     def _array(self, field: Any, column: Any) -> Array:
         if (bare := self._bared.get(field.name)) is not None and not isinstance(column, pyarrow().Array):
             column = [*map(bare, column)]
+        convert = partial(self.converted, field.name)
         try:
-            array = exact_array(column, field.type)
+            array = convert(column, field.type)
         except TROUBLE as exc:
-            raise self._refused(misfit(field.name, field.type, column, self._named, exc)) from None
+            raise self._refused(misfit(field.name, field.type, column, self._named, exc, convert=convert)) from None
         if array.null_count and not field.nullable:
             place: int = array.is_null().index(value=True).as_py()
             raise self._refused(f"the column {field.name!r} allows no null, but {self._named(place)} has one")
         return array
+
+    def converted(self, name: str, column: Sequence[Any] | Array, kind: DataType) -> Array:  # noqa: ARG002 - for subclasses
+        """Convert the values of a column; a subclass may refuse some with an exception of `TROUBLE`."""
+        return exact_array(column, kind)
 
     # ---- mismatches
 
@@ -182,7 +188,7 @@ class Packing:
     def _no_row(self, block: RowBlock, place: int, before: int, why: str) -> Exception:
         what = f"{self._named(before + place)}, {shown(block.values[place])}, is not a row"
         columns = ", ".join(f"{field.name} {field.type}" for field in self._schema)
-        optional = [name for name in self._names if name in self._optional]
+        optional = [name for name in self._names if name in self.optional]
         extra = f" ({' and '.join(optional)} can be left out)" * bool(optional)
         what = "an Arrow batch does not match" if block.is_arrow else what
         return self._refused(f"{what}: {why}; the columns are {columns}{extra}")
@@ -191,10 +197,18 @@ class Packing:
         return self._refusal(f"{why}; {self._advice}")
 
 
-def misfit(name: str, kind: DataType | None, column: Any, named: Callable[[int], str], exc: Exception) -> str:
+def misfit(
+    name: str,
+    kind: DataType | None,
+    column: Any,
+    named: Callable[[int], str],
+    exc: Exception,
+    *,
+    convert: Callable[[Any, Any], Array] = exact_array,
+) -> str:
     """The message about a column that does not match; it names the value if possible."""
     column_is = f"the column {name!r} is {kind}, and" if kind is not None else f"the column {name!r}"
-    first = first_misfit(column, kind)
+    first = first_misfit(column, kind, convert)
     if first is None:
         return f"{column_is} cannot hold all values: {exc}"
     place, value, problem = first

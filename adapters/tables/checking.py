@@ -1,12 +1,46 @@
-"""Checks of the rows of a time before they are in a table: what it would change is refused."""
+"""Checks of rows before they are in a table: what it would change is refused."""
 
-from collections.abc import Callable, Hashable
-from typing import Any
+import datetime as dt
+from collections.abc import Callable, Hashable, Sequence
+from numbers import Number
+from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import TROUBLE, DataType, RecordBatch, Schema, Spool, exact_array, pyarrow
+from ..arrow import TROUBLE, Array, DataType, Packing, RecordBatch, Schema, Spool, exact_array, pyarrow
 from .entries import encoded
+
+_ZONES: Final = "the type has no time zone, but the value has one", "the type has a time zone, but the value has none"
+
+
+class CheckedPacking(Packing):
+    """Refuses values that Arrow would change in a column of timestamps.
+
+    The column of the time may have numbers: as in all sources, they are microseconds.
+    """
+
+    @override
+    def converted(self, name: str, column: Sequence[Any] | Array, kind: DataType) -> Array:
+        pa: Any = pyarrow()
+        types = pa.types
+        array = super().converted(name, column, kind)
+        if not types.is_timestamp(kind):
+            return array
+        zone = kind.tz is not None
+        if isinstance(column, (pa.Array, pa.ChunkedArray)):
+            given: Any = column
+            number = not types.is_temporal(given.type)
+            other = types.is_timestamp(given.type) and (given.type.tz is not None) != zone
+            if given.null_count == len(given):
+                return array
+        else:
+            number = any(isinstance(value, Number) for value in column)
+            other = any((value.tzinfo is not None) != zone for value in column if isinstance(value, dt.datetime))
+        if other:
+            raise ValueError(_ZONES[zone])
+        if number and name not in self.optional:
+            raise ValueError("a number is not a timestamp")
+        return array
 
 
 def exact_time(time: Hashable, kind: DataType) -> Any:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -67,6 +68,10 @@ class SqlCursor(RowCursor):
     @override
     def open(self, last: Any) -> None:
         self._last = () if last is None else (last,)
+        where = self._selection.target
+        if where.kind != "postgresql" and not Path(where.location).exists():
+            # The drivers would create an empty one.
+            raise TableError(f"read_rows() cannot read {self.what}: there is no such file. Correct the path")
         self.table.connect()
 
     @override

@@ -34,6 +34,7 @@ class DeltaTable(LakeTable):
 
     delta: Any = None
     """The driver's table; None if it does not exist."""
+    ignores_case = True
 
     @override
     def connect(self) -> None:
@@ -64,6 +65,13 @@ class DeltaTable(LakeTable):
                 named: list[str] = [commit.get(f"{MARK}.journal", "") for commit in delta.history()]
                 known = next(filter(None, named), "of another run")
         return Recorded(delta.metadata().id, known, _Transactions(delta), count)
+
+    @override
+    def forgetting(self) -> str:
+        return (
+            f"write to another table. The records cannot be removed without the rows: to start over, remove the folder "
+            f"{self.path}, which deletes the table"
+        )
 
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:

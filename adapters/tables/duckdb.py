@@ -20,6 +20,7 @@ _ROWS: Final = "pullstream_rows"
 class DuckdbTable(SqlTable):
     """A file of DuckDB; only one process at a time can open it."""
 
+    ignores_case = True
     # DuckDB refuses two transactions of one process that create the records at the same time.
     turn = Lock()
 

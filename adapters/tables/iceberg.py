@@ -81,6 +81,16 @@ class IcebergTable(LakeTable):
         return Recorded(str(self._iceberg.metadata.table_uuid), journal, set(self._times), count)
 
     @override
+    def forgetting(self) -> str:
+        keys = ", ".join(map(repr, (_TIMES, _COUNT, _JOURNAL)))
+        schema, table = self._identifier
+        return (
+            f"remove its records first, with `table.transaction()` as a context manager and its "
+            f"`remove_properties({keys})`; or delete the table with its rows: "
+            f"`catalog.drop_table(({schema!r}, {table!r}))`. Do not remove its folder, which the catalog refers to"
+        )
+
+    @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         details, replaced = self.details(entry), None
         iceberg: Any = self._iceberg

@@ -71,7 +71,7 @@ class PostgresqlTable(SqlTable):
             self.name.sql,
         )
         return pa.schema(
-            [pa.field(name, self.found_type(text), nullable=not required) for name, text, required in rows]
+            [pa.field(name, self.found_type(text), not required, {"type": text}) for name, text, required in rows]
         )
 
     @override

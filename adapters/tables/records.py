@@ -36,8 +36,7 @@ class Records:
         self.id, self._count = found.id, found.count
         self._recorded = found.journal is not None or self._journal is None
         if why := self._unfit(found.journal, remembered):
-            forget = self._table.forgetting()
-            raise self._refusal(f"{why}. If that is meant, remove its records first: {forget}")
+            raise self._refusal(f"{why}. If that is meant, {self._table.forgetting()}")
         return found
 
     def _unfit(self, journal: str | None, remembered: str | None) -> str:

@@ -128,7 +128,8 @@ class SqlTable(TargetTable):
     def forgetting(self) -> str:
         name = self.record_name.replace("'", "''")
         tables = map(self.name.beside, (TIMES, TARGETS))
-        return " ".join(f"DELETE FROM {table} WHERE name = '{name}';" for table in tables)
+        sql = " ".join(f"DELETE FROM {table} WHERE name = '{name}';" for table in tables)
+        return f"remove its records first: {sql}"
 
     def _record(self, entry: Entry) -> None:
         targets, times, name = self.name.beside(TARGETS), self.name.beside(TIMES), self.record_name

@@ -4,8 +4,10 @@ ADBC's driver loads faster, but brings its own copy of SQLite. Two copies in one
 the program opens the same file with `sqlite3`, and can damage the file.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import override
@@ -18,16 +20,18 @@ from .target import quoted
 PATIENCE: Final = 30.0
 """The seconds to wait for other writers of the database."""
 
-_DECLARED: Final = {
-    "BOOLEAN": "bool", "SMALLINT": "int64", "INTEGER": "int64", "INT": "int64", "BIGINT": "int64", "REAL": "float64",
-    "DOUBLE PRECISION": "float64", "DOUBLE": "float64", "FLOAT": "float64", "TEXT": "string", "DATE": "date32",
-    "BLOB": "binary",
+_AFFINITIES: Final = {
+    "INT": "int64", "CHAR|CLOB|TEXT": "string", "BLOB": "binary", "REAL|FLOA|DOUB": "float64",
+    "^BOOL(EAN)?$": "bool", "^DATE$": "date32", "^(DATETIME|TIMESTAMP)$": "timestamp[us]",
+    "^(NUMERIC|DECIMAL)\\b": "float64",
 }  # fmt: skip
+"""The types of Arrow that a declared type keeps, by what it contains: SQLite looks for the first four in this order."""
 
 
 class SqliteTable(SqlTable):
     """A file of SQLite."""
 
+    ignores_case = True
     begin = "BEGIN IMMEDIATE"
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
 
@@ -57,13 +61,14 @@ class SqliteTable(SqlTable):
         for name, declared, required, default, key in self.execute(
             'SELECT name, upper(type), "notnull", dflt_value, pk FROM pragma_table_info($1)', self.name.table
         ):
-            kind = self.found_type(declared)
-            fields.append(pa.field(name, kind, nullable=not required or default is not None or bool(key)))
+            optional = not required or default is not None or bool(key)
+            fields.append(pa.field(name, self.found_type(declared), optional, {"type": declared or "no declared type"}))
         return pa.schema(fields) if fields else None
 
     @override
     def found_type(self, kind: str) -> Any:
-        alias = "timestamp[us]" if kind == "TIMESTAMP" else _DECLARED.get(kind)
+        # A column of numbers keeps each float, although SQLite stores 3.0 as 3.
+        alias = next((alias for pattern, alias in _AFFINITIES.items() if re.search(pattern, kind)), None)
         return pyarrow().null() if alias is None else pyarrow().type_for_alias(alias)
 
     @override
@@ -77,6 +82,13 @@ class SqliteTable(SqlTable):
         sql = f"INSERT INTO {into} ({columns_of(schema.names)}) VALUES ({marks})"
         for batch in batches:
             self._connection.executemany(sql, zip(*map(_plain, batch.columns), strict=True))
+
+    @override
+    def text(self, exc: BaseException) -> str:
+        folder = Path(self.target.location).parent
+        if "unable to open" not in str(exc) or folder.exists():
+            return super().text(exc)
+        return f"{super().text(exc)}: there is no folder {folder}. Create it first"
 
     @override
     def unkept(self, column: Any) -> tuple[Array, str] | None:

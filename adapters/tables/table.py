@@ -31,6 +31,8 @@ class TargetTable(ABC):
     """The driver's exceptions."""
     exists = False
     """Whether the table exists."""
+    ignores_case = False
+    """Whether names of columns that differ only in case are the same."""
     _lock: "FileLock | None" = None
 
     def __init__(
@@ -122,9 +124,9 @@ class TargetTable(ABC):
     def cancel(self) -> None:  # noqa: B027 - for subclasses
         """Stop the work that another thread does, if the driver can."""
 
+    @abstractmethod
     def forgetting(self) -> str:
-        """Return how to remove the records, for messages."""
-        return f"remove the table's folder under {self.target.shown}"
+        """Return what to do if the records are no longer true, for messages."""
 
     def text(self, exc: BaseException) -> str:
         """Return the driver's message, on one line and without the password."""

@@ -151,7 +151,7 @@ class Name:
                 f"{module}() at {Site.here()} got the name {wrong[0]!r}: a table is a folder of that name, which must "
                 f"have no slashes or control characters, and begin with no dot or underscore"
             )
-        if parts[-1].startswith("pullstream_"):
+        if folded(parts[-1]).startswith(OWN):
             raise CompositionError(
                 f"{module}() at {Site.here()} got {given!r}: names with pullstream_ are for its own records"
             )

@@ -7,7 +7,6 @@ from collections.abc import Container, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from pullstream import Batch, CompositionError, Context, Sink
@@ -15,9 +14,7 @@ from pullstream.authoring import LOG, Module, Site
 
 from ..arrow import (
     OpenTimes,
-    Packing,
     Schema,
-    SchemaError,
     Spool,
     derived_schema,
     pyarrow,
@@ -27,13 +24,14 @@ from ..arrow import (
 )
 from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
-from .checking import CheckedSpool
+from .checking import CheckedPacking, CheckedSpool
 from .databases import table_of
 from .entries import Recorded, encoded
 from .errors import TableError
+from .plan import RowsPlan
 from .records import Records
 from .table import Mode
-from .target import OWN, Address, Name, folded
+from .target import Address, Name
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -111,23 +109,6 @@ def write_rows(
     return Sink((Module("write_rows", SinkBody(RowsCommitter, plan), (where.shown, table), shown),))
 
 
-@attrs.frozen
-class RowsPlan:
-    """The arguments of the sink."""
-
-    target: Address
-    name: Name
-    mode: Mode
-    keys: tuple[str, ...]
-    time: str | None
-    schema: Any
-
-    @property
-    def shown(self) -> str:
-        """The table, for messages."""
-        return f"the table {str(self.name)!r} in {self.target.shown}"
-
-
 class RowsCommitter(SpoolCommitter):
     """A run of the sink."""
 
@@ -155,7 +136,7 @@ class RowsCommitter(SpoolCommitter):
         committed, found = await stoppably(self._begin, lambda: None, remembered)
         ctx.status(lambda: f"{len(self.written)} times written to {self._plan.name}")
         if found is not None or self._plan.schema is not None:
-            self._use(self._chosen(found))
+            self._use(self._plan.chosen(self._table, found))
         if self._plan.mode == "replace_time" or not committed.count:
             return ()
         self._recorded = committed
@@ -245,9 +226,6 @@ class RowsCommitter(SpoolCommitter):
 
     # ---- columns
 
-    def _refused(self, why: str) -> SchemaError:
-        return SchemaError(f"write_rows() to {self._plan.shown}: {why}")
-
     def _derive(self) -> OpenTimes:
         first, self._first = self._first, []
         plan, pa = self._plan, pyarrow()
@@ -257,49 +235,22 @@ class RowsCommitter(SpoolCommitter):
         if plan.time is not None and plan.time not in schema.names:
             time = runs[0].time
             if type(time) not in _TIMES:
-                raise self._refused(
+                raise plan.refused(
                     f"the time {time!r} cannot be the value of the column {plan.time!r}: convert the times with "
                     f"ps.map_time to whole numbers, dates or text"
                 )
             schema = schema.append(pa.field(plan.time, pa.type_for_alias(_TIMES[type(time)])))
         if empty := [field.name for field in schema if pa.types.is_null(field.type)]:
-            raise self._refused(f"the column {empty[0]!r} has only nulls in the first rows: give a schema=")
-        opened = self._use(self._chosen(None, schema))
+            raise plan.refused(f"the column {empty[0]!r} has only nulls in the first rows: give a schema=")
+        opened = self._use(plan.chosen(self._table, None, schema))
         for batch in first:
             opened.add(batch)
         return opened
-
-    def _chosen(self, found: Schema | None, derived: Schema | None = None) -> Schema:
-        """Return the columns to write, of an existing table with its types."""
-        plan, pa = self._plan, pyarrow()
-        schema: Any = plan.schema or derived or found
-        if plan.schema is not None and plan.time is not None and plan.time not in plan.schema.names:
-            raise self._refused(f"the schema has no column {plan.time!r}, which is to have the time: add it")
-        for field in schema:
-            if found is not None and field.name not in found.names:
-                raise self._refused(f"it has no column {field.name!r}; its columns are {', '.join(found.names)}")
-            there = field if found is None else found.field(field.name)
-            if pa.types.is_null(there.type):
-                raise self._refused(f"the type of its column {field.name!r} is not supported: leave it out of schema=")
-            if plan.keys and folded(field.name).startswith(OWN):
-                raise self._refused(f"an upsert has columns of its own with {OWN}: rename the column {field.name!r}")
-            if found is not None and there.type not in {field.type, self._table.stored(field.type)}:
-                raise self._refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
-            if found is None and self._table.kind(field.type) is None:
-                raise self._refused(
-                    f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
-                    f"with ps.map, or give another type with schema="
-                )
-        for name in (*plan.keys, *filter(None, (plan.time,))):
-            if name not in schema.names:
-                raise self._refused(f"there is no column {name!r}; the columns are {', '.join(schema.names)}")
-        fields = ((field if found is None else found.field(field.name)) for field in schema)
-        return pa.schema([field.with_nullable(field.nullable and field.name not in plan.keys) for field in fields])
 
     def _use(self, schema: Schema) -> OpenTimes:
         plan = self._plan
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
-        spool = partial(CheckedSpool, plan.time, self._table.refusal, self._refused, schema)
-        self.spools = opened = OpenTimes(Packing(schema, self._refused, optional), spool, plan.time)
+        spool = partial(CheckedSpool, plan.time, self._table.refusal, plan.refused, schema)
+        self.spools = opened = OpenTimes(CheckedPacking(schema, plan.refused, optional), spool, plan.time)
         return opened

@@ -21,6 +21,27 @@ def test_the_record_outlives_the_log(base):
     assert sold(base) == list(range(9))
 
 
+@pytest.mark.parametrize("base", PACKAGES, indirect=True)
+def test_records_of_another_journal(base, tmp_path):
+    """What the message advises keeps the table whole."""
+    write(sales(6), base, journal=tmp_path / "one.journal")
+    with pytest.raises(tables.TableError) as refused:
+        write(sales(9), base, journal=tmp_path / "other.journal")
+    said = str(refused.value)
+    if base.kind == "delta":
+        assert "write to another table. The records cannot be removed without the rows" in said
+        assert f"remove the folder {base.folder / 'sales'}, which deletes the table" in said
+        base.clear("sales")
+    else:
+        assert "`catalog.drop_table(('default', 'sales'))`. Do not remove its folder" in said
+        assert "`remove_properties('pullstream.times', 'pullstream.count', 'pullstream.journal')`" in said
+        with base.table("sales").transaction() as transaction:
+            transaction.remove_properties("pullstream.times", "pullstream.count", "pullstream.journal")
+    kept = [] if base.kind == "delta" else list(range(6))
+    assert write(sales(9), base, journal=tmp_path / "third.journal") == [0, 1, 2]
+    assert sold(base) == sorted([*kept, *range(9)])
+
+
 MODES = {"append": {}, "upsert": {"key": "sold"}, "replace_time": {"time": "day"}}
 
 

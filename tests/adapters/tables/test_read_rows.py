@@ -247,6 +247,14 @@ def test_what_cannot_be_read(base):
         numbers(read(base))
 
 
+@pytest.mark.parametrize("name", ["sales.db", "sales.duckdb"])
+def test_a_file_that_is_missing(tmp_path, name):
+    """It is not created."""
+    with pytest.raises(tables.TableError, match=rf"cannot read 'SELECT 1' in .*{name}: there is no such file"):
+        ps.run(ps.pipe(tables.read_rows(str(tmp_path / name), "SELECT 1", time="day"), ps.drain()))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_lateness_of_text(base):
     base.query("CREATE TABLE sales AS SELECT '2020-01-01' AS day, 1 AS number")

@@ -38,6 +38,7 @@ def test_times_of_another_type_than_the_column(base, day):
         ({"table": ""}, "needs the name of a table, or a pair"),
         ({"table": "a\0b"}, "needs the name of a table, or a pair"),
         ({"table": ("a", "b", "c")}, "needs the name of a table, or a pair"),
+        ({"table": "PULLSTREAM_TARGETS"}, "are for its own records"),
         ({"table": "pullstream_times"}, "are for its own records"),
         ({"target": "mysql://host/x"}, "got the scheme 'mysql': give the path of a file that ends with .sqlite"),
         ({"target": "sales.txt"}, "got 'sales.txt': give the path"),
@@ -108,6 +109,85 @@ def test_values_that_the_database_would_change(base, kind, row, says):
         return
     with pytest.raises(tables.SchemaError, match=says):
         write(source, base)
+
+
+NAIVE = dt.datetime(2026, 3, 2, 12)  # noqa: DTZ001 - one without a zone
+AWARE = NAIVE.replace(tzinfo=dt.timezone(dt.timedelta(hours=1)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad", "says"),
+    [
+        ("timestamp[us]", NAIVE, AWARE, "the type has no time zone, but the value has one"),
+        ("timestamp[us]", NAIVE, 1_772_452_800_000_000, "a number is not a timestamp"),
+        (pa.timestamp("us", "UTC"), AWARE, NAIVE, "the type has a time zone, but the value has none"),
+        (pa.timestamp("us", "UTC"), AWARE, 5, "a number is not a timestamp"),
+    ],
+)
+def test_timestamps_that_would_be_changed(base, kind, good, bad, says):
+    """By row, also in Arrow batches, and in a table that exists."""
+    if base.kind == "sqlite" and good is AWARE:
+        return
+    write(ps.values([{"at": good}, {"at": None}], time=lambda _: 1), base, schema={"at": kind})
+    batch = pa.record_batch({"at": pa.array([None, bad])})
+    for rows in [{"at": good}, {"at": bad}], [batch]:
+        with pytest.raises(tables.SchemaError) as refused:
+            write(ps.values(rows, time=lambda _: 2), base)
+        assert "the column 'at' is timestamp[us" in str(refused.value)
+        assert ", row 2 of the time 2: " in str(refused.value)
+        assert says in str(refused.value)
+    assert base.query("SELECT count(*) FROM sales") == [(2,)]
+
+
+@pytest.mark.parametrize("base", SQL, indirect=True)
+def test_a_time_may_be_the_number_of_a_timestamp(base):
+    """As sources give it for a column of timestamps."""
+    write(ps.values([{"at": NAIVE, "sold": 1}]), base)
+    micros = round(NAIVE.replace(tzinfo=dt.UTC).timestamp() * 1e6)
+    for row in {"sold": 2}, {"sold": 3, "at": NAIVE}:
+        write(ps.values([row], time=lambda _: micros), base, mode="replace_time", time="at")
+    (stored,) = base.query("SELECT * FROM sales")
+    assert str(stored[0])[:19] == str(NAIVE)
+    assert stored[1] == 3
+
+
+def test_columns_without_names_of_their_own(base):
+    with pytest.raises(tables.SchemaError, match="the rows have no columns: give them one"):
+        write(ps.values([{}]), base)
+    rows = ps.values([{"a": 1, "A": 2}])
+    if base.kind in {"postgresql", "iceberg"}:
+        write(rows, base)
+        assert base.has("sales")
+        return
+    with pytest.raises(tables.SchemaError, match=f"{base.kind} takes names that differ only in case for .* are a, A: "):
+        write(rows, base)
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_declared_types_of_sqlite(base):
+    """Text and numbers have many names there; a type that is none of them is named."""
+    base.query(
+        "CREATE TABLE sales (item varchar(20), mark CHAR(1), note nvarchar, n unsigned big int, sold NUMERIC(9, 2), "
+        "price decimal, at datetime, x double precision)"
+    )
+    row = ("tea and more than twenty letters", "ab", "", 2**62, 2.5, 3.0, NAIVE, 1.0)
+    write(ps.values([row]), base)
+    assert base.query("SELECT * FROM sales") == [(*row[:6], "2026-03-02 12:00:00.000000", 1.0)]
+    base.query("CREATE TABLE places (item TEXT, place GEOMETRY, other)")
+    for rows, options in ({"item": "a", "place": "b"}, {}), ({"other": 1}, {"schema": {"other": "int64"}}):
+        with pytest.raises(tables.SchemaError) as refused:
+            write(ps.values([rows]), base, "places", **options)
+        what = "'other', no declared type" if options else "'place', GEOMETRY"
+        assert f"the type of its column {what}, is not supported: give a schema= without that column" in str(
+            refused.value
+        )
+    assert write(ps.values([{"item": "a"}]), base, "places", schema={"item": "string"}) == [0]
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_a_folder_that_is_missing(base, tmp_path):
+    with pytest.raises(tables.TableError, match=r"unable to open database file: there is no folder .*none\. Create it"):
+        ps.run(ps.pipe(sales(3), tables.write_rows(tmp_path / "none" / "sales.db", "sales")))
 
 
 def test_columns_that_do_not_fit(base):
