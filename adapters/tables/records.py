@@ -16,10 +16,15 @@ class Records:
         self._journal = journal
         self._count = 0
         self._recorded = False
-        self.id = ""
+        self._id = ""
 
-    def open(self, remembered: str | None) -> Recorded:
-        """Return the committed times.
+    @property
+    def state(self) -> tuple[str, int]:
+        """The table's id, and the number of the last commit: what the journal remembers."""
+        return self._id, self._count
+
+    def open(self, remembered: tuple[str, int] | None) -> Recorded:
+        """Return the committed times. `remembered` is the state that the journal has saved.
 
         Raises:
             TableError: the table, its records and the journal do not belong together.
@@ -31,21 +36,26 @@ class Records:
                     f"the journal {self._journal} says that times were committed there, and the database has no record "
                     f"of them: the table was restored, or is another one. Start over with a new journal"
                 )
-            self.id = token_hex(8)
+            self._id = token_hex(8)
             return found
-        self.id, self._count = found.id, found.count
+        if remembered is not None and remembered[0] == found.id and remembered[1] > found.count:
+            raise self._refusal(
+                f"the journal {self._journal} says that {remembered[1]} times were committed there, and the database "
+                f"has {found.count}: the table was restored as of an earlier time. Start over with a new journal"
+            )
+        self._id, self._count = found.id, found.count
         self._recorded = found.journal is not None or self._journal is None
         if why := self._unfit(found.journal, remembered):
             raise self._refusal(f"{why}. If that is meant, {self._table.forgetting()}")
         return found
 
-    def _unfit(self, journal: str | None, remembered: str | None) -> str:
+    def _unfit(self, journal: str | None, remembered: tuple[str, int] | None) -> str:
         if not self._table.exists:
             return "its records say that times were committed, and the table is gone"
         if journal is not None and journal != self._journal:
             now = "without one" if self._journal is None else f"with the journal {self._journal}"
             return f"it was written with the journal {journal}, and this run is {now}: its times may be others"
-        if remembered not in {None, self.id}:
+        if remembered is not None and remembered[0] != self._id:
             return f"the journal {self._journal} belongs to an earlier table of that name"
         return ""
 
@@ -55,9 +65,9 @@ class Records:
 
     def entry(self, time: Hashable, rows: int) -> Entry:
         """Return the record for the next time."""
-        return Entry(encoded(time), self._count + 1, rows, self.id, self._journal, not self._recorded)
+        return Entry(encoded(time), self._count + 1, rows, self._id, self._journal, not self._recorded)
 
     def committed(self, id: str) -> None:
         """Note that the record was committed, to the table of this id."""
-        self.id, self._recorded = id, True
+        self._id, self._recorded = id, True
         self._count += 1

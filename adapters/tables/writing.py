@@ -132,7 +132,7 @@ class RowsCommitter(SpoolCommitter):
         self._ctx = ctx
         journal = None if ctx.journal is None else str(ctx.journal.resolve())
         self._records = Records(self._table, journal)
-        remembered = ctx.memory.get("id")
+        remembered = ctx.memory.ledger.get("state")
         committed, found = await stoppably(self._begin, lambda: None, remembered)
         ctx.status(lambda: f"{len(self.written)} times written to {self._plan.name}")
         if found is not None or self._plan.schema is not None:
@@ -149,7 +149,7 @@ class RowsCommitter(SpoolCommitter):
             )
         return committed
 
-    def _begin(self, remembered: str | None) -> tuple[Recorded, Schema | None]:
+    def _begin(self, remembered: tuple[str, int] | None) -> tuple[Recorded, Schema | None]:
         table = self._table
         try:
             table.connect()
@@ -198,10 +198,9 @@ class RowsCommitter(SpoolCommitter):
             with self.opened().complete([time]) as [spool]:
                 await stoppably(self._commit, self._table.cancel, time, spool)
             self.written.append(time)
-            memory = self._ctx.memory
-            if memory.saves and "id" not in memory:
+            if self._ctx.memory.saves:
                 # With it, the journal and the table know each other.
-                memory.at(time, ordered=False)["id"] = self._records.id
+                self._ctx.memory.ledger["state"] = self._records.state
 
     def _commit(self, time: Hashable, spool: Spool) -> None:
         table = self._table

@@ -3,6 +3,7 @@
 import datetime as dt
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 
 import pullstream as ps
 from pullstream import files, tables
-from tests.adapters.tables.conftest import SQL
+from tests.adapters.tables.conftest import PACKAGES, SQL
 from tests.adapters.tables.helpers import sales, sold, write
 
 DAY = dt.date(2020, 1, 1)
@@ -205,6 +206,30 @@ def test_a_table_that_was_restored(base, tmp_path):
         ps.run(pipeline, journal=journal, beside=stopped)
     base.clear("sales")
     with pytest.raises(tables.TableError, match="the database has no record of them.*Start over with a new journal"):
+        ps.run(pipeline, journal=journal)
+
+
+@pytest.mark.parametrize("base", ["sqlite", "delta"], indirect=True)
+def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
+    """The journal would skip the times that the table has lost."""
+    journal, place = tmp_path / "journal", base.target.removeprefix(f"{base.kind}:///")
+    stop = {0: 0, 1: 25}
+
+    async def stopped(running):
+        await running.progress.completed(stop[run])
+        await running.abort()
+
+    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
+    copied = shutil.copytree if base.kind in PACKAGES else shutil.copy
+    for run in stop:
+        with pytest.raises(ps.errors.Abandoned):
+            ps.run(pipeline, journal=journal, beside=stopped)
+        if run == 0:
+            copied(place, tmp_path / "copy")
+    if base.kind in PACKAGES:
+        shutil.rmtree(place)
+    copied(tmp_path / "copy", place)
+    with pytest.raises(tables.TableError, match=r"says that \d+ times were committed there, and the database has \d+"):
         ps.run(pipeline, journal=journal)
 
 
