@@ -97,7 +97,7 @@ class TimeKind:
 
 
 def _family(kind: DataType) -> tuple[bool, ...]:
-    """What must not change in a stream: times of two families cannot be compared."""
+    """The family of a type of times: times of two families cannot be compared, so it must not change in a stream."""
     types = pyarrow().types
     aware = types.is_timestamp(kind) and kind.tz is not None
     return types.is_integer(kind), types.is_date(kind), types.is_timestamp(kind), aware
