@@ -93,7 +93,7 @@ class _Joining(JoinByTime):
 
 
 def _keys(call: Call, on: Any) -> tuple[str, ...]:
-    names = (on,) if isinstance(on, str) else tuple(on)
+    names: tuple[Any, ...] = (on,) if isinstance(on, str) or not hasattr(on, "__iter__") else tuple(on)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise call.refuse(f"needs on= to be a column's name, or a list of distinct names, but got {on!r}")
     return names

@@ -123,6 +123,7 @@ def test_a_place_that_is_not_a_number_has_no_match(strategy):
     [
         ({"on": []}, "needs on=, the names of the columns"),
         ({"on": ["a", "a"]}, "a list of distinct names"),
+        ({"on": pl.col("a")}, "needs on= to be a column's name, or a list"),
         ({"on": "a", "how": "outer"}, "'outer'"),
         ({"on": "a", "how": "asof"}, "needs at=, a column's name"),
         ({"on": "a", "at": "t"}, "needs at=, a column's name"),

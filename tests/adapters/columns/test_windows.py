@@ -17,6 +17,7 @@ pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
 
 from adapters import columns  # noqa: E402 - where polars is installed
+from adapters.columns import windowing, windows  # noqa: E402
 
 NAMES = ["size", "count", "sum", "least", "first", "last", "unique", "median", "variance"]
 KINDS = {
@@ -89,7 +90,12 @@ def outcome(source, program, limit, *, check):
 @settings(max_examples=amount(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(ROW, max_size=16),
-    st.tuples(st.lists(st.integers(0, 16), max_size=4), st.sampled_from([1, 7, 4096]), st.booleans()),
+    st.tuples(
+        st.lists(st.integers(0, 16), max_size=8),
+        st.sampled_from([1, 7, 4096]),
+        st.booleans(),
+        st.sampled_from([1, 3, 6, windows.TOGETHER]),
+    ),
     st.sampled_from(sorted(KINDS)),
     st.one_of(
         st.tuples(st.just("tumbling"), st.integers(1, 12)),
@@ -100,8 +106,11 @@ def outcome(source, program, limit, *, check):
     st.tuples(st.booleans(), st.integers(0, 60), st.sampled_from(["drop", "error", "sink"])),
 )
 def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
-    """Tumbling, sliding (with gaps, too), sessions and rows alone, with and without keys, and with late rows."""
-    (cuts, limit, check), (keys, lateness, late) = run, options
+    """Tumbling, sliding (with gaps, too), sessions and rows alone, with and without keys, and with late rows.
+
+    Few rows are aggregated together, so that windows have parts of several folds.
+    """
+    (cuts, limit, check, together), (keys, lateness, late) = run, options
     aside = {"rows": [], "columns": []}
 
     def given(name):
@@ -109,7 +118,10 @@ def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
         return {"lateness": KINDS[kind][1](lateness), "late": sink if late == "sink" else late}
 
     expected = outcome(table(rows, [], kind), by_rows(kind, shape, keys, given("rows")), 4096, check=False)
-    found = outcome(table(rows, cuts, kind), by_columns(kind, shape, keys, given("columns")), limit, check=check)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (windowing, windows):
+            patch.setattr(module, "TOGETHER", together)
+        found = outcome(table(rows, cuts, kind), by_columns(kind, shape, keys, given("columns")), limit, check=check)
 
     assert found == expected
     assert aside["columns"] == aside["rows"]
