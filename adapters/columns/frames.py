@@ -113,14 +113,23 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
     Raises:
         ColumnError: a column has a type that polars does not know.
     """
+
+    def refused(field: Any, to: str) -> ColumnError:
+        return ColumnError(
+            f"{where}: polars has no type for the column {field.name!r}, which is {field.type}; cast it to {to} where "
+            f"it is read, or remove it with columns.select above"
+        )
+
     for field in batch.schema:
         # Polars panics instead of raising an exception.
         if "decimal256(" in str(field.type):
-            raise ColumnError(
-                f"{where}: polars has no type for the column {field.name!r}, which is {field.type}; cast it to "
-                f"decimal128 where it is read, or remove it with columns.select above"
-            )
-    frame: Frame = polars().from_arrow(batch)
+            raise refused(field, "decimal128")
+    try:
+        frame: Frame = polars().from_arrow(batch)
+    except polars().exceptions.PolarsError:
+        for field in batch.schema if batch.num_columns > 1 else ():
+            frame_from(where, batch.select([field.name]))
+        raise refused(batch.schema.field(0), "another type") from None
     return frame
 
 

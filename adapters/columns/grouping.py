@@ -84,7 +84,7 @@ class Grouped:
         pa, np = pyarrow(), numpy()
         kind = column.type
         floating = pa.types.is_floating(kind)
-        if not floating and not pa.types.is_integer(kind) and not pa.types.is_temporal(kind):
+        if not (floating or pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or pa.types.is_interval(kind):
             return self._by_arrow(column, function)
         if not floating:
             column = column.view(f"{'u' if str(kind)[0] == 'u' else ''}int{kind.bit_width}")
@@ -171,6 +171,8 @@ def _codes(key: Column) -> tuple[Numbers, int]:
             indices = indices.cast(pa.int64()).fill_null(len(key.dictionary))
         indices = indices.to_numpy()
         return (indices if (codes == np.arange(len(codes))).all() else codes[indices]), size
+    if types.is_float16(kind):
+        return _codes(key.cast(pa.float32()))
     if types.is_floating(kind):
         # Zeros and NaNs have several forms.
         key = pa.compute.if_else(key.is_nan(), pa.scalar(np.nan, kind), pa.compute.add(key, pa.scalar(0.0, kind)))

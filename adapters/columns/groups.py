@@ -142,7 +142,14 @@ class Groups:
         marks = self._marks
         for names, end in ((self._grouped_by, "first"), (marks.first, "first"), (marks.last, "last")):
             for name in names:
-                made[name] = decoded(table.column(name).take(pa.array(getattr(groups, end))))
+                column = table.column(name)
+                try:
+                    made[name] = decoded(column.take(pa.array(getattr(groups, end))))
+                except pa.ArrowNotImplementedError:
+                    raise ColumnError(
+                        f"{self._where}: the column {name!r}, which is {column.type}, cannot be a key; cast it where "
+                        f"it is read"
+                    ) from None
         return pa.RecordBatch.from_pydict({**made, **parts})
 
     @staticmethod

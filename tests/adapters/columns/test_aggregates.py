@@ -93,6 +93,7 @@ def test_aggregates_of_every_type(made, kind, values, results, sizes):
     ("kind", "keys", "counts"),
     [
         (pa.float64(), [0.0, -0.0, math.nan, None, -math.nan, 1.5], [2, 2, 1, 1]),
+        (pa.float16(), [0.0, -0.0, math.nan, None, math.nan, 1.5], [2, 2, 1, 1]),
         (pa.int64(), [5, 2**62, None, 5, -(2**63), 2**63 - 1], [2, 1, 1, 1, 1]),
         (pa.int8(), [-128, 127, -128, 0, 127, 127], [2, 3, 1]),
         (pa.uint64(), [2**64 - 1, 0, 2**64 - 1, None, 0, 0], [2, 3, 1]),

@@ -269,6 +269,26 @@ def test_a_type_that_polars_does_not_have(make):
     assert ps.run(ps.pipe(passed, ps.collect())) == [{"n": 1, "s": Decimal("1.50")}]
 
 
+@pytest.mark.parametrize(
+    ("make", "kind", "why"),
+    [
+        (lambda: columns.distinct("v"), pa.string_view(), "distinct, .*column 'v', which is string_view, cannot be a"),
+        (lambda: columns.sort_by_time("v"), pa.list_view(pa.int8()), "sort_by_time, .*polars has no type for .* 'v'"),
+        (lambda: columns.filter(pl.col("v").is_null()), pa.list_view(pa.int8()), "polars has no type for .* 'v'"),
+        (lambda: columns.reduce_by_time(v=columns.min("v")), pa.month_day_nano_interval(), "not known for the type"),
+    ],
+)
+def test_a_type_that_is_not_supported_names_the_column(make, kind, why):
+    """It is no error of Arrow's or of polars'."""
+
+    @ps.source
+    async def table(ctx):
+        yield ps.Batch(0, ArrowRows(pa.record_batch({"n": [1], "v": pa.nulls(1, kind)}), "dicts"))
+
+    with pytest.raises(columns.ColumnError, match=why):
+        ps.run(ps.pipe(table(), make(), ps.drain()))
+
+
 @ps.source
 async def big(ctx):
     """A row with a decimal of more than 38 digits."""
