@@ -106,7 +106,8 @@ class SqlCursor(RowCursor):
             return f"${len(given)}"
 
         time, key = quoted(self.time), None if selection.key is None else quoted(selection.key)
-        rows = f"FROM ({selection.query}\n) AS pullstream_query"
+        query = selection.query.rstrip("; \t\r\n")
+        rows = f"FROM ({query}\n) AS pullstream_query"
         conditions: list[str] = []
         if selection.follow:
             ((newest,),) = self.table.execute(f"SELECT max({time}) {rows}", *given)

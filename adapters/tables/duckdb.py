@@ -31,7 +31,7 @@ class DuckdbTable(SqlTable):
         try:
             self._connection = duckdb.connect(self.target.location)
         except duckdb.IOException as exc:
-            if "lock" in str(exc):
+            if "Could not set lock" in str(exc):
                 raise self.busy("another process has the database open, which") from None
             raise
 

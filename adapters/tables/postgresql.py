@@ -134,8 +134,9 @@ class PostgresqlTable(SqlTable):
     @override
     def is_lost(self, exc: Exception) -> bool:
         state = str(getattr(exc, "sqlstate", None) or "")
-        text = str(exc)
-        return state[:2] == "08" or state.startswith("57P") or "connection" in text or "no SQLSTATE" in text
+        if state:
+            return state[:2] == "08" or state.startswith("57P")
+        return "connection" in str(exc) or "no SQLSTATE" in str(exc)
 
     @override
     def cancel(self) -> None:

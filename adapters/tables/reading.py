@@ -168,8 +168,14 @@ class RowsSource(Kernel[Any], Outside):
     @override
     async def acquire(self) -> None:
         last = self.memory.get(_LAST) if self.memory.saves else None
+        try:
+            await self._thread(self._cursor.open, last, cancel=lambda: None)
+        except BaseException:
+            # A source that was not acquired is not released.
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self._cursor.table.close)
+            raise
         self._opened = True
-        await self._thread(self._cursor.open, last)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -218,10 +224,10 @@ class RowsSource(Kernel[Any], Outside):
         if self._opened:
             await trio.to_thread.run_sync(self._cursor.table.close)
 
-    async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
+    async def _thread(self, work: Callable[..., T], *arguments: Any, cancel: Callable[[], object] | None = None) -> T:
         table = self._cursor.table
         try:
-            return await stoppably(work, table.cancel, *arguments)
+            return await stoppably(work, cancel or table.cancel, *arguments)
         except Exception as exc:
             if isinstance(exc, TableError) or not isinstance(exc, table.failures):
                 raise

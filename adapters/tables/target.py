@@ -21,7 +21,9 @@ _FOLDER: Final = re.compile(r"[^./\\_\x00-\x1f][^/\\\x00-\x1f]*")
 OWN: Final = "pullstream_"
 """The beginning of the names of its own tables and columns."""
 _FOLDED: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
-_SECRET: Final = re.compile(r"((?:ssl)?password=)([^&\s]*)", re.IGNORECASE)
+_SECRET: Final = re.compile(r"((?:ssl)?password=)([^&]*)", re.IGNORECASE)
+_SECRET_OF_LIBPQ: Final = re.compile(r"((?:ssl)?password\s*=).*", re.IGNORECASE | re.DOTALL)
+"""In a text of libpq, where a password may be quoted and have spaces; it is masked together with what follows."""
 
 
 def quoted(name: str) -> str:
@@ -112,7 +114,8 @@ def _without_password(url: str) -> str:
     'postgresql://ann:***@host/sales?sslpassword=***&a=1'
     """
     password = _password(url)
-    return _SECRET.sub(r"\1***", url.replace(f":{password}@", ":***@", 1) if password else url)
+    pattern = _SECRET if "://" in url else _SECRET_OF_LIBPQ
+    return pattern.sub(r"\1***", url.replace(f":{password}@", ":***@", 1) if password else url)
 
 
 def _password(url: str) -> str:

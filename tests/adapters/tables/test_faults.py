@@ -6,9 +6,11 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -221,16 +223,36 @@ def test_a_conflict_in_a_lake(base, monkeypatch):
     assert numbers(base) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+def test_a_constraint_is_no_lost_connection(base):
+    """Whatever its name says."""
+    base.query("CREATE TABLE sales (connection_id BIGINT CHECK (connection_id < 5))")
+    source = ps.values([{"connection_id": n} for n in range(6)])
+    with pytest.raises(tables.TableError, match=r"row 6 of it.*connection_id.*nothing of it was committed"):
+        ps.run(ps.pipe(source, tables.write_rows(base.target, base.name("sales"))))
+
+
+def test_a_path_with_lock_in_it_is_not_busy(tmp_path):
+    pytest.importorskip("duckdb")
+    target = tmp_path / "block.duckdb"
+    target.mkdir()
+    with pytest.raises(tables.TableError, match="cannot open the table 'sales'") as failed:
+        ps.run(ps.pipe(rows(), tables.write_rows(target, "sales")))
+    assert not isinstance(failed.value, tables.TableBusyError)
+
+
 @pytest.fixture
-def disk(tmp_path):
-    """A folder on a disk of eight megabytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
+def disk():
+    """A folder on a disk of eight megabytes, which a server's user can reach; pytest's own folders are private."""
+    place = Path(tempfile.mkdtemp(prefix="pullstream-disk-"))
+    place.chmod(0o755)
     command = ["mount", "-t", "tmpfs", "-o", "size=8m,mode=777", "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
+        place.rmdir()
         pytest.skip("a small disk cannot be mounted here")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=True)
+    place.rmdir()
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "iceberg"])
@@ -247,8 +269,6 @@ def test_a_full_disk_of_a_server(base, disk):
     space.mkdir()
     if base.server.user is not None:
         shutil.chown(space, base.server.user)
-        for above in space.parents[:4]:
-            above.chmod(0o755)
     base.query(f"CREATE TABLESPACE small LOCATION '{space}'")
     fill_the_disk(disk, base, f"{base.target}?options=-c%20default_tablespace%3Dsmall")
     base.query("DROP TABLE sales")

@@ -1,6 +1,8 @@
 """`read_rows` and `read_changes`: the order, where a run resumes, what is followed, and what is refused."""
 
 import datetime as dt
+import sqlite3
+import time
 
 import pytest
 import trio
@@ -293,3 +295,44 @@ def test_a_password_is_not_shown():
     with pytest.raises(tables.TableError) as failed:
         ps.run(ps.pipe(source, ps.drain()))
     assert "secret" not in f"{source!r} {source.modules[0].make!r} {failed.value}"
+
+
+@sql
+def test_a_query_that_ends_with_a_semicolon(base):
+    begun(base, [(1, 10)])
+    assert ps.run(
+        ps.pipe(tables.read_rows(base.target, query(base, "day, number") + ";\n ;", time="day"), ps.collect())
+    ) == [(1, 10)]
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monkeypatch):
+    """It fails, or is cancelled, after it has connected."""
+    from adapters.tables.sqlite import SqliteTable
+
+    events = []
+    connect, disconnect = SqliteTable.connect, SqliteTable.disconnect
+
+    def connects(table):
+        connect(table)
+        events.append("connected")
+        if not cancelled:
+            raise sqlite3.OperationalError("no")
+        time.sleep(0.3)
+
+    monkeypatch.setattr(SqliteTable, "connect", connects)
+    monkeypatch.setattr(SqliteTable, "disconnect", lambda table: (disconnect(table), events.append("closed")))
+    begun(base)
+    pipeline = ps.pipe(tables.read_rows(base.target, "SELECT 1 AS day", time="day"), ps.collect())
+
+    async def main():
+        with trio.move_on_after(0.1):
+            await ps.arun(pipeline)
+
+    if cancelled:
+        trio.run(main)
+    else:
+        with pytest.raises(tables.TableError, match="no"):
+            ps.run(pipeline)
+    assert events == ["connected", "closed"]

@@ -251,6 +251,10 @@ def test_an_upsert_into_a_table_without_its_key(base):
         "ann:zyxwvu@host/sales",
         "host=h user=ann password=zyxwvu",
         "postgre://ann:zyxwvu@host/sales",
+        "host=h password = 'zyx wvu' user=ann",
+        r"host=h password='zyx\' wvu' user=ann",
+        r"host=h sslpassword =zyx\ wvu",
+        "postgre://host/sales?password=zyx wvu",
     ],
 )
 def test_a_wrong_url_is_refused_without_its_password(target):
