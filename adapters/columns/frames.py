@@ -10,9 +10,6 @@ from .package import ColumnError, polars
 Frame = Any
 """A polars DataFrame."""
 
-OWN: Final = "\x01"
-"""Columns that modules add to those of the rows have names that begin with it, so that no column of the rows is one."""
-
 
 RESERVED: Final = re.compile(r"__(\d|(row|time|window|first|last|start|stop)__$)")
 """The names of columns that modules add to the rows, and of partial results."""
@@ -172,7 +169,7 @@ def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:
 def computed(frame: Frame, *given: Any, **named: Any) -> Frame:
     """The results of expressions, one for each row: a literal is repeated only beside a column."""
     pl = polars()
-    return frame.select(pl.int_range(pl.len()).alias(OWN), *given, **named).drop(OWN)
+    return frame.select(pl.int_range(pl.len()).alias("__row__"), *given, **named).drop("__row__")
 
 
 def rows_of(frame: Frame, form: RowForm) -> ArrowRows:

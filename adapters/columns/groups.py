@@ -9,7 +9,7 @@ import attrs
 from ..arrow import ArrowRows, decoded, pyarrow
 from .aggregates import SUM, Aggregate
 from .expressions import check_names, roots
-from .frames import OWN, computed, first_line, frame_from, joined, rows_of
+from .frames import computed, first_line, frame_from, joined, rows_of
 from .grouping import Column, Grouped, grouped
 from .package import ColumnError, polars
 
@@ -44,7 +44,7 @@ class Groups:
         self._where = where
         self._keys = keys
         self._grouped_by = (*added, *keys)
-        self._aggregates = {name: (f"{OWN}{number}.", each) for number, (name, each) in enumerate(aggregates.items())}
+        self._aggregates = {name: (f"__{number}__", each) for number, (name, each) in enumerate(aggregates.items())}
         self._marks = marks
         self._whole: dict[str, bool] = {}
         """Whether a sum is of whole numbers only, so that it has 64 bits."""

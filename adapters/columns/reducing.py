@@ -13,7 +13,6 @@ from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates, first
 from .by_time import ByTime
 from .expressions import without_brackets
-from .frames import OWN
 from .groups import Groups, Table
 from .package import ColumnError
 
@@ -23,7 +22,7 @@ TOGETHER: Final = 65_536
 PARTS: Final = 64
 """The number of partial results of a time that are kept apart."""
 
-TIME: Final = f"{OWN}time"
+TIME: Final = "__time__"
 """A column of the rows: the number of their time among those that are aggregated together."""
 
 

@@ -13,19 +13,18 @@ from ..arrow import ArrowRows, pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate
 from .event_times import FAR
-from .frames import OWN
 from .grouping import Column, Numbers
 from .groups import Groups, Marks, Table
 from .reducing import TOGETHER
 from .stamping import EventTimes
 
-FIRST, LAST = f"{OWN}first", f"{OWN}last"
+FIRST, LAST = "__first__", "__last__"
 """Columns added to the rows: their number in order of arrival. A group has those of its first and its last row."""
 
-WINDOW = f"{OWN}window"
+WINDOW = "__window__"
 """A column added to the rows: their window, by which they are grouped besides the keys."""
 
-START, STOP = f"{OWN}start", f"{OWN}stop"
+START, STOP = "__start__", "__stop__"
 """Columns added to the rows: their time. A group has those of its first and its last row."""
 
 

@@ -136,24 +136,6 @@ def test_integers_of_every_width_are_told_apart(kind, least, count):
     assert ps.run(ps.pipe(rows, windows, ps.collect())) == [(0, count, key, 1) for key in keys]
 
 
-@pytest.mark.parametrize("name", ["time", "0", "row", "first", "window", "start"])
-def test_no_name_of_a_column_is_taken(name):
-    """Modules add columns of their own to those of the rows; a column of the rows is never one of these."""
-    name = f"__{name}__"
-    rows = ps.values([{name: 5, "n": 1}, {name: 6, "n": 2}])
-
-    def found(module):
-        return ps.run(ps.pipe(rows, module, ps.collect()))
-
-    total = columns.sum(pl.col(name) + pl.col("n"))
-    assert found(columns.select(name)) == [{name: 5}, {name: 6}]
-    assert found(columns.distinct()) == [{name: 5, "n": 1}, {name: 6, "n": 2}]
-    assert found(columns.reduce_by_key(name, s=columns.sum("n"))) == [{name: 5, "s": 1}, {name: 6, "s": 2}]
-    assert found(columns.reduce_by_time(s=columns.sum(name), t=total)) == [{"s": 11, "t": 14}]
-    windows = columns.tumbling(5, name, at="n", lateness=0, **{f"{name}s": total})
-    assert [(row[name], row[f"{name}s"]) for row in found(windows)] == [(5, 6), (6, 8)]
-
-
 def test_a_full_dictionary_with_nulls():
     """Nulls get a number that the type of the indices does not have."""
     keys = pa.DictionaryArray.from_arrays(pa.array([127, None, 127], pa.int8()), [str(n) for n in range(128)])
