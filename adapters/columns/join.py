@@ -74,11 +74,20 @@ class _Joining(JoinByTime):
             # One source has given no row yet: what it lacks has no columns.
             keeps = ("left", "anti", "asof", "full") if right is None else ("full",)
             return (left if right is None else right) if self._how in keeps else None
+        left, right = self._typed(left, right), self._typed(right, left)
         if self._how == "asof":
             assert self._at is not None, "it is checked when composing"
             return self._nearest(left, right, self._at)
         order = "left" if self._how in {"semi", "anti"} else "left_right"
         return left.join(right, on=list(self._on), how=self._how, coalesce=True, maintain_order=order)
+
+    def _typed(self, frame: Any, other: Any) -> Any:
+        """The frame, whose keys without any value have the types that they have in the other source."""
+        pl = polars()
+        names = self._on if self._at is None else (*self._on, self._at)
+        return frame.with_columns(
+            pl.col(name).cast(other.schema[name]) for name in names if frame.schema[name] == pl.Null
+        )
 
     def _nearest(self, left: Any, right: Any, at: str) -> Any:
         left, right = (side.sort(at, maintain_order=True) for side in (left, right))

@@ -104,6 +104,21 @@ def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
     ]
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_key_without_values_has_the_type_of_the_other_source(turned):
+    """At the first time all keys of a source are null, so that their type is not known; then they are text."""
+    both = [
+        ps.values([{"t": time, "key": key} for time, key in keys], time=lambda row: row["t"])
+        for keys in ([(1, None), (2, "a"), (3, None)], [(1, "b"), (2, "a"), (3, "a")])
+    ]
+
+    rows = ps.run(ps.pipe(columns.join(*both[:: -1 if turned else 1], on="key", how="left"), ps.collect()), limit=1)
+
+    assert [(row["key"], row["t_right"]) for row in rows] == (
+        [("b", None), ("a", 2), ("a", None)] if turned else [(None, None), ("a", 2), (None, None)]
+    )
+
+
 @pytest.mark.parametrize("strategy", ["backward", "forward", "nearest"])
 def test_a_place_that_is_not_a_number_has_no_match(strategy):
     """Neither in columns nor in rows; all others have theirs, and NaN is sorted last."""
