@@ -15,6 +15,7 @@ from .aggregates import Aggregate
 from .event_times import FAR
 from .grouping import Column, Numbers
 from .groups import Groups, Marks, Table
+from .package import ColumnError
 from .reducing import TOGETHER
 from .stamping import EventTimes
 
@@ -109,8 +110,19 @@ class EventTimeWindows(EventTimes):
             return
         partial, starts, ends = found
         order = numpy().lexsort((*numbers_of(partial, FIRST), starts, ends))
-        starts, ends = starts[order], ends[order]
-        made = self.groups.finished(partial.take(pyarrow().array(order)))
+        self._give(partial.take(pyarrow().array(order)), starts[order], ends[order])
+
+    def _give(self, partial: Table, starts: Numbers, ends: Numbers) -> None:
+        """Give the results of windows, in order of their ends; if one fails, those that ended before it."""
+        try:
+            made = self.groups.finished(partial)
+        except ColumnError:
+            if ends[0] == ends[-1]:
+                raise
+            for end in numpy().unique(ends):
+                chosen = ends == end
+                self._give(partial.filter(pyarrow().array(chosen)), starts[chosen], ends[chosen])
+            return
         columns = [self.kind.column_of(starts), self.kind.column_of(ends), *made.columns]
         batch = pyarrow().RecordBatch.from_arrays(columns, names=["start", "end", *made.schema.names])
         self.ready.put(Batch.of(Ascending(self.kind.times(ends)), ArrowRows(batch, self.form)))

@@ -199,6 +199,20 @@ def test_errors_say_what_is_wrong(times, options, why):
         ps.run(ps.pipe(numbers(*times), columns.tumbling(10, **{"at": "t", **options}, n=columns.count()), ps.drain()))
 
 
+@pytest.mark.parametrize("shape", ["tumbling", "sessions"])
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_windows_before_one_without_a_result_are_delivered(shape, limit):
+    """A sum that does not fit fails its window, and not those that ended before it, even if all end together."""
+    rows = ps.values([{"t": time, "n": 2**62} for time in (1, 21, 22, 41)])
+    windows = getattr(columns, shape)(10, at="t", lateness=100, n=columns.sum("n"))
+    found = []
+
+    with pytest.raises(columns.ColumnError, match="a sum does not fit into 64 bits"):
+        ps.run(ps.pipe(rows, windows, ps.drain(found.append)), limit=limit)
+
+    assert [row["n"] for row in found] == [2**62]
+
+
 DAY = dt.date(2026, 1, 1)
 
 
