@@ -12,8 +12,8 @@ from pullstream.authoring import Committer
 
 from .arrow import OpenTimes, row_count
 
-MEASURE_EVERY: Final = 8192
-"""The number of rows after which the memory is measured."""
+FIRST_ROWS: Final = 8192
+"""The most rows that wait for their schema to be derived."""
 
 
 @attrs.frozen
@@ -37,8 +37,8 @@ class SpoolCommitter(Committer[list[Hashable]]):
         self.written: list[Hashable] = []
         self.spools: OpenTimes | None = None
         """The rows of open times, once their schema is known."""
-        self._unmeasured = 0
-        """The number of rows since the memory was last measured."""
+        self._first_rows = 0
+        """The number of rows until the schema was known."""
 
     def opened(self) -> OpenTimes:
         """Return the rows of open times; a subclass may need some rows to know the schema."""
@@ -52,10 +52,10 @@ class SpoolCommitter(Committer[list[Hashable]]):
     @override
     def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
         self.add(batch)
-        self._unmeasured += row_count(batch.values)
-        if self._unmeasured < MEASURE_EVERY:
-            return None
-        self._unmeasured = 0
+        if self.spools is None:
+            self._first_rows += row_count(batch.values)
+            if self._first_rows < FIRST_ROWS:
+                return None
         opened = self.opened()
         return self._relieve(opened) if opened.full else None
 
@@ -67,8 +67,18 @@ class SpoolCommitter(Committer[list[Hashable]]):
 
     @override
     async def close(self) -> None:
-        if self.spools is not None:
-            self.spools.close()
+        # Files and connections: their last work may take a while.
+        await trio.to_thread.run_sync(self._close)
+
+    def _close(self) -> None:
+        try:
+            if self.spools is not None:
+                self.spools.close()
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Release the target, in a thread; `open` may have failed."""
 
     @override
     def result(self) -> list[Hashable]:

@@ -19,6 +19,9 @@ IN_MEMORY: Final = 64 << 20
 SORTED_BYTES = 8 << 20
 """The bytes of rows to sort by time at once."""
 
+SHARE: Final = 8
+"""The rows of a time are copied if they are less than this part of those that were sorted together."""
+
 
 class Spool:
     """Keeps the rows of one time: in memory or, if they are many, in a temporary file."""
@@ -83,6 +86,9 @@ class OpenTimes:
         self._runs: list[tuple[Hashable, int]] = []
         """The times of the unsorted rows, each with a number of rows in a row."""
         self._size = 0
+        """The bytes of the unsorted rows."""
+        self._spooled = 0
+        """The bytes of spools in memory."""
         self._sorted = 0
         """The number of rows in spools."""
 
@@ -112,12 +118,14 @@ class OpenTimes:
             yield [self._spools[time] for time in times]
         finally:
             for time in times:
-                self._spools.pop(time).close()
+                spool = self._spools.pop(time)
+                self._spooled -= spool.held
+                spool.close()
 
     @property
     def held(self) -> int:
         """The bytes of all times in memory."""
-        return self._size + sum(spool.held for spool in self._spools.values())
+        return self._size + self._spooled
 
     @property
     def full(self) -> bool:
@@ -130,6 +138,7 @@ class OpenTimes:
         for spool in sorted(self._spools.values(), key=lambda spool: -spool.held):
             if self.held <= allowed:
                 break
+            self._spooled -= spool.held
             spool.spill()
 
     def close(self) -> None:
@@ -149,7 +158,7 @@ class OpenTimes:
         self._unsorted, self._runs, self._size = [], [], 0
         if len(runs) == 1:
             for batch in batches:
-                self._spools[runs[0][0]].add(batch)
+                self._put(runs[0][0], batch)
             return
         rows = pyarrow().concat_batches(batches)
         counts = Counter[Hashable]()
@@ -161,8 +170,20 @@ class OpenTimes:
             rows = rows.take(pyarrow().compute.sort_indices(pyarrow().array(places)))
         begin = 0
         for time, count in counts.items():
-            self._spools[time].add(rows.slice(begin, count))
+            part = rows.slice(begin, count)
+            if part.nbytes * SHARE < rows.nbytes:
+                # A slice would keep all rows in memory, as long as its time is open.
+                part = pyarrow().concat_batches([part])
+            self._put(time, part)
             begin += count
+
+    def _put(self, time: Hashable, rows: RecordBatch) -> None:
+        spool = self._spools[time]
+        before = spool.held
+        try:
+            spool.add(rows)
+        finally:
+            self._spooled += spool.held - before
 
 
 def row_place(

@@ -219,8 +219,7 @@ class RowsCommitter(SpoolCommitter):
         table.exists = True
 
     @override
-    async def close(self) -> None:
-        await super().close()
+    def release(self) -> None:
         self._table.close()
 
     # ---- columns

@@ -129,8 +129,7 @@ class TableCommitter(SpoolCommitter):
         self.written += times
 
     @override
-    async def close(self) -> None:
-        await super().close()
+    def release(self) -> None:
         if self._partitions is not None:
             self._partitions.close()
 

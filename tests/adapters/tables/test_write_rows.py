@@ -291,7 +291,7 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
 
     monkeypatch.setattr(spools, "SORTED_BYTES", 100)
     monkeypatch.setattr(spools, "IN_MEMORY", 5_000)
-    monkeypatch.setattr(sinks, "MEASURE_EVERY", 50)
+    monkeypatch.setattr(sinks, "FIRST_ROWS", 50)
     held, spilled = [], []
     relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill
 
@@ -315,3 +315,36 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
 def test_no_rows(base):
     assert write(ps.empty(), base) == []
     assert not base.has("sales")
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_few_large_rows_have_the_same_limit_in_memory(base, monkeypatch):
+    """It is looked at with every batch."""
+    from adapters.arrow import spools
+
+    monkeypatch.setattr(spools, "IN_MEMORY", 50_000)
+    spilled = []
+    spill = spools.Spool.spill
+    monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.rows), spill(self)))
+    monkeypatch.setattr(spools, "SORTED_BYTES", 1_000)
+    rows = ps.values([{"day": n % 10, "sold": n, "text": "x" * 4_000} for n in range(40)])
+    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=10))
+    schema = {"day": "int64", "sold": "int64", "text": "string"}
+    ps.run(ps.pipe(source, tables.write_rows(base.target, "sales", schema=schema)), limit=1)
+    assert sold(base) == list(range(40))
+    # No time alone has as much.
+    assert spilled
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_a_table_is_released_although_its_rows_cannot_be(base, monkeypatch):
+    from adapters.arrow import OpenTimes
+
+    def fails(_):
+        raise OSError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OpenTimes, "close", fails)
+        with pytest.raises(OSError, match="no"):
+            write(sales(3), base)
+    assert write(sales(6), base) == [1]

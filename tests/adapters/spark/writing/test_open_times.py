@@ -74,3 +74,33 @@ def test_small_batches_are_joined():
     joined = list(large(small))
     assert [batch.num_rows for batch in joined] == [10_000, 10_000, 5_000]
     assert pa.Table.from_batches(joined) == pa.Table.from_batches(small)
+
+
+def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):
+    """Blocks of many rows, of which one is at the open time."""
+    monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
+    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time))
+    for begin in range(0, 100_000, 10_000):
+        numbers = range(begin, begin + 10_000)
+        opened.add(ps.Batch.of([begin + 1, *[-1], *[begin + 1] * 9_998], [(n, "tea") for n in numbers]))
+        assert len(taken(opened, begin + 1)) == 9_999
+    with opened.complete([-1]) as [spool]:
+        kept = [batch.get_total_buffer_size() for batch in spool.batches()]
+    assert len(kept) == 10
+    assert sum(kept) < 1_000
+    assert opened.held == 0
+
+
+def test_the_memory_held_is_that_of_the_rows(monkeypatch):
+    """While rows arrive, are sorted, moved to files and taken."""
+    monkeypatch.setattr(spools, "SORTED_BYTES", 20_000)
+    monkeypatch.setattr(spools, "IN_MEMORY", 30_000)
+    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time))
+    for begin in range(0, 6_000, 1_000):
+        opened.add(ps.Batch.of([n % 3 for n in range(1_000)], [(begin + n, "tea") for n in range(1_000)]))
+        if opened.full:
+            opened.spill()
+            assert not opened.full
+        assert opened.held == opened._size + sum(spool.held for spool in opened._spools.values())
+    assert [len(taken(opened, time)) for time in range(3)] == [2_004, 1_998, 1_998]
+    assert opened.held == 0
