@@ -29,9 +29,9 @@ from .aggregates import (
     sum,
     variance,
 )
-from .expressions import filter, select, with_columns
 from .join import join
 from .package import ColumnError, ColumnsMissing
+from .per_row import filter, select, with_columns
 from .per_time import per_time, sort_by_time
 from .reducing import distinct, reduce_by_key, reduce_by_time
 from .sessions import sessions

@@ -1,0 +1,215 @@
+"""`select`, `with_columns` and `filter`: expressions of columns, computed for each row alone."""
+
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Sequence, Sized
+from itertools import compress
+from typing import Annotated, Any, cast
+
+from typing_extensions import override
+
+from pullstream import Batch, Transformer, transformer
+from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Pace, PassOn, Unanswered, opens
+
+from ..arrow import ArrowRows, pyarrow
+from .expressions import Expression, check_names, expressions, named_expressions, roots
+from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_at_once, rows_of
+from .package import ColumnError, polars
+
+
+class _PerRow(PassOn):
+    """Computes expressions, and fails at the first row for which they do."""
+
+    traits = PROMPT
+
+    def __init__(self, given: Sequence[Expression]) -> None:
+        self._given = given
+        self._roots = roots(given)
+        self._rows = 0
+
+    @override
+    def placed(self) -> None:
+        self._columns = ColumnReader(str(self.location))
+
+    @abstractmethod
+    def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
+        """The result for some rows, whose columns that the expressions read are in a frame."""
+
+    @abstractmethod
+    def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
+        """The times of the rows of the last result, of which there are some."""
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        made = self._all(batch)
+        if made is None:
+            return None
+        return Batch(batch.time, made) if batch.uniform else Batch.of(self.times(batch.times, len(made)), made)
+
+    def _computed(self, rows: ArrowRows) -> ArrowRows:
+        check_names(self._columns.where, rows, self._roots)
+        return self.computed(rows, frame_of(self._columns.where, rows, self._roots))
+
+    def _all(self, batch: Batch[Any]) -> ArrowRows | None:
+        """The result for all values of a batch, or for those before the first that fails; None if there is none."""
+        rows = self._columns.rows(batch.values)
+        try:
+            made = self._computed(rows)
+        except ColumnError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - of polars, or of a Python function in an expression
+            good = bisect_left(range(1, len(rows) + 1), x=True, key=lambda size: self._fails(rows[:size]))
+            place = min(good, len(rows) - 1)
+            what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
+            error: Exception = exc
+            if isinstance(exc, polars().exceptions.PolarsError):
+                error = ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}")
+            else:
+                exc.add_note(what)
+            made = self._computed(cast("ArrowRows", rows[:place])) if place else None
+            self.fail(error, made or (), batch, place)
+        self._rows += len(rows)
+        return made or None
+
+    def _untyped(self, rows: ArrowRows) -> str:
+        """Advice about a column whose type is not known, as all its values so far are null; empty if there is none."""
+        null = pyarrow().null()
+        names = [field.name for field in rows.schema if field.type == null and field.name in (self._roots or ())]
+        if not names:
+            return ""
+        return (
+            f". So far, all values of the column {names[0]!r} are null, so its type is not known: give it one, for "
+            f"example with pl.col({names[0]!r}).cast(pl.String)"
+        )
+
+    def _fails(self, rows: Any) -> bool:
+        try:
+            self._computed(rows)
+        except Exception:  # noqa: BLE001 - as above
+            return True
+        return False
+
+
+class _Selecting(_PerRow):
+    def __init__(self, given: Sequence[Expression], *, keep: bool) -> None:
+        super().__init__(given)
+        self._keep = keep
+
+    @override
+    def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
+        made = computed(frame, *(each.expr for each in self._given))
+        new, kept = rows_of(made, rows.form).batch, rows.batch
+        # The other columns keep their Arrow types.
+        columns = dict(zip(kept.schema.names, kept.columns, strict=True)) if self._keep else {}
+        columns.update(zip(new.schema.names, new.columns, strict=True))
+        return ArrowRows(pyarrow().RecordBatch.from_pydict(columns), rows.form, origin=rows.origin)
+
+    @override
+    def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
+        return times[:count]
+
+
+class _Filtering(_PerRow):
+    """Asks at its own pace, as it may consume any number of rows for one that it emits."""
+
+    _chosen: Sequence[bool] = ()
+
+    @override
+    def placed(self) -> None:
+        super().placed()
+        self._pace = Pace(self.run, rows_at_once(self.run.limit))
+        self._ready = Backlog(self)
+
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        ready = self._ready
+        if not (ready or ready.known):
+            batch = self.upstream.poll(self._pace.next(self.upstream))
+            if not isinstance(batch, Batch):
+                return batch
+            self._pace.took()
+            answer = self.answer(batch)
+            if answer is not None:
+                ready.put(answer)
+            if not ready.known:
+                self.upstream.settle()
+        return ready.answer(limit) or NOT_YET
+
+    @override
+    def fail(self, exc: BaseException, out: Sized, batch: Batch[Any], taken: int) -> None:
+        if not batch.uniform:
+            self.upstream.ack_but(batch.part(taken))
+        self._ready.end(exc)
+
+    @override
+    def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
+        pl = polars()
+        parts = computed(frame, *(each.expr.alias(str(at)) for at, each in enumerate(self._given)))
+        for each, kind in zip(self._given, parts.dtypes, strict=True):
+            if kind not in (pl.Boolean, pl.Null):
+                raise ColumnError(f"{self._columns.where}: the predicate {each!r} gives {kind}, not true or false")
+        whole = parts if parts.width == 1 else parts.select(pl.all_horizontal(pl.all()))
+        mask = whole.to_series().cast(pl.Boolean).fill_null(value=False)
+        if mask.all():
+            self._chosen = [True] * len(rows)
+            return rows
+        self._chosen = mask.to_list()
+        return rows.filtered(mask.to_numpy())
+
+    @override
+    def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
+        chosen = list(compress(times, self._chosen))
+        return Ascending(chosen) if isinstance(times, Ascending) else chosen
+
+
+@transformer
+def select(*columns: Annotated[Any, expressions], **named: Annotated[Any, named_expressions]) -> Transformer[Any, Any]:
+    """Compute the columns of each row: a row of the given columns and expressions for every row.
+
+    >>> import polars as pl, pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}, {"carrier": "UA", "delay": 15}])
+    >>> ps.run(ps.pipe(flights, columns.select("carrier", hours=pl.col("delay") / 60), ps.collect()))
+    [{'carrier': 'AA', 'hours': 0.5}, {'carrier': 'UA', 'hours': 0.25}]
+
+    An argument is a column's name or a polars expression; a keyword names its result. Expressions look at one row at a
+    time: aggregates, `shift`, `over` and the like are refused when composing, because they would depend on where
+    batches are cut. Rows keep their times, order and form: dicts stay dicts, and named tuples named tuples.
+
+    Raises:
+        ColumnError: at an ask; a column is missing, or an expression failed for a row, which it names.
+    """
+    return opens(_Selecting([*columns, *named.values()], keep=False))
+
+
+@transformer
+def with_columns(
+    *columns: Annotated[Any, expressions], **named: Annotated[Any, named_expressions]
+) -> Transformer[Any, Any]:
+    """Add columns to each row, or replace those that have the same name.
+
+    >>> import polars as pl, pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}])
+    >>> ps.run(ps.pipe(flights, columns.with_columns(late=pl.col("delay") > 15), ps.collect()))
+    [{'carrier': 'AA', 'delay': 30, 'late': True}]
+
+    Arguments and errors are those of `select`. The other columns keep their Arrow types.
+    """
+    return opens(_Selecting([*columns, *named.values()], keep=True))
+
+
+@transformer
+def filter(*predicates: Annotated[Any, expressions]) -> Transformer[Any, Any]:
+    """Keep the rows for which all predicates are true; null counts as false.
+
+    >>> import polars as pl, pullstream as ps
+    >>> from pullstream import columns
+    >>> flights = ps.values([{"carrier": "AA", "delay": 30}, {"carrier": "UA", "delay": None}])
+    >>> ps.run(ps.pipe(flights, columns.filter(pl.col("delay") > 15), ps.collect()))
+    [{'carrier': 'AA', 'delay': 30}]
+
+    Predicates are polars expressions, or names of columns of true and false. See `select` for what they may look at,
+    and for errors. The columns themselves are not converted.
+    """
+    return opens(_Filtering(predicates))
