@@ -46,7 +46,8 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
             return answer
         if edge.origin:
             edge.location.advance(answer.time, answer.values)
-        return _none(edge)
+        _raise_what_follows(edge)
+        return None
     if edge.origin:
         # Times must not go back, dropped or not; the values before one that does are still answered.
         answer = edge.handover.before_a_wrong_time(answer)
@@ -54,13 +55,14 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
     if gone:
         runs = [run for run in answer.runs() if run.time not in gone]
         if not runs:
-            return _none(edge)
+            _raise_what_follows(edge)
+        return None
         answer = Batch.of([time for run in runs for time in run.times], joined([run.values for run in runs]))
     edge.handover.checked = edge.origin and not answer.uniform
     return answer
 
 
-def _none(edge: Edge[Any]) -> None:
-    """Note that all of an answer is dropped; the failure that was to follow it comes now (R8)."""
+def _raise_what_follows(edge: Edge[Any]) -> None:
+    """Raise the failure that was to follow an answer of which all is dropped, if there is one (R8)."""
     if edge.handover.failure is not None:
         raise edge.handover.failure
