@@ -56,7 +56,7 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
         runs = [run for run in answer.runs() if run.time not in gone]
         if not runs:
             _raise_what_follows(edge)
-        return None
+            return None
         answer = Batch.of([time for run in runs for time in run.times], joined([run.values for run in runs]))
     edge.handover.checked = edge.origin and not answer.uniform
     return answer
