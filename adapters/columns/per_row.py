@@ -173,8 +173,8 @@ def select(*columns: Annotated[Any, expressions], **named: Annotated[Any, named_
     [{'carrier': 'AA', 'hours': 0.5}, {'carrier': 'UA', 'hours': 0.25}]
 
     An argument is a column's name or a polars expression; a keyword names its result. Expressions look at one row at a
-    time: aggregates, `shift`, `over` and the like are refused when composing, because they would depend on where
-    batches are cut. Rows keep their times, order and form: dicts stay dicts, and named tuples named tuples.
+    time: aggregates, `shift`, `over`, `is_in` of a column and the like are refused when composing, because they would
+    depend on where batches are cut. Rows keep their times, order and form: dicts stay dicts, named tuples named tuples.
 
     Raises:
         ColumnError: at an ask; a column is missing, or an expression failed for a row, which it names.
@@ -210,6 +210,6 @@ def filter(*predicates: Annotated[Any, expressions]) -> Transformer[Any, Any]:
     [{'carrier': 'AA', 'delay': 30}]
 
     Predicates are polars expressions, or names of columns of true and false. See `select` for what they may look at,
-    and for errors. The columns themselves are not converted.
+    and for errors. The columns themselves are not converted. It asks at its own pace, so chosen rows may wait here.
     """
     return opens(_Filtering(predicates))
