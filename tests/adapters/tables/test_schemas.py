@@ -10,10 +10,12 @@ import pullstream as ps
 from pullstream import tables
 from tests.adapters.tables.helpers import write
 
+MOMENT = dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)
 VALUES = {
     "bool": True, "int8": 1, "int16": 1, "int32": 1, "int64": 1, "uint8": 1, "float": 0.5, "double": 0.5, "string": "a",
     "large_string": "a", "string_view": "a", "binary": b"a", "large_binary": b"a", "date32": dt.date(2020, 1, 1),
-    "timestamp[us]": 1, "timestamp[ns]": 1, "timestamp[us, tz=UTC]": 1, "timestamp[us, tz=Europe/Berlin]": 1,
+    "timestamp[us]": MOMENT.replace(tzinfo=None), "timestamp[ns]": MOMENT.replace(tzinfo=None),
+    "timestamp[us, tz=UTC]": MOMENT, "timestamp[us, tz=Europe/Berlin]": MOMENT,
     "decimal128(5, 2)": Decimal("1.25"),
 }  # fmt: skip
 TYPES = {
