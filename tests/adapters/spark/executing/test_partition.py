@@ -117,7 +117,7 @@ class TestEndings:
 
     def test_closing_the_generator_aborts_the_stream(self, partition, numbers):
         """When `close` returns, `finally` has run and pending calls were cancelled."""
-        ended = []
+        ended, pending = [], threading.Event()
 
         @ps.transformer
         async def watched(upstream, ctx):
@@ -130,6 +130,7 @@ class TestEndings:
         async def slowly(number):
             try:
                 if number > 20:
+                    pending.set()
                     await trio.sleep_forever()
             except trio.Cancelled:
                 ended.append("call")
@@ -143,6 +144,7 @@ class TestEndings:
 
         results = partition(numbers(1000), watched(), ps.map_async(slowly, 30), schema=N).results()
         next(results)
+        assert pending.wait(10)
         results.close()
         assert "call" in ended
 
