@@ -224,32 +224,31 @@ class Edge(Generic[T]):
                 requests.answered()
                 return batch
             answer: Batch[T] | Done = DONE
-            if self._outcome is not None:
-                if isinstance(self._outcome, BaseException):
-                    raise self._outcome  # noqa: TRY301 - as all here
-            else:
-                if not (requests.acquired or requests.finishing):
-                    await self._begin()
-                if requests.state is not OPEN or requests.finishing:
-                    pass
-                elif self.polled is not None:
-                    polled: Batch[T] | Done | Unanswered = WAIT if waiting else self.polled(limit)
-                    while isinstance(polled, Unanswered):
-                        if polled is not WAIT:
-                            await self.breathe()
-                        elif self._waits_itself:
-                            with own_scope() as self._scope:
-                                await method_of(self.module, "wait")()
-                        else:
+            if isinstance(self._outcome, BaseException):
+                raise self._outcome  # noqa: TRY301 - as all here
+            ended = self._outcome is not None
+            if not (ended or requests.acquired or requests.finishing):
+                await self._begin()
+            if ended or requests.state is not OPEN or requests.finishing:
+                pass
+            elif self.polled is not None:
+                polled: Batch[T] | Done | Unanswered = WAIT if waiting else self.polled(limit)
+                while isinstance(polled, Unanswered):
+                    if polled is not WAIT:
+                        await self.breathe()
+                    elif self._waits_itself:
+                        with own_scope() as self._scope:
                             await method_of(self.module, "wait")()
-                        polled = self.polled(limit) if self.wanted else DONE
-                    answer = polled
-                elif self.waits:
-                    # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
-                    with own_scope() as self._scope:
-                        answer = await self.produce(limit)
-                else:
+                    else:
+                        await method_of(self.module, "wait")()
+                    polled = self.polled(limit) if self.wanted else DONE
+                answer = polled
+            elif self.waits:
+                # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
+                with own_scope() as self._scope:
                     answer = await self.produce(limit)
+            else:
+                answer = await self.produce(limit)
             if requests.state is OPEN and answer is not DONE:
                 answer = self._hand_over(answer, end, limit)
                 requests.answered()
@@ -267,9 +266,9 @@ class Edge(Generic[T]):
         self._must_wait = False
         if requests.busy or requests.state is not OPEN or requests.finishing or self._outcome is not None:
             return WAIT
-        if not (handover.owing or self.polled is not None):
+        if self.polled is None and not handover.owing:
             return WAIT
-        if not requests.acquired and self._acquires and (self.waits or not self._at_once):
+        if self._acquires and not requests.acquired and (self.waits or not self._at_once):
             return WAIT
         requests.begin()
         try:

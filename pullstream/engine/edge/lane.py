@@ -99,7 +99,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             self.over = True
         return polled if self.observer is None else self.observer.answered(self, sent, polled)
 
-    async def ready(self, *, many: bool = True) -> None:
+    async def ready(self) -> None:
         """Wait for the answer that the last `poll` could not give; the next one returns or raises it.
 
         It must be awaited in the step of the poll, before anything else: otherwise what it waits for may have happened.
@@ -107,7 +107,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         if self.slot is not None:
             return
         try:
-            self.slot = await self.ask(self.wanted, many=many, waiting=True)
+            self.slot = await self.ask(self.wanted, many=self.whole, waiting=True)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - raised by the next poll
