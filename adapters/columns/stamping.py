@@ -83,12 +83,8 @@ class EventTimes(Notified):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        if not (self._late_rows or self.ready or self.ready.known):
-            event = self.events.poll(self.demand(limit))
-            if isinstance(event, Unanswered):
-                return event
-            self.take(event)
-        return self._late_rows.take(limit) if self._late_rows else self.ready.answer(limit) or NOT_YET
+        waits = None if self._late_rows else self.go_on(limit)
+        return waits or (self._late_rows.take(limit) if self._late_rows else self.ready.answer(limit) or NOT_YET)
 
     @override
     def receive(self, batch: Batch[Any]) -> None:

@@ -193,6 +193,10 @@ class Notified(PolledKernel[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        return self.go_on(limit) or self.ready.answer(limit) or NOT_YET
+
+    def go_on(self, limit: int) -> Unanswered | None:
+        """Handle the next event, if there are no results left; return why there is none."""
         ready = self.ready
         self._limit = limit
         if not (ready or ready.known):
@@ -201,7 +205,7 @@ class Notified(PolledKernel[Any]):
                 return event
             if event is not None:
                 self.take(event)
-        return ready.answer(limit) or NOT_YET
+        return None
 
     def next_event(self, limit: int) -> Answer | Completed | Unanswered | None:
         """Poll for the next event; None if results were given without one."""
