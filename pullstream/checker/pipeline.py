@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pullstream.checker.edge import Partner, WatchedEdge
 from pullstream.checker.lanes import CheckedLane, RunEdge
-from pullstream.checker.resource import Resource
+from pullstream.checker.resource import Resource, watch
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.edge.edge import Edge
@@ -29,6 +29,7 @@ class CheckedEdge(EdgeObserver):
 
     def __init__(self, record: RunEdge) -> None:
         self.record = record
+        self.resource = record.resource
 
     @override
     def lane(self) -> CheckedLane:
@@ -65,7 +66,7 @@ class Checker(Observer):
         )
         record.machine, record.consumer = edge, consumer
         record.resource = Resource(record)
-        record.resource.watch(edge)
+        watch(edge.module)
         self._above[edge.location] = record
         if len(self._edges) < KEPT:
             self._edges.append(record)

@@ -1,10 +1,16 @@
 """Resources of modules: acquisitions and releases, counted (R10)."""
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final, cast
 
 from pullstream.checker.edge import WatchedEdge
-from pullstream.engine.edge.edge import Edge
 from pullstream.errors import ReleaseTimeout
+
+Call = Callable[[], Awaitable[None]]
+
+WATCHED: Final = "__watched__"
+"""Marks the classes made here."""
 
 
 class Resource:
@@ -16,31 +22,25 @@ class Resource:
         self.acquired = 0
         self.released = 0
 
-    def watch(self, edge: "Edge[Any]") -> None:
-        """Count the module's acquisitions and releases."""
-        kind = type(edge.module)
+    async def acquire(self, acquire: Call) -> None:
+        """Let the module acquire its resources."""
+        if not self._edge.asked:
+            self._violated("acquired its resources before it was asked for a value")
+        if self.acquired:
+            self._violated("acquired its resources a second time")
+        await acquire()
+        self.acquired += 1
 
-        async def acquire(module: Any) -> None:
-            if not self._edge.asked:
-                self._violated("acquired its resources before it was asked for a value")
-            if self.acquired:
-                self._violated("acquired its resources a second time")
-            await kind.acquire(module)
-            self.acquired += 1
-
-        async def release(module: Any) -> None:
-            self.released += 1
-            if self.released > self.acquired:
-                self._violated("released resources it does not have")
-            try:
-                await kind.release(module)
-            except BaseException as exc:
-                self._trouble = exc
-                raise
-
-        # With a subclass, so that the module's own calls are counted too, and none of its attributes is replaced.
-        namespace = {"__slots__": (), "__module__": kind.__module__, "acquire": acquire, "release": release}
-        edge.module.__class__ = type(kind.__name__, (kind,), namespace)
+    async def release(self, release: Call) -> None:
+        """Let the module release them."""
+        self.released += 1
+        if self.released > self.acquired:
+            self._violated("released resources it does not have")
+        try:
+            await release()
+        except BaseException as exc:
+            self._trouble = exc
+            raise
 
     def failed(self, failure: object) -> bool:
         """Whether a failure is the failure of the module's release."""
@@ -53,3 +53,31 @@ class Resource:
 
     def _violated(self, what: str) -> None:
         self._edge.violated("R10", self._edge.above, f"it {what}")
+
+
+def watch(module: Any) -> None:
+    """Let the observer of a module's edge count its acquisitions and releases.
+
+    By a subclass, so that the module's own calls are counted too, and none of its attributes is replaced. There is one
+    for all modules of a class.
+    """
+    kind = cast("Any", type(module))
+    made = [below for below in kind.__subclasses__() if WATCHED in vars(below)]
+    module.__class__ = made[0] if made else _watched(kind)
+
+
+def _watched(kind: Any) -> Any:
+    async def acquire(module: Any) -> None:
+        await module.__edge__.observer.resource.acquire(partial(kind.acquire, module))
+
+    async def release(module: Any) -> None:
+        await module.__edge__.observer.resource.release(partial(kind.release, module))
+
+    namespace = {
+        "__slots__": (),
+        "__module__": kind.__module__,
+        WATCHED: True,
+        "acquire": acquire,
+        "release": release,
+    }
+    return type(kind.__name__, (kind,), namespace)

@@ -60,6 +60,9 @@ class LaneObserver:
 class EdgeObserver:
     """Hears what happens at one edge."""
 
+    resource: Any = None
+    """The counts of the module's acquisitions and releases, in a checked run."""
+
     def lane(self) -> LaneObserver:
         """Return the observer of a new lane."""
         return LaneObserver()

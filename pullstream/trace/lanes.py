@@ -90,6 +90,7 @@ class SeenEdge(EdgeObserver):
         self.number = number
         self.checked = checked
         """The checker's observer of the edge, in a checked run."""
+        self.resource = None if checked is None else checked.resource
         self.above, self.below = edge.location.name, below.location.name
         """The names of the modules at its ends."""
         self.place = below.place

@@ -82,12 +82,20 @@ async def test_objects_of_an_open_run():
     assert count <= OBJECTS, count
 
 
-async def test_a_run_that_has_ended_leaves_nothing():
-    pipeline = ps.pipe(ps.values(range(4)), ps.map(str), ps.take(3), ps.collect())
+@pytest.mark.parametrize("check", [False, True])
+async def test_a_run_that_has_ended_leaves_nothing(check):
+    """Neither does a class that was made for it alone."""
+
+    def pipeline():
+        class Local(ps.authoring.PolledKernel):
+            def poll(self, limit):
+                return self.upstream.poll(limit)
+
+        return ps.pipe(ps.values(range(4)), ps.transformer(Local)(), ps.take(3), ps.collect())
 
     async def tracked():
         for _ in range(RUNS):
-            await ps.arun(pipeline)
+            await ps.arun(pipeline(), check=check)
         gc.collect()
         return len(gc.get_objects())
 

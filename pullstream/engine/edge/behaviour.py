@@ -2,9 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from functools import cache
 from types import FunctionType, MethodType
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from typing_extensions import TypeVar
 
@@ -26,6 +25,13 @@ class Behaviour(ABC, Generic[T]):
 
     traits: Traits = PLAIN
     """The module's static properties, read once, when the module is placed in its run."""
+
+    __overrides__: "ClassVar[Overrides]"
+    """The answers to questions about the class, found when it is made. No table of classes: some are made for one run."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__overrides__ = Overrides(cls)
 
     # ---- answers
 
@@ -92,17 +98,26 @@ def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
     return found.__get__(module, cls) if hasattr(found, "__get__") else found
 
 
-@cache
-def own_methods(cls: type[Behaviour[Any]]) -> frozenset[str]:
-    """The names of the methods that a module's class has in place of a default."""
-    methods = {name: method for name, method in vars(Behaviour).items() if not name.startswith("_")}
-    return frozenset(name for name, default in methods.items() if getattr(cls, name) is not default)
+class Overrides:
+    """The methods that a module's class has in place of defaults, and whether authors wrote them."""
 
+    __slots__ = ("acquires", "at_once", "produces", "waits", "waits_itself")
 
-@cache
-def by_toolkit(cls: type[Behaviour[Any]], *names: str) -> bool:
-    """Whether these methods are the toolkit's own: whether they wait is certain then, and not only declared."""
-    return all(getattr(cls, name).__module__.partition(".")[0] in {"pullstream", "adapters"} for name in names)
+    def __init__(self, cls: type[Behaviour[Any]]) -> None:
+        def has_own(name: str) -> bool:
+            return getattr(cls, name) is not vars(Behaviour)[name]
+
+        def by_toolkit(name: str) -> bool:
+            return getattr(getattr(cls, name), "__module__", "").partition(".")[0] in {"pullstream", "adapters"}
+
+        self.produces = has_own("produce")
+        self.acquires = has_own("acquire")
+        self.at_once = by_toolkit("acquire") and by_toolkit("dismiss") and by_toolkit("release")
+        """Whether its beginning and its end are the toolkit's: whether they wait is certain then, not only declared."""
+        self.waits_itself = hasattr(cls, "wait") and not by_toolkit("wait")
+        """Whether an author has written the `wait` of a polled module, which may wait for anything."""
+        self.waits = self.acquires or has_own("release") or self.waits_itself
+        """Whether a polled module may wait for anything but its inputs."""
 
 
 def without_waiting(code: Coroutine[Any, Any, R]) -> R:

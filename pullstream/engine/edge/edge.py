@@ -25,7 +25,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.engine.edge.answers import mistake
-from pullstream.engine.edge.behaviour import Behaviour, by_toolkit, method_of, own_methods, without_waiting
+from pullstream.engine.edge.behaviour import Behaviour, method_of, without_waiting
 from pullstream.engine.edge.end import End
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
@@ -94,13 +94,11 @@ class Edge(Generic[T]):
         else:
             self.produce = method_of(module, "produce")
             """The method of a module that is not polled."""
-        own = own_methods(type(module))
-        self._acquires = "acquire" in own
-        self._at_once = by_toolkit(type(module), "acquire", "dismiss", "release")
-        """Whether it is certain that a module whose traits say so does not wait when it begins and ends."""
-        self._waits_itself = self.polled is not None and not by_toolkit(type(module), "wait")
-        """Whether the `wait` of a polled module is an author's, and may wait for anything."""
-        self.waits = traits.waits and (self.polled is None or self._acquires or "release" in own or self._waits_itself)
+        own = module.__overrides__
+        self._acquires = own.acquires
+        self._at_once = own.at_once
+        self._waits_itself = self.polled is not None and own.waits_itself
+        self.waits = traits.waits and (self.polled is None or own.waits)
         """Whether its beginning, its code or its end may wait for anything but its inputs, or what `halt` ends."""
         self._trusted = traits.trusted
         self.handover: Handover[T] = Handover(

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.behaviour import Behaviour, method_of, own_methods
+from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane, dismiss_all, first_lane
 from pullstream.engine.interfaces import Polled
@@ -148,7 +148,7 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
     for name in ("location", "run", "scope", "upstream"):
         if hasattr(kernel, name):
             raise CompositionError(_taken(str(location), name))
-    if not ("produce" in own_methods(type(kernel)) or isinstance(kernel, Polled)):
+    if not (isinstance(kernel, Polled) or kernel.__overrides__.produces):
         raise CompositionError(
             f"{location}, has no produce(limit), so it cannot answer: define it, or inherit PolledKernel, which has a "
             f"poll(limit)"
@@ -197,7 +197,7 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
             raise CompositionError(f"{cls.__name__} has a {name!r}, which is no longer used: {FORMER[name]}")
         if isinstance(method, FunctionType):
             _check_method(cls, name, method)
-    if issubclass(cls, Polled) and "produce" in own_methods(cls):
+    if issubclass(cls, Polled) and _static(cls, "produce") is not vars(Behaviour)["produce"]:
         raise CompositionError(
             f"{cls.__name__} has a 'produce', but is polled: only its poll(limit) is called, and never produce"
         )
