@@ -27,7 +27,7 @@ class Behaviour(ABC, Generic[T]):
     """The module's static properties, read once, when the module is placed in its run."""
 
     __overrides__: "ClassVar[Overrides]"
-    """The answers to questions about the class, found when it is made. No table of classes: some are made for one run."""
+    """Answers about the class, found when it is made. There is no table of classes, as some are made for one run."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
