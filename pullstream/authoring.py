@@ -50,7 +50,7 @@ Kernels
     `Kernel` is the base class and enforces the rules. A kernel answers with a `ps.Batch` or, at the
     end, `ps.DONE`, whose type is `Done`. A `Traits` value describes a kernel to the run; `PROMPT` is for kernels that
     answer at once. `Carries` tells a journal what to save. Inherit more for more abilities: `Resumable` restores what
-    an earlier run saved, `Outside` checks whether the external data is unchanged, `Finishing` works at the end,
+    an earlier run saved, `Outside` checks whether the external data is unchanged, `Finishing` works at the end.
     A `Lane` is one task's end of an edge; `State` is the state of an edge. A `PolledKernel` answers in one step where
     its inputs do, or says with an `Unanswered` why not: `NOT_YET` or `WAIT`.
     A `Location` is the module's place in the sidecar; a `Hold` there is the right to answer at a time. Each of these

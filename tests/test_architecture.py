@@ -20,6 +20,24 @@ def test_every_file_is_there():
     assert [(file, name) for file, name in places if f"def {name}(" not in (ROOT / file).read_text()] == []
 
 
+def test_the_names_to_know():
+    """Each class is in its file, and there are no more than a maintainer can know."""
+    names = re.findall(r"^\| `(\w+)` \| .* \| `([\w/]+\.py)` \|$", PAGE, re.MULTILINE)
+
+    assert 40 < len(names) <= 60
+    assert [name for name, file in names if f"\nclass {name}" not in (ROOT / file).read_text()] == []
+
+
+def test_what_is_named_is_there():
+    """Every name in the text occurs in the code."""
+    code = "".join(
+        file.read_text() for top in ("pullstream", "timely", "adapters") for file in (ROOT / top).rglob("*.py")
+    )
+    named = {name.split(".")[-1] for name in re.findall(r"`([A-Za-z_][\w.]*)`", PAGE)}
+
+    assert [name for name in sorted(named) if not re.search(rf"\b{name}\b", code)] == []
+
+
 def test_every_link_leads_somewhere():
     """Other pages and tests that are linked are there."""
     assert [link for link in re.findall(r"\]\(([^)#]+)\)", PAGE) if not (ROOT / "tutorials" / link).exists()] == []
