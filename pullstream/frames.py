@@ -59,10 +59,16 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
         found = (names["value"],) if "value" in names else ()
     else:
         found = _arguments(users)
-    if any(is_ours(type(argument).__module__) and not isinstance(argument, tuple) for argument in found):
-        # A module's own code, called with its reader or context. A tuple of the toolkit's is a table row: a value.
+    if any(_is_given(argument) for argument in found):
         return ()
     return found[-1:]
+
+
+def _is_given(argument: object) -> bool:
+    """Whether an argument tells that a module's own code was called: its reader, its context or, as `self`, a kernel."""
+    kind = type(argument)
+    # A tuple of the toolkit's is a table row: a value.
+    return (is_ours(kind.__module__) and not isinstance(argument, tuple)) or hasattr(kind, "__edge__")
 
 
 def _arguments(frame: FrameType) -> tuple[Any, ...]:

@@ -383,6 +383,25 @@ def test_a_failure_names_the_row_it_struck_at(rows):
     assert caught.value.__notes__[0].endswith("at the value Row(item='tea', count=0)")
 
 
+class Unreleased(ps.authoring.PerBatch):
+    """A module of one's own that fails in a batch, or when it is released."""
+
+    def work(self, out, time, values):
+        out += [1 / value for value in values]
+
+    async def release(self):
+        raise OSError("not let go")
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_failure_of_a_kernel_names_no_value(value):
+    """Its methods are called with itself, and with batches."""
+    with pytest.raises((ZeroDivisionError, OSError)) as caught:
+        ps.run(ps.pipe(ps.values([value]), ps.transformer(Unreleased)(), ps.drain()))
+    assert caught.value.__notes__[0].startswith("raised in Unreleased")
+    assert "at the value" not in caught.value.__notes__[0]
+
+
 def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     """Python speaks of a tuple's indices there."""
     with pytest.raises(TypeError, match="tuple indices") as caught:
