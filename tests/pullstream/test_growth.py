@@ -205,6 +205,7 @@ async def test_no_kernel_keeps_anything_for_a_time(name, limit):
         await running.result()
     look()
     assert passed >= 1_000
+    assert kernels
     assert {what: size for what, size in largest.items() if size > 20 * limit} == {}
     assert not any(kernel.location.held for kernel in kernels)
 
