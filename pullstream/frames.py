@@ -65,7 +65,7 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
 
 
 def _is_given(argument: object) -> bool:
-    """Whether an argument tells that a module's own code was called: its reader, its context or, as `self`, a kernel."""
+    """Whether an argument shows that a module's own code was called: its reader, its context, or a kernel as `self`."""
     kind = type(argument)
     # A tuple of the toolkit's is a table row: a value.
     return (is_ours(kind.__module__) and not isinstance(argument, tuple)) or hasattr(kind, "__edge__")
