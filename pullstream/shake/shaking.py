@@ -18,9 +18,6 @@ SHOWN: Final = 3
 TRIES: Final = 400
 """The most runs for shrinking one difference."""
 
-COLLECTED: Final = 50
-"""The number of runs between two collections of garbage: one in the middle of a run could change its course."""
-
 COMPARED: Final = {
     "order": "The values of each sink were compared in order",
     "times": "The values of each sink were compared per time",
@@ -85,8 +82,8 @@ def shake(
                     kinds[wrong.kind] += 1
                     if kinds[wrong.kind] == 1 and len(differences) < SHOWN:
                         differences.append(_shrunk(lives, number, run, wrong))
-                if number % COLLECTED == COLLECTED - 1:
-                    gc.collect(1)
+                # Between two runs: in the middle of one, a collection could change its course.
+                gc.collect(1)
                 if progress is not None:
                     progress(number)
         finally:

@@ -119,7 +119,8 @@ class Simulated:
 
     def verdict(self) -> Sequence[str]:
         """Return the model's objections to the run's progress."""
-        verdict = Trace.of(self.trace.splitlines()).verdict if self.trace else None
+        lines = self.trace.splitlines()
+        verdict = Trace.of([*lines[:1], *lines[1:][-1:]]).verdict if lines else None
         return [] if verdict is None else [f"{rule}: {why}" for _, rule, why in verdict["objections"]]
 
 
