@@ -8,7 +8,7 @@ import attrs
 
 from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.traits import Carries
-from pullstream.errors import PullstreamError
+from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
 from pullstream.shake.simulation import Delivery, Simulated, shown
 from pullstream.trace.file import Trace
 
@@ -61,10 +61,13 @@ class Judgement:
         return None
 
     def _rules(self, run: Simulated) -> Wrong | None:
-        if run.watcher is None or not run.watcher.violations:
-            return None
-        first = run.watcher.violations[0]
-        return Wrong(first.rule, f"{first.module}: {first.what}")
+        if run.watcher is not None and run.watcher.violations:
+            first = run.watcher.violations[0]
+            return Wrong(first.rule, f"{first.module}: {first.what}")
+        if isinstance(run.failure, (CapabilityError, ProtocolError)):
+            # An answer was refused. It is wrong in the undisturbed run, too.
+            return Wrong(type(run.failure).__name__, str(run.failure))
+        return None
 
     def _ending(self, run: Simulated) -> Wrong | None:
         like, failure = self.like, run.failure

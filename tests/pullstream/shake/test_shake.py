@@ -263,10 +263,26 @@ def test_a_seed_gives_the_same_bytes():
     assert told("2") == first
 
 
-def test_an_undisturbed_run_that_is_wrong_is_refused():
+class Stuck(ps.authoring.Kernel):
+    async def produce(self, limit):
+        del limit
+        await trio.sleep_forever()
+
+
+class Early(ps.authoring.Kernel):
+    async def produce(self, limit):
+        del limit
+        self.location.drop_capability()
+        return ps.Batch(0, [1])
+
+
+@pytest.mark.parametrize(
+    ("module", "says"), [(Stuck, "hang: the run did not end"), (Early, "CapabilityError: Early, composed at")]
+)
+def test_an_undisturbed_run_that_is_wrong_is_refused(module, says):
     """Nothing can be compared with it."""
-    with pytest.raises(ps.PullstreamError, match="the undisturbed run is wrong"):
-        shake(lambda: ps.pipe(ps.source(Stuck)(), ps.collect()), 3)
+    with pytest.raises(ps.PullstreamError, match=f"the undisturbed run is wrong, .*: {says}"):
+        shake(lambda: ps.pipe(ps.source(module)(), ps.collect()), 3)
 
 
 @pytest.mark.parametrize(
@@ -290,12 +306,6 @@ def test_a_run_that_cannot_even_be_cancelled_is_judged():
 
     assert judging.compare == "nothing"
     assert judging.wrong(run) == Wrong("hang", "the run did not end by itself: RuntimeError('it goes on and on')")
-
-
-class Stuck(ps.authoring.Kernel):
-    async def produce(self, limit):
-        del limit
-        await trio.sleep_forever()
 
 
 def test_what_is_no_pipeline_is_refused():
