@@ -1,0 +1,103 @@
+"""Code of a module that does not return within the release timeout: its ask is given up, and answered when it returns."""
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.engine.edge.requests import EdgeRequests
+from tests.pullstream.edge.test_orders import Order, decide_the_order, no_dice
+
+__all__ = ["no_dice"]
+
+TIMEOUT = 5
+
+
+@ps.source
+class Overtime(ps.authoring.Kernel):
+    """Returns some steps after the release timeout."""
+
+    def __init__(self, steps):
+        self.steps = steps
+
+    async def produce(self, limit):
+        del limit
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(TIMEOUT)
+                for _ in range(self.steps):
+                    await trio.lowlevel.checkpoint()
+
+
+async def answered_in_turn(order, steps):
+    """Abort a module that is asked on three lanes; return who is answered, in order."""
+    answered = []
+
+    @ps.sink
+    async def asks(upstream, ctx):
+        async def ask(lane, name):
+            assert await lane.ask() is ps.DONE
+            answered.append(name)
+
+        lanes = {name: upstream.lane() for name in ("first", "second", "third")}
+        async with trio.open_nursery() as nursery:
+            for name, lane in lanes.items():
+                nursery.start_soon(ask, lane, name)
+                await trio.testing.wait_all_tasks_blocked()
+            decide_the_order(order)
+            with pytest.raises(ps.errors.ReleaseTimeout):
+                await upstream.abort()
+            answered.append("abort")
+        decide_the_order(None)
+
+    async with ps.pipe(Overtime(steps), asks()).open(release_timeout=TIMEOUT) as running:
+        await running.result()
+    return answered
+
+
+def given_up():
+    """Return all orders in which requests are answered, whichever task trio runs first."""
+    seen = set()
+    for steps in range(5):
+        order = Order()
+        while True:
+            clock = trio.testing.MockClock(autojump_threshold=0)
+            seen.add(tuple(trio.run(answered_in_turn, order, steps, clock=clock)))
+            if not order.again():
+                break
+    return seen
+
+
+def in_turn(answered):
+    """Whether the requests that waited are answered in their order, and the first one at any time."""
+    return [name for name in answered if name != "first"] == ["second", "third", "abort"] and "first" in answered
+
+
+def test_an_ask_that_is_given_up_does_not_disturb_the_others():
+    """Its code returns in any step in which they are answered."""
+    seen = given_up()
+
+    assert len(seen) > 1
+    assert all(map(in_turn, seen))
+
+
+def gives_up_for_all(self):
+    """For `give_up`: the code does not learn of it."""
+    if self.working:
+        self.busy = self.working = False
+        self.left = None
+
+
+def is_never_found_again(self):
+    """For `reclaim`."""
+    return False
+
+
+@pytest.mark.parametrize(("method", "broken"), [("give_up", gives_up_for_all), ("reclaim", is_never_found_again)])
+def test_a_turn_that_is_given_back_twice_is_noticed(monkeypatch, method, broken):
+    """The next request is then answered too early."""
+    monkeypatch.setattr(EdgeRequests, method, broken)
+
+    assert not all(map(in_turn, given_up()))
