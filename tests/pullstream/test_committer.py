@@ -158,9 +158,9 @@ class Folder(Committer):
         path = self.folder / str(time)
         if self.fault == "in place":
             with path.open("w") as file:
-                file.write("[")
-                file.flush()
-                file.write(json.dumps(found)[1:])
+                for character in json.dumps(found):
+                    file.write(character)
+                    file.flush()
             return
         if self.fault == "repeats":
             # The record comes after the rows, and not with them.
@@ -206,14 +206,14 @@ def test_a_right_sink_passes():
     ("fault", "says"),
     [
         ("too early", "are visible too early as"),
-        ("in place", "are visible too early as '"),
+        ("in place", "are visible too early as '"),  # a part of its text
         ("repeats", "instead of"),
         ("reports too much", "are lost"),
     ],
 )
 def test_a_wrong_sink_is_found(fault, says):
     with pytest.raises(ConformanceError, match=says):
-        kills(folder_sink(fault), read_folder, number=60 if fault == "in place" else 15).check()
+        kills(folder_sink(fault), read_folder, number=10).check()
 
 
 def test_what_cannot_be_tested_is_refused():

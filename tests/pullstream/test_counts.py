@@ -318,7 +318,7 @@ def excepted(name, source, consumer):
     return any(fnmatchcase(f"{source}, {name}, {consumer}", pattern) for pattern in EXCEPTIONS)
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", [None, *TRANSFORMING, *JOINING])
 def test_no_neighbour_makes_a_module_expensive(name, source, folder):
@@ -326,7 +326,7 @@ def test_no_neighbour_makes_a_module_expensive(name, source, folder):
     assert [fault for each in consumers for fault in faults(name, source, each, folder)] == []
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled
 @pytest.mark.parametrize("consumer", ["first", "ten"])
 @pytest.mark.parametrize("source", ["one time", "many times", "out of order"])
 @pytest.mark.parametrize("name", [*TRANSFORMING, *JOINING])

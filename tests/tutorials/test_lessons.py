@@ -1,18 +1,20 @@
-"""The chapters that are told piece by piece print what they say they print."""
+"""The chapters that are told piece by piece print what they say they print, and the model allows their runs."""
 
-import contextlib
 import importlib
 import io
 import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from pullstream.checker import RULES
+from pullstream.trace import Trace, judge, traced_runs
+from pullstream.trace.view import data_of
 from tutorials.lesson import code, pieces, promised, tell
 
 ROOT = Path(__file__).parents[2]
@@ -36,15 +38,46 @@ CHAPTERS = [
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
 
-PIECES = [pytest.param(piece, id=piece.__name__) for chapter in CHAPTERS for piece in pieces(chapter)]
+PIECES = [
+    pytest.param(
+        piece, id=f"{chapter}: {piece.__name__}", marks=[pytest.mark.slow] * (piece.__name__ == "again_and_again")
+    )
+    for chapter in CHAPTERS
+    for piece in pieces(chapter)
+]
+
+OF_OTHERS = {"who_came_first", "again_and_again", "killed", "the_kit_kills_it"}
+"""Pieces whose runs are in other processes, or are the conformance kit's: they are not traced."""
+
+
+def verdicts(files):
+    """What the model says of each run that has begun, by what its trace says alone."""
+    found = [Trace.of(file.getvalue().splitlines()) for file in files if file.getvalue()]
+    assert all(data_of(trace)["events"] for trace in found), "each can be shown"
+    return [str(judge(trace)) for trace in found]
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_piece_prints_what_it_says(piece, capsys):
-    """The comment that ends a piece is its output, line for line."""
-    piece()
+    """The comment that ends a piece is its output, line for line; whatever goes wrong in it, its times are right."""
+    with nullcontext([]) if piece.__name__ in OF_OTHERS else traced_runs() as runs:
+        piece()
     assert promised(piece)
     assert capsys.readouterr().out.splitlines() == promised(piece)
+    found = verdicts(runs)
+    assert [verdict for verdict in found if not verdict.startswith("allowed")] == []
+    if piece.__module__ == "tutorials.when_is_it_done":
+        assert found
+
+
+def test_the_model_allows_what_graphs_do(capsys, monkeypatch):
+    """Loops, and loops in loops, until they have converged."""
+    monkeypatch.setattr(sys, "argv", ["graphs"])
+    with traced_runs() as runs:
+        importlib.import_module("tutorials.graphs.__main__").main()
+    found = verdicts(runs)
+    assert found
+    assert [verdict for verdict in found if not verdict.startswith("allowed")] == []
 
 
 LONG = {"tutorials.killed_and_resumed", "tutorials.into_a_table", "tutorials.two_inputs", "tutorials.writing_your_own"}
@@ -59,7 +92,7 @@ told = pytest.mark.parametrize(
 def printed_by(chapter):
     """What a chapter prints when it is run as a program; it is run once."""
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with redirect_stdout(printed):
         importlib.import_module(chapter).main()
     return printed.getvalue()
 

@@ -40,7 +40,7 @@ def show(browser, tmp_path):
         return page
 
     yield show
-    browser.drain(0.1)
+    browser.drain(0.02)
     for page in pages:
         assert page.complaints == []
         assert page.requests == []
