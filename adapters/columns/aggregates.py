@@ -17,6 +17,9 @@ from .expressions import Expression, expression
 from .grouping import Column, Grouped
 from .package import ColumnError
 
+DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""The digits of a second that durations in a unit have."""
+
 Partial = Mapping[str, Column]
 """The partial columns of an aggregate, by a name each."""
 
@@ -68,7 +71,10 @@ def _number(column: Column) -> Column:
         return column.cast(pa.int64())
     if types.is_floating(kind):
         return column.cast(pa.float64())
-    if types.is_integer(kind) or types.is_decimal(kind) or types.is_duration(kind):
+    if types.is_duration(kind):
+        # Seconds, which have the same scale in every batch, and more bits than the unit of the column.
+        return column.cast(pa.int64()).cast(pa.decimal128(38, 0)).view(pa.decimal128(38, DIGITS[kind.unit]))
+    if types.is_integer(kind) or types.is_decimal(kind):
         return column
     raise ColumnError(f"sum() needs numbers, but its column is {kind}")
 

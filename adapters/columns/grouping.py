@@ -9,6 +9,7 @@ from typing import Any
 
 from ..arrow import pyarrow
 from ..arrow.package import numpy
+from .package import ColumnError
 
 Numbers = Any
 """A NumPy array of int64."""
@@ -59,16 +60,21 @@ class Grouped:
         return self.numbers[column.is_valid().to_numpy(zero_copy_only=False)] if column.null_count else self.numbers
 
     def total(self, column: Column) -> Column:
-        """The sums, without values 0. Whole numbers become decimals where a sum may exceed 64 bits."""
+        """The sums, without values 0. Whole numbers become decimals where a sum may exceed 64 bits.
+
+        Raises:
+            ColumnError: a sum may exceed 76 digits.
+        """
         pa, np = pyarrow(), numpy()
         types, kind = pa.types, column.type
-        if types.is_duration(kind):
-            return self.total(column.cast(pa.int64())).cast(kind)
         if not types.is_floating(kind):
             most: Any = max(abs(end or 0) for end in pa.compute.min_max(column).as_py().values()) * len(column)
             if types.is_decimal(kind):
+                most = most and most.scaleb(kind.scale)
+                if most >= 10**76:
+                    raise ColumnError("its values are too large to be summed: their sum may exceed 76 digits")
                 # Near 38 digits.
-                kind = pa.decimal256(76, kind.scale) if most and most.scaleb(kind.scale) >= 10**37 else kind
+                kind = pa.decimal256(76, kind.scale) if most >= 10**37 else kind
             else:
                 kind = pa.int64() if most < 2**63 else pa.decimal128(38, 0)
             column = column.cast(kind)

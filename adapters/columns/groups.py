@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from ..arrow import ArrowRows, decoded, pyarrow
-from .aggregates import SUM, Aggregate
+from ..arrow import ArrowRows, DataType, decoded, pyarrow
+from .aggregates import DIGITS, SUM, Aggregate
 from .expressions import check_names, roots
 from .frames import computed, first_line, frame_from, joined, rows_of
 from .grouping import Column, Grouped, grouped
@@ -46,8 +46,8 @@ class Groups:
         self._grouped_by = (*added, *keys)
         self._aggregates = {name: (f"__{number}__", each) for number, (name, each) in enumerate(aggregates.items())}
         self._marks = marks
-        self._whole: dict[str, bool] = {}
-        """Whether a sum is of whole numbers only, so that it has 64 bits."""
+        self._sums: dict[str, str] = {}
+        """What a sum is of: whole numbers only, so that it has 64 bits, durations, or other numbers."""
         inputs = {name: each.of for name, each in aggregates.items() if each.of is not None}
         self._computed = {name: of.expr for name, of in inputs.items() if not of.expr.meta.is_column()}
         """The inputs of the aggregates that must be computed; the others are columns."""
@@ -81,9 +81,8 @@ class Groups:
             if aggregate.of is not None:
                 column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())
             with self._told(name, aggregate):
-                if kind is SUM and not pyarrow().types.is_null(column.type):
-                    whole = pyarrow().types.is_integer(column.type)
-                    self._whole[name] = whole and self._whole.get(name, True)
+                if kind is SUM:
+                    self._summed(name, column.type)
                 column = kind.read(decoded(column))
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
@@ -111,23 +110,40 @@ class Groups:
             with self._told(name, aggregate):
                 made[name] = aggregate.kind.finish(self._parts(partial, prefix), aggregate.option)
                 if aggregate.kind is SUM:
-                    made[name] = self._narrow(made[name], partial, whole=self._whole.get(name, False))
+                    made[name] = self._narrow(made[name], partial, self._sums.get(name))
         return pyarrow().RecordBatch.from_pydict(made)
 
-    def _narrow(self, total: Column, partial: Table, *, whole: bool) -> Column:
+    def _summed(self, name: str, kind: DataType) -> None:
+        """Note what a sum is of."""
+        types, before = pyarrow().types, self._sums.get(name)
+        if types.is_null(kind):
+            return
+        of = "durations" if types.is_duration(kind) else "integers" if types.is_integer(kind) else "numbers"
+        if before not in {None, of} and "durations" in {before, of}:
+            raise ColumnError(
+                f"its column is {kind}, but it had {before} in the rows before; cast it to one type above"
+            )
+        self._sums[name] = of if before in {None, of} else "numbers"
+
+    def _narrow(self, total: Column, partial: Table, of: str | None) -> Column:
         """Give sums the type of a result; on their way, those of many values may need more bits."""
         pa = pyarrow()
         if not pa.types.is_decimal(total.type):
             return total
+        scale, whole = total.type.scale, of != "numbers"
+        if of == "durations":
+            total = total.cast(pa.decimal256(76, scale)).view(pa.decimal256(76, 0))
         try:
-            return total.cast(pa.int64() if whole else pa.decimal128(38, total.type.scale))
+            made = total.cast(pa.int64() if whole else pa.decimal128(38, scale))
         except pa.ArrowInvalid:
-            most = 2**63 if whole else 10 ** (38 - total.type.scale)
+            most = 2**63 if whole else 10 ** (38 - scale)
             place = next(place for place, sum_ in enumerate(total.to_pylist()) if not -most <= sum_ < most)
             key = ", ".join(f"{key}={partial.column(key)[place].as_py()!r}" for key in self._keys)
             raise ColumnError(
                 f"a sum does not fit into {'64 bits' if whole else '38 digits'}{key and ', for '}{key}"
             ) from None
+        unit = next((unit for unit, digits in DIGITS.items() if digits == scale), "s")
+        return made.cast(pa.duration(unit)) if of == "durations" else made
 
     def _grouped(self, table: Table) -> Grouped:
         first, last = (

@@ -47,7 +47,7 @@ class _TimeState:
         self.parts: list[tuple[_Fold, int, int]] = []
         self.waits = False
         """Whether rows of the time are not aggregated yet."""
-        self.failure: ColumnError | None = None
+        self.failure: Exception | None = None
         self._size = 0
         self._merged = 0
 
@@ -162,7 +162,7 @@ class _Reducing(ByTime[_TimeState]):
         more = {TIME: pa.array(np.repeat(numbers, counts))}
         try:
             table = self._groups.partial(self._groups.table([rows for _, rows in waiting], more))
-        except ColumnError as exc:
+        except Exception as exc:  # noqa: BLE001 - raised when its time is complete; also of a Python function
             # An error of one time must not hide the results of another.
             for time in times:
                 if len(times) == 1:

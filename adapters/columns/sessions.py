@@ -42,6 +42,11 @@ class _Sessions(EventTimeWindows):
         return times + self._gap
 
     @override
+    def changes(self, times: Numbers) -> Numbers:
+        # A row belongs to every session of its key that ends after it.
+        return times + 1
+
+    @override
     def assign(self, table: Table) -> Numbers:
         """Number the sessions of all keys; each row of the table begins at START and ends at STOP."""
         np = numpy()

@@ -13,6 +13,7 @@ from ..arrow import ArrowRows, pyarrow
 from ..arrow.package import numpy
 from .aggregates import Aggregate
 from .event_times import FAR
+from .frames import joined
 from .grouping import Column, Numbers
 from .groups import Groups, Marks, Table
 from .package import ColumnError
@@ -41,12 +42,21 @@ class EventTimeWindows(EventTimes):
         self._count = 0
         self._earliest = FAR
         """The least time of the rows that are not folded."""
+        self._empty: Table | None = None
+        """No partial results, with the types that those so far have in common."""
+        self._failure: Exception | None = None
+        self._fails_at = 2 * FAR
+        """The first end of a window that may have no result, as a row of it failed."""
 
     # ---- what the windows are
 
     @abstractmethod
     def assign(self, table: Table) -> Numbers:
         """The windows to which rows belong."""
+
+    def changes(self, times: Numbers) -> Numbers:
+        """The least end of a window that a row at each time may change."""
+        return self.ends(times)
 
     @abstractmethod
     def fold(self, partial: Table) -> None:
@@ -78,8 +88,7 @@ class EventTimeWindows(EventTimes):
         # A waiting row may also extend what is due.
         if self._count >= TOGETHER or min(self.due(), self.least_end(self._earliest)) <= hold:
             self._flush()
-        if self.due() <= hold:
-            self._emit(hold)
+        self._emit(hold)
         return min(self.due(), self.least_end(hold), self.least_end(self._earliest))
 
     def least_end(self, time: int) -> int:
@@ -92,25 +101,67 @@ class EventTimeWindows(EventTimes):
         self._emit(2 * FAR - 1)
 
     def _flush(self) -> None:
-        """Aggregate the rows that wait."""
+        """Aggregate the rows that wait. If one fails, no window has a result that ends with its own or later."""
         if not self._waiting:
             return
-        np, pa = numpy(), pyarrow()
-        times = np.concatenate([part for _, part in self._waiting])
-        number = np.arange(self.number - self._count, self.number - self._count + len(times))
+        np, waiting, number = numpy(), self._waiting, self.number - self._count
+        self._waiting, self._count, self._earliest = [], 0, FAR
+        changes = [self.changes(times) for _, times in waiting]
+
+        def partial(until: int) -> Table | None:
+            chosen = [part <= until for part in changes]
+            places = np.flatnonzero(np.concatenate(chosen))
+            return self._partial(waiting, chosen, number + places) if len(places) else None
+
+        try:
+            made = partial(self._fails_at - 1)
+        except Exception as exc:  # noqa: BLE001 - raised after the windows that end before
+            ends = np.unique(np.concatenate(changes))
+            ends = ends[ends < self._fails_at].tolist()
+            self._failure = exc
+            low, high = 0, len(ends) - 1
+            while low < high:
+                middle = (low + high) // 2
+                try:
+                    partial(ends[middle])
+                    low = middle + 1
+                except Exception as first:  # noqa: BLE001 - as above
+                    self._failure, high = first, middle
+            self._fails_at = ends[low]
+            made = partial(self._fails_at - 1)
+        if made is not None:
+            self._empty = self._widened(made)
+            self.fold(made)
+
+    def _partial(
+        self, waiting: Sequence[tuple[ArrowRows, Numbers]], chosen: Sequence[Numbers], number: Numbers
+    ) -> Table:
+        """The partial results of chosen rows, which have these numbers."""
+        pa = pyarrow()
+        some = [(*part, mask) for part, mask in zip(waiting, chosen, strict=True) if mask.any()]
+        times = numpy().concatenate([times[mask] for _, times, mask in some])
         columns = {FIRST: number, LAST: number, START: times, STOP: times}
         more = {name: pa.array(column) for name, column in columns.items()}
-        table = self.groups.table([part for part, _ in self._waiting], more)
-        self._waiting, self._count, self._earliest = [], 0, FAR
-        self.fold(self.groups.partial(table.append_column(WINDOW, pa.array(self.assign(table)))))
+        table = self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
+        made = self.groups.partial(table.append_column(WINDOW, pa.array(self.assign(table))))
+        self._widened(made)
+        return made
+
+    def _widened(self, partial: Table) -> Table:
+        """No partial results, with the types that those so far and these have in common."""
+        empty = partial.slice(0, 0)
+        if self._empty is None or self._empty.schema == empty.schema:
+            return empty
+        return joined(str(self.location), [self._empty, empty])
 
     def _emit(self, until: int) -> None:
-        found = self.close(until)
-        if found is None or not len(found[0]):
-            return
-        partial, starts, ends = found
-        order = numpy().lexsort((*numbers_of(partial, FIRST), starts, ends))
-        self._give(partial.take(pyarrow().array(order)), starts[order], ends[order])
+        found = self.close(min(until, self._fails_at - 1)) if self.due() <= until else None
+        if found is not None and len(found[0]):
+            partial, starts, ends = found
+            order = numpy().lexsort((*numbers_of(partial, FIRST), starts, ends))
+            self._give(partial.take(pyarrow().array(order)), starts[order], ends[order])
+        if self._failure is not None and self._fails_at <= until:
+            raise self._failure
 
     def _give(self, partial: Table, starts: Numbers, ends: Numbers) -> None:
         """Give the results of windows, in order of their ends; if one fails, those that ended before it."""

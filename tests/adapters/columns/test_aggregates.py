@@ -15,6 +15,8 @@ pl = pytest.importorskip("polars")
 from adapters import columns  # noqa: E402 - where polars is installed
 
 DAY = dt.timedelta(days=1)
+MICRO = dt.timedelta(microseconds=1)
+HALF = 2**62 * MICRO
 NINES = Decimal(9 * 10**36)
 
 
@@ -44,6 +46,7 @@ def aggregate(made, rows, together):
         (columns.sum("value"), pa.bool_(), [True, None, True, False], [2, 0]),
         (columns.sum("value"), pa.float32(), [0.5, 0.25, math.inf, 1.0], [math.inf, 1.25]),
         (columns.sum("value"), pa.duration("s"), [DAY, 2 * DAY, None, 3 * DAY], [DAY, 5 * DAY]),
+        (columns.sum("value"), pa.duration("us"), [HALF, HALF, HALF - MICRO, -HALF], [2 * HALF - MICRO, 0 * DAY]),
         (columns.sum("value"), pa.decimal128(38, 0), [NINES, NINES, -NINES, 1], [Decimal(0), Decimal(9 * 10**36 + 1)]),
         (columns.sum("value"), pa.decimal128(5, 2), [Decimal("1.50")] * 4, [Decimal("3.00")] * 2),
         (columns.sum("value"), pa.null(), [None] * 4, [0, 0]),
@@ -160,24 +163,35 @@ def test_two_dictionaries_with_other_numbers():
     assert result == [("a", 3), ("b", 2), (None, 2), ("c", 1)]
 
 
+def inverse_of(n):
+    """A function of a value, which fails for one."""
+    if n == 0:
+        raise ValueError("no inverse")
+    return 1 // n
+
+
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize(
-    ("values", "of", "why"),
+    ("first", "values", "of", "why"),
     [
-        ([1, 2**63 - 1, 1, 1, 1], pl.col("n"), r"s=sum\(.*: a sum does not fit into 64 bits"),
-        (["1", "1", "one", "1", "1"], pl.col("n").cast(pl.Int64), "conversion from `str` to `i64` failed"),
+        (1, [2**63 - 1, 1, 1, 1], pl.col("n"), r"s=sum\(.*: a sum does not fit into 64 bits"),
+        (MICRO, [HALF, HALF, DAY, DAY], "n", r"s=sum\(.*: a sum does not fit into 64 bits"),
+        (Decimal(8), [Decimal(8 * 10**75)] * 4, "n", r"s=sum\(.*: its values are too large to be summed"),
+        (1, ["1", "one", "1", "1"], pl.col("n").cast(pl.Int64), "conversion from `str` to `i64` failed"),
+        (1, [1, 0, 1, 1], pl.col("n").map_elements(inverse_of, return_dtype=pl.Int64), "no inverse"),
     ],
 )
-def test_results_before_an_error_are_delivered(values, of, why, limit):
+def test_results_before_an_error_are_delivered(first, values, of, why, limit):
     """A time whose sum does not fit, or whose input fails, does so when it is complete, and hides no other time."""
     got = []
-    batch = pa.record_batch({"t": [1, 2, 2, 3, 4], "n": values})
+    kind = pa.array(values).type
+    batch = pa.record_batch({"t": [1, 2, 2, 3, 4], "n": pa.array([first if kind != "string" else "1", *values], kind)})
 
     @ps.source
     async def table(ctx):
         yield ps.Batch.of(batch.column("t").to_pylist(), ArrowRows(batch, "dicts"))
 
-    with pytest.raises(columns.ColumnError, match=why):
+    with pytest.raises(ValueError, match=why):
         ps.run(ps.pipe(table(), columns.reduce_by_time(s=columns.sum(of)), ps.drain(got.append)), limit=limit)
 
-    assert got == [{"s": 1}]
+    assert got == [{"s": first}]

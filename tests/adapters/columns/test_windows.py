@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import pullstream as ps
 from adapters.arrow import ArrowRows
 from pullstream.errors import CapabilityError
+from tests.adapters.columns.test_aggregates import inverse_of
 from tests.adapters.columns.test_random import AGGREGATES, get, listed, noted, plain, result
 from tests.sampling import amount
 
@@ -199,18 +200,48 @@ def test_errors_say_what_is_wrong(times, options, why):
         ps.run(ps.pipe(numbers(*times), columns.tumbling(10, **{"at": "t", **options}, n=columns.count()), ps.drain()))
 
 
+@ps.source
+async def parted(ctx, *parts):
+    """Batches of rows, each a list of times and a column."""
+    for times, column in parts:
+        yield ps.Batch(0, ArrowRows(pa.record_batch({"t": times, "n": column}), "dicts"))
+
+
 @pytest.mark.parametrize("shape", ["tumbling", "sessions"])
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_windows_before_one_without_a_result_are_delivered(shape, limit):
-    """A sum that does not fit fails its window, and not those that ended before it, even if all end together."""
-    rows = ps.values([{"t": time, "n": 2**62} for time in (1, 21, 22, 41)])
-    windows = getattr(columns, shape)(10, at="t", lateness=100, n=columns.sum("n"))
+@pytest.mark.parametrize("run", [(1, 0), (4096, 0), (1, 20), (4096, 20), (4096, 100)])
+@pytest.mark.parametrize(
+    ("made", "parts", "why"),
+    [
+        (columns.sum("n"), [([1, 21, 22, 41], [2**62] * 4)], "a sum does not fit into 64 bits"),
+        (columns.sum(pl.col("n").cast(pl.Int64)), [([1, 21, 22, 41, 99], [*"12x4x"])], "conversion from `str`"),
+        (columns.sum(pl.col("n").map_elements(inverse_of, pl.Int64)), [([1, 22, 23], [1, 0, 1])], "no inverse"),
+        (columns.min("n"), [([1, 21], [1, 2]), ([22, 41], [*"xy"])], "a column has values without a common type"),
+        (columns.sum("n"), [([1], [1]), ([22, 41], [*"xy"])], "common type|sum\\(\\) needs numbers"),
+    ],
+)
+def test_windows_before_one_without_a_result_are_delivered(made, parts, why, shape, run):
+    """What fails a window does not fail those that ended before it, even if all end together."""
+    limit, lateness = run
+    windows = getattr(columns, shape)(10, at="t", lateness=lateness, n=made)
     found = []
 
-    with pytest.raises(columns.ColumnError, match="a sum does not fit into 64 bits"):
-        ps.run(ps.pipe(rows, windows, ps.drain(found.append)), limit=limit)
+    with pytest.raises(ValueError, match=why):
+        ps.run(ps.pipe(parted(*parts), windows, ps.drain(found.append)), limit=limit)
 
-    assert [row["n"] for row in found] == [2**62]
+    assert [row["start"] for row in found] == [parts[0][0][0] if shape == "sessions" else 0]
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_a_session_that_a_failing_row_extends_is_not_delivered(limit):
+    """It would lack the row; those of other keys that ended before the row are."""
+    rows = ps.values([{"t": t, "key": key, "n": n} for t, key, n in [(1, "a", "1"), (12, "b", "2"), (19, "b", "x")]])
+    sums = columns.sessions(10, "key", at="t", lateness=50, n=columns.sum(pl.col("n").cast(pl.Int64)))
+    found = []
+
+    with pytest.raises(columns.ColumnError, match="conversion from `str`"):
+        ps.run(ps.pipe(rows, sums, ps.drain(found.append)), limit=limit)
+
+    assert found == [{"start": 1, "end": 11, "key": "a", "n": 1}]
 
 
 DAY = dt.date(2026, 1, 1)
