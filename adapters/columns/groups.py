@@ -47,7 +47,7 @@ class Groups:
         self._aggregates = {name: (f"__{number}__", each) for number, (name, each) in enumerate(aggregates.items())}
         self._marks = marks
         self._sums: dict[str, str] = {}
-        """What a sum is of: whole numbers only, so that it has 64 bits, durations, or other numbers."""
+        """The kind of values of each sum: whole numbers only, so that it has 64 bits, durations, or other numbers."""
         inputs = {name: each.of for name, each in aggregates.items() if each.of is not None}
         self._computed = {name: of.expr for name, of in inputs.items() if not of.expr.meta.is_column()}
         """The inputs of the aggregates that must be computed; the others are columns."""

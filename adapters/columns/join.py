@@ -28,6 +28,7 @@ class _Joining(JoinByTime):
     ) -> None:
         super().__init__(both, AHEAD)
         self._on, self._how, self._at, self._strategy = on, how, at, strategy
+        self._compared = on if at is None else (*on, at)
         self._forms: list[RowForm | None] = [None, None]
         self._schemas: list[Any] = [None, None]
 
@@ -46,7 +47,7 @@ class _Joining(JoinByTime):
         rows = reader.rows(values)
         self._forms[number] = rows.form
         if self._schemas[number] is None:
-            check_names(reader.where, rows, {*self._on, *([] if self._at is None else [self._at])})
+            check_names(reader.where, rows, {*self._compared})
             self._schemas[number] = rows.schema
         return rows
 
@@ -74,19 +75,40 @@ class _Joining(JoinByTime):
             # One source has given no row yet: what it lacks has no columns.
             keeps = ("left", "anti", "asof", "full") if right is None else ("full",)
             return (left if right is None else right) if self._how in keeps else None
-        left, right = self._typed(left, right), self._typed(right, left)
+        pl = polars()
+        kinds = {name: self._common(name, left.schema[name], right.schema[name]) for name in self._compared}
+        casts = [pl.col(name).cast(kind) for name, kind in kinds.items() if kind is not None]
+        before, left, right = left.schema, left.with_columns(casts), right.with_columns(casts)
         if self._how == "asof":
             assert self._at is not None, "it is checked when composing"
-            return self._nearest(left, right, self._at)
-        order = "left" if self._how in {"semi", "anti"} else "left_right"
-        return left.join(right, on=list(self._on), how=self._how, coalesce=True, maintain_order=order)
+            made = self._nearest(left, right, self._at)
+        else:
+            order = "left" if self._how in {"semi", "anti"} else "left_right"
+            made = left.join(right, on=list(self._on), how=self._how, coalesce=True, maintain_order=order)
+        if self._how == "full":
+            # Polars compares integers in 128 bits if it must.
+            return made.with_columns(pl.col(pl.Int128).cast(pl.Int64))
+        return made.with_columns(pl.col(name).cast(before[name]) for name in kinds if before[name] != pl.Null)
 
-    def _typed(self, frame: Any, other: Any) -> Any:
-        """The frame, whose keys without any value have the types that they have in the other source."""
+    def _common(self, name: str, one: Any, other: Any) -> Any:
+        """The type in which the values of both sources are compared; None for their own."""
         pl = polars()
-        names = self._on if self._at is None else (*self._on, self._at)
-        return frame.with_columns(
-            pl.col(name).cast(other.schema[name]) for name in names if frame.schema[name] == pl.Null
+        kinds = one, other
+        if one == other or all(kind.is_integer() for kind in kinds) or all(kind.is_float() for kind in kinds):
+            return None
+        if pl.Null in kinds:
+            return other if one == pl.Null else one
+        if all(kind.is_decimal() or kind.is_integer() for kind in kinds):
+            return pl.Decimal(38, max(kind.scale for kind in kinds if kind.is_decimal()))
+        zones = {getattr(kind, "time_zone", None) is None for kind in kinds}
+        for family in (pl.Datetime, pl.Duration):
+            if all(kind == family for kind in kinds) and len(zones) == 1:
+                unit = next(unit for unit in ("ns", "us", "ms") if unit in {one.time_unit, other.time_unit})
+                return family(unit, one.time_zone) if family is pl.Datetime else family(unit)
+        to = f"cast(pl.{one!r})" if len(zones) == 1 else "dt.replace_time_zone('UTC')"
+        raise ColumnError(
+            f"{self.location}: the column {name!r} is {one} in source 1, but {other} in source 2; make their types "
+            f"equal above one of them, for example with columns.with_columns(pl.col({name!r}).{to})"
         )
 
     def _nearest(self, left: Any, right: Any, at: str) -> Any:
@@ -136,10 +158,11 @@ def join(
     >>> ps.run(ps.pipe(columns.join(orders, prices, on="item", how="left"), ps.collect()))
     [{'item': 'tea', 'n': 2, 'price': 3}, {'item': 'figs', 'n': 1, 'price': None}]
 
-    `on` names the columns that must be equal in both; null equals nothing, as in SQL. `how` is "inner", "left", "full",
-    "semi" (rows of the first source with a match), "anti" (rows without one), or "asof": for each row of the first
-    source the row of the second whose column `at` is nearest, at or before it; `strategy` "forward" looks after it, and
-    "nearest" at both sides:
+    `on` names the columns that must be equal in both; null equals nothing, as in SQL. Equal numbers and times match,
+    though they may have other widths, scales, units or zones; keys stay as in the first source. `how` is
+    "inner", "left", "full", "semi" (rows of the first source with a match), "anti" (rows without one), or "asof": for
+    each row of the first source the row of the second whose column `at` is nearest, at or before it; `strategy`
+    "forward" looks after it, and "nearest" at both sides:
 
     >>> trades = ps.values([{"at": 5, "item": "tea"}])
     >>> quotes = ps.values([{"at": at, "item": "tea", "price": price} for at, price in [(1, 3), (4, 6), (7, 9)]])
@@ -152,6 +175,7 @@ def join(
     gets the suffix `_right`. Until a source has given a row, its columns are not known and results lack them.
 
     Raises:
-        ColumnError: at an ask; a column is missing, or the types of keys do not match.
+        ColumnError: at an ask; a column is missing, or has types that cannot be compared, such as text and numbers, or
+            whole numbers and floats.
     """
     return opens(_Joining((left, right), on, how, at, strategy))

@@ -228,7 +228,8 @@ def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _res
     `keys` are columns. Each keyword names a result: `count`, `sum`, `min`, `max`, `mean`, `variance`, `first`, `last`,
     `any`, `all`, `count_unique` or `quantile` of a column or an expression. The keys of a time are in the order in
     which they first arrived; null is a key of its own, and so is NaN. Times complete earliest first, as in
-    `ps.reduce_by_key`. Memory holds a row for each key of an open time, and up to 100,000 rows that wait.
+    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and for each open time the partial results of at most
+    64 such portions: three rows for each key and 65,536 more, until they are merged.
 
     Raises:
         ColumnError: at an ask; a column is missing, has a type that the aggregate does not take, or a sum overflows.
@@ -275,7 +276,6 @@ def distinct(*keys: Annotated[Any, key_names]) -> Transformer[Any, Any]:
     >>> ps.run(ps.pipe(visits, columns.distinct("who"), ps.collect()))
     [{'who': 'ann', 'page': 1}, {'who': 'bob', 'page': 1}]
 
-    Rows are emitted when their time is complete, in the order in which they arrived. Memory holds one row for each key
-    of an open time.
+    Rows are emitted when their time is complete, in the order in which they arrived. Memory is that of `reduce_by_key`.
     """
     return opens(_Distinct(keys, {}))

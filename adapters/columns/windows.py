@@ -119,16 +119,19 @@ def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
 
 
 def _no_origin(call: Call, named: dict[str, Any]) -> dict[str, Any]:
-    """Refuse an option of the windows of rows."""
+    """Refuse an option that windows of rows have."""
     if "origin" in named and not isinstance(named["origin"], Aggregate):
-        raise call.refuse(
-            "has no origin=: windows start at multiples of their distance from 0, or from 1 January 1970, UTC; for "
-            "another origin, use ps.stamp and the windows of rows"
+        why = (
+            "a session starts at its first row"
+            if call.module == "sessions"
+            else "windows start at multiples of their distance from 0, or from 1 January 1970, UTC; for another "
+            "origin, use ps.stamp and the windows of rows"
         )
+        raise call.refuse(f"has no origin=: {why}")
     return named
 
 
-Named = Annotated[Any, _results]
+Named = Annotated[Any, _no_origin, _results]
 
 
 @transformer
@@ -139,7 +142,7 @@ def tumbling(
     at: Annotated[str, column_name],
     lateness: Annotated[Any, not_negative],
     late: Late = "error",
-    **named: Annotated[Any, _no_origin, _results],
+    **named: Named,
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in adjacent windows over a time column; emit a window when it is over.
 
@@ -185,7 +188,7 @@ def sliding(
     at: Annotated[str, column_name],
     lateness: Annotated[Any, not_negative],
     late: Late = "error",
-    **named: Annotated[Any, _no_origin, _results],
+    **named: Named,
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in overlapping windows over a time column; a row is in every window around it.
 

@@ -17,6 +17,7 @@ _TABLES: Final = {
     ("polars", "DataFrame"): "values(df.iter_rows(named=True)) makes a source of its rows",
     ("polars", "LazyFrame"): "values(lf.collect().iter_rows(named=True)) makes a source of its rows",
     ("pyarrow", "Table"): "values(table.to_pylist()) makes a source of its rows",
+    ("pyarrow", "RecordBatch"): "values(batch.to_pylist()) makes a source of its rows",
 }
 """Tables by package and class, and how to make a source of rows from each. Iterating most of them gives no rows."""
 

@@ -174,7 +174,8 @@ def sources(call: Call, value: Any) -> Any:
             elif callable(source):
                 hint = advice(call.module, source, wanted="source").removeprefix("; ")
             if isinstance(source, (list, tuple)):
-                hint = f"pass the sources one by one, {call.module}(*sources); {hint}"
+                kind = type(cast("object", source)).__name__
+                raise call.refuse(f"needs sources, but got a {kind}: pass them one by one, {call.module}(*sources)")
             if table := table_advice(cast("object", source)):
                 raise call.refuse(f"needs sources, but got a {type(cast('object', source)).__name__}: {table}")
             raise call.refuse(f"needs sources, but got {source!r}: {hint}")

@@ -311,6 +311,10 @@ def test_a_time_that_does_not_fit_names_the_column(time, kind):
             lambda: columns.sliding(4, 2, at="t", lateness=0, origin=1, n=columns.count()),
             "has no origin=: windows start at multiples",
         ),
+        (
+            lambda: columns.sessions(4, at="t", lateness=0, origin=1, n=columns.count()),
+            "has no origin=: a session starts at its first row",
+        ),
     ],
 )
 def test_wrong_options_are_refused_when_composing(make, why):
