@@ -1,4 +1,4 @@
-"""Code of a module that does not return within the release timeout: its ask is given up, and answered when it returns."""
+"""Code of a module that does not return within the release timeout: its ask is given up, and answered afterwards."""
 
 import pytest
 import trio
