@@ -74,7 +74,7 @@ class Judgement:
         if run.ending == "killed":
             return None
         if run.ending == "hanging":
-            return Wrong("hang", f"the run did not end by itself{'' if failure is None else f': {failure!r}'}")
+            return Wrong("hang", f"the run did not end by itself{'' if failure is None else f': {shown(failure)}'}")
         if run.ending == "abandoned" != like.ending and run.way not in ("abort", "cancel"):
             return Wrong("ending", "the run was abandoned, though nothing aborted it")
         if run.ending == "complete" and like.failure is not None and not (run.way or run.cut_short):

@@ -52,7 +52,7 @@ class Lives:
             self._clear()
             self._like = self._life(Choices(), 0)
         self._judging = Judgement(self._like, compare, checks)
-        if (wrong := self._judging.wrong(self._like)) is not None:
+        if (wrong := self._wrong(self._like)) is not None:
             raise PullstreamError(
                 f"the undisturbed run is wrong, so nothing can be compared with it: {wrong.kind}: {wrong.what}"
             )
@@ -79,7 +79,12 @@ class Lives:
         if choice is not None and run.died:
             choices.told[choice] = f"the process was killed at its write number {dies_at}, {run.died}"
         self._cut_short |= run.way == "finish" or (run.injected is not None and self._judging.handles)
-        return run, self._judging.wrong(run)
+        return run, self._wrong(run)
+
+    def _wrong(self, run: Simulated) -> Wrong | None:
+        wrong = self._judging.wrong(run)
+        # The folder's name differs from process to process.
+        return wrong and Wrong(wrong.kind, wrong.what.replace(str(self._folder), "."))
 
     def _life(
         self, choices: Choices, seed: int, like: Simulated | None = None, dies_at: int = 0, *, last: bool = True

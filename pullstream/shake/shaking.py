@@ -9,7 +9,7 @@ from pullstream.shake.choices import Choice, Choices
 from pullstream.shake.judging import Check, Compare, Wrong
 from pullstream.shake.lives import Lives, folder_for
 from pullstream.shake.report import Difference, Shaken
-from pullstream.shake.simulation import MadePipeline, Simulated
+from pullstream.shake.simulation import MadePipeline, Simulated, shown
 from pullstream.trace.file import Trace
 
 SHOWN: Final = 3
@@ -90,9 +90,9 @@ def shake(
             if collecting:
                 gc.enable()
     compared = f"{COMPARED[judging.compare]}: {judging.why}."
-    if judging.like.failure is not None:
+    if (failure := judging.like.failure) is not None:
         compared += (
-            f" The undisturbed run itself fails, with {judging.like.failure!r}: other runs are right if they do, too."
+            f" The undisturbed run itself fails, with {shown(failure)}: other runs are right if they do, too."
             + judging.cut * " It cuts other branches short at any value: only values that both runs give were compared."
         )
     return Shaken(seeds if seed is None else 1, compared, differences, kinds)

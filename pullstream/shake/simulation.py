@@ -9,6 +9,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from reprlib import Repr
 from typing import Any, Final, TypeAlias, cast
 
 import attrs
@@ -412,15 +413,22 @@ def _told_pause(name: str) -> Callable[[int], str]:
 
 
 def shown(value: object) -> str:
-    """Return the text of a value without addresses, which differ from run to run."""
+    """Return the text of a value, the same in every run: without addresses, and with the members of sets sorted."""
     try:
         text = repr(value)
+        if "{" in text:
+            text = _SORTED.repr(value)
     except Exception as exc:  # noqa: BLE001 - the user's
         return f"<{type(value).__name__}, whose repr raised {type(exc).__name__}>"
     return text if " at 0x" not in text else _ADDRESS.sub(" at 0x...", text)
 
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+
+_SORTED: Final = Repr()
+for _limit in vars(_SORTED):
+    if _limit.startswith("max"):
+        setattr(_SORTED, _limit, sys.maxsize)
 
 
 def _at_most(time: Any, other: Any) -> bool:

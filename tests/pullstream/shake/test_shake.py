@@ -1,10 +1,7 @@
 """`shake` finds what only some schedules break, says what it takes, and finds nothing in what is right."""
 
 import io
-import os
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -230,37 +227,6 @@ def test_the_trace_of_a_difference_is_a_trace():
 
     assert judge(trace).ok
     assert found.step is None or 1 <= found.step <= len(trace.events) + 1000
-
-
-PROGRAM = """
-import hashlib
-from pullstream.shake.choices import Choices
-from pullstream.shake.lives import Lives, folder_for
-from tests.pullstream.shake.test_killed import rows
-from tests.pullstream.shake.test_shake import five_modules, of_branches, of_threads, with_a_handle
-
-for make in (five_modules, of_branches, of_threads, with_a_handle, rows):
-    with folder_for(journal=make is rows) as folder:
-        lives = Lives(make, folder)
-        lives.undisturbed("auto", ())
-        for seed in range(10):
-            run, _ = lives.run(Choices(seed), seed)
-            print(hashlib.sha256(f"{run.trace}{run.story()}{run.files}".encode()).hexdigest())
-"""
-
-
-def test_a_seed_gives_the_same_bytes():
-    """In every process, whatever the seed of its hashes."""
-
-    def told(seed):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        return subprocess.run(
-            [sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, capture_output=True, check=True, text=True
-        ).stdout
-
-    first = told("1")
-    assert len(set(first.split())) > 40
-    assert told("2") == first
 
 
 class Stuck(ps.authoring.Kernel):

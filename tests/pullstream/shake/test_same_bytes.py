@@ -1,0 +1,121 @@
+"""A seed gives the same run and the same report, byte for byte, on every machine and in every process."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from tests.pullstream.shake.scenes import slowly
+
+ROOT = Path(__file__).parents[3]
+
+
+def sets():
+    """What is inside is in another order in each process; how much that is depends on the schedule."""
+    together = ps.map_batches(lambda values: [{*map(str, values)}])
+    return ps.pipe(ps.values(range(12), time=lambda n: n // 4), ps.map_async(slowly, 2), together, ps.collect())
+
+
+def once(folder):
+    """Its failure names a file."""
+
+    def write(time, values):
+        if (path := folder / str(time)).exists():
+            raise RuntimeError(f"{path} exists, and {values} are lost")
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
+
+    return ps.pipe(ps.values(range(4), time=lambda n: n // 2), ps.at_completion(write))
+
+
+PROGRAM = """
+import hashlib
+from pullstream.shake import shake
+from pullstream.shake.choices import Choices
+from pullstream.shake.lives import Lives, folder_for
+from tests.pullstream.shake.test_killed import rows
+from tests.pullstream.shake.test_same_bytes import once, sets
+from tests.pullstream.shake.test_shake import five_modules, of_branches, of_threads, races, with_a_handle
+
+for make in (five_modules, of_branches, of_threads, sets, with_a_handle, rows):
+    with folder_for(journal=make is rows) as folder:
+        lives = Lives(make, folder)
+        lives.undisturbed("nothing" if make is sets else "auto", ())
+        for seed in range(6):
+            run, _ = lives.run(Choices(seed), seed)
+            print(hashlib.sha256(f"{run.trace}{run.story()}{run.files}".encode()).hexdigest())
+for make in (races, sets, once):
+    print(shake(make, 6, journal=make is once))
+"""
+
+ELSEWHERE = {
+    "hashes": {"PYTHONHASHSEED": "2"},
+    "zone": {"TZ": "Asia/Kathmandu"},
+    "language": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "user": {"HOME": "/nowhere", "USER": "nobody", "LOGNAME": "nobody"},
+    "memory": {"PYTHONMALLOC": "debug"},
+    "optimized": {"PYTHONOPTIMIZE": "1"},
+}
+"""What differs between machines and processes, as variables of the environment."""
+
+
+def told(folder, settings, *, cores=None):
+    """Run the program in a process of its own, and return what it prints."""
+    folder.mkdir()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONHASHSEED": "1",
+        "TMPDIR": str(folder),
+        **settings,
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=folder,
+        env=environment,
+        preexec_fn=None if cores is None else lambda: os.sched_setaffinity(0, cores),
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert not run.returncode, run.stderr
+    return run.stdout
+
+
+def test_a_seed_gives_the_same_bytes(tmp_path):
+    """Everything that may differ between two machines differs at once."""
+    everything = {name: value for settings in ELSEWHERE.values() for name, value in settings.items()}
+
+    first = told(tmp_path / "here", {})
+
+    assert len(set(first.split())) > 40
+    assert first.count("\nseed ") == 3
+    assert told(tmp_path / "in another folder", everything, cores={min(os.sched_getaffinity(0))}) == first
+
+
+@contextmanager
+def load():
+    """Keep every core busy."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    spinning = [subprocess.Popen(spin) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", [*ELSEWHERE, "load"])
+def test_nothing_that_differs_shows(what, tmp_path):
+    """One difference at a time."""
+    first = told(tmp_path / "here", {})
+    if what == "load":
+        with load():
+            assert told(tmp_path / "there", {}) == first
+    else:
+        assert told(tmp_path / "there", ELSEWHERE[what]) == first
