@@ -11,11 +11,9 @@ import attrs
 
 from pullstream.authoring import Call, checked
 
-from ..arrow import pyarrow
-from ..arrow.package import numpy
 from .expressions import Expression, expression
 from .grouping import Column, Grouped
-from .package import ColumnError
+from .package import ColumnError, np, pa
 
 DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """The digits of a second that durations in a unit have."""
@@ -65,7 +63,6 @@ class Kind:
 
 def _number(column: Column) -> Column:
     """A number that is summed as it is; true is 1."""
-    pa = pyarrow()
     types, kind = pa.types, column.type
     if types.is_boolean(kind) or types.is_null(kind):
         return column.cast(pa.int64())
@@ -80,7 +77,6 @@ def _number(column: Column) -> Column:
 
 
 def _real(column: Column) -> Column:
-    pa = pyarrow()
     types, kind = pa.types, column.type
     if types.is_boolean(kind):
         column = column.cast(pa.int64())
@@ -90,7 +86,6 @@ def _real(column: Column) -> Column:
 
 
 def _truth(column: Column) -> Column:
-    pa = pyarrow()
     if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
         return column.cast(pa.bool_())
     raise ColumnError(f"any() or all() needs a column of true and false, but its column is {column.type}")
@@ -110,13 +105,11 @@ def _of_itself(name: str, function: Callable[[Grouped, Column], Column]) -> Kind
 
 
 def _mean(parts: Partial, _: Any) -> Column:
-    pc = pyarrow().compute
-    return pc.divide(parts["sum"], _positive(parts["n"]))
+    return pa.compute.divide(parts["sum"], _positive(parts["n"]))
 
 
 def _positive(count: Column) -> Column:
     """Counts as floats, and null instead of those that are not positive."""
-    pa = pyarrow()
     return pa.compute.if_else(pa.compute.greater(count, 0), count, None).cast(pa.float64())
 
 
@@ -128,36 +121,33 @@ def _m2(groups: Grouped, column: Column) -> Partial:
 
 def _squared(groups: Grouped, column: Column, mean: Column) -> Column:
     """The squared distance of each value from the mean of its group."""
-    pc = pyarrow().compute
-    distance = pc.subtract(column, mean.take(pyarrow().array(groups.numbers)))
-    return pc.multiply(distance, distance)
+    distance = pa.compute.subtract(column, mean.take(pa.array(groups.numbers)))
+    return pa.compute.multiply(distance, distance)
 
 
 def _m2s(groups: Grouped, parts: Partial) -> Partial:
     # The sums of squares around the means of the parts, moved to the common mean (Chan, Golub and LeVeque 1983).
-    pc, total = pyarrow().compute, groups.total
+    total = groups.total
     count = total(parts["n"])
-    mean = _mean({"sum": total(pc.multiply(parts["mean"], parts["n"])), "n": count}, None)
-    moved = pc.multiply(_squared(groups, parts["mean"], mean), parts["n"])
-    return {"n": count, "mean": mean.fill_null(0.0), "m2": total(pc.add(parts["m2"], moved))}
+    mean = _mean({"sum": total(pa.compute.multiply(parts["mean"], parts["n"])), "n": count}, None)
+    moved = pa.compute.multiply(_squared(groups, parts["mean"], mean), parts["n"])
+    return {"n": count, "mean": mean.fill_null(0.0), "m2": total(pa.compute.add(parts["m2"], moved))}
 
 
 def _variance(parts: Partial, ddof: Any) -> Column:
-    pc = pyarrow().compute
-    return pc.divide(parts["m2"], _positive(pc.subtract(parts["n"], ddof)))
+    return pa.compute.divide(parts["m2"], _positive(pa.compute.subtract(parts["n"], ddof)))
 
 
 def _counted(name: str, finish: Callable[[Partial], Column]) -> Kind:
     """An aggregate of the numbers of values that are true and false."""
 
     def partial(groups: Grouped, column: Column) -> Partial:
-        return {"n": groups.known(column), "true": groups.total(column.cast(pyarrow().int64()))}
+        return {"n": groups.known(column), "true": groups.total(column.cast(pa.int64()))}
 
     return Kind(name, partial, _totals, _truth, lambda parts, _: finish(parts))
 
 
 def _quantile(parts: Partial, q: float) -> Column:
-    pa, np = pyarrow(), numpy()
     lists = parts[""]
     lengths = lists.value_lengths().to_numpy()
     values = lists.flatten().to_numpy()
@@ -187,10 +177,10 @@ MEAN: Final = Kind(
     _mean,
 )
 VARIANCE: Final = Kind("variance", _m2, _m2s, _real, _variance)
-FIRST: Final = _of_itself("first", lambda groups, column: column.take(pyarrow().array(groups.first)))
-LAST: Final = _of_itself("last", lambda groups, column: column.take(pyarrow().array(groups.last)))
-ANY: Final = _counted("any", lambda parts: pyarrow().compute.greater(parts["true"], 0))
-ALL: Final = _counted("all", lambda parts: pyarrow().compute.equal(parts["true"], parts["n"]))
+FIRST: Final = _of_itself("first", lambda groups, column: column.take(pa.array(groups.first)))
+LAST: Final = _of_itself("last", lambda groups, column: column.take(pa.array(groups.last)))
+ANY: Final = _counted("any", lambda parts: pa.compute.greater(parts["true"], 0))
+ALL: Final = _counted("all", lambda parts: pa.compute.equal(parts["true"], parts["n"]))
 UNIQUE: Final = Kind(
     "count_unique",
     lambda groups, column: {"": groups.lists(column, distinct=True)},

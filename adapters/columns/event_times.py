@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import attrs
 
-from ..arrow import DataType, pyarrow, values
-from ..arrow.package import numpy
-from .package import ColumnError
+from ..arrow import DataType, values
+from .package import ColumnError, np, pa
 
 Numbers = Any
 """A NumPy array of int64."""
@@ -26,7 +25,7 @@ class TimeKind:
 
     def __attrs_post_init__(self) -> None:
         """Refuse a type that has no exact durations."""
-        types = pyarrow().types
+        types = pa.types
         if not (types.is_integer(self.kind) or types.is_date(self.kind) or types.is_timestamp(self.kind)):
             raise ColumnError(
                 f"{self.where}: the time column {self.column!r} is {self.kind}; times must be whole numbers, dates or "
@@ -35,10 +34,9 @@ class TimeKind:
 
     def numbers(self, column: Any) -> Numbers:
         """The times of a column without nulls."""
-        pa = pyarrow()
         kind = column.type
         if not len(column):
-            return numpy().zeros(0, numpy().int64)
+            return np.zeros(0, np.int64)
         if _family(kind) != _family(self.kind):
             raise ColumnError(
                 f"{self.where}: the time column {self.column!r} is {kind}, but it was {self.kind} in the rows before; "
@@ -51,14 +49,14 @@ class TimeKind:
                 column = column.cast(pa.date32()).cast(pa.int32())
             found: Numbers = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
-            found = numpy().array([FAR])
+            found = np.array([FAR])
         if not (found.min() > -FAR and found.max() < FAR):
             raise ColumnError(f"{self.where}: the time column {self.column!r} has a time beyond ±2**62")
         return found
 
     def duration(self, given: Any, name: str) -> int:
         """A duration in the unit of the times."""
-        types = pyarrow().types
+        types = pa.types
         number: Any = None
         if isinstance(given, dt.timedelta):
             if types.is_timestamp(self.kind):
@@ -80,7 +78,6 @@ class TimeKind:
 
     def column_of(self, numbers: Numbers) -> Any:
         """A column of times in the type of the time column."""
-        pa, np = pyarrow(), numpy()
         if pa.types.is_timestamp(self.kind):
             return pa.array(numbers, pa.timestamp("us", self.kind.tz))
         if pa.types.is_date(self.kind):
@@ -93,11 +90,11 @@ class TimeKind:
 
     def time(self, number: int) -> Any:
         """One of Python's times."""
-        return self.times(numpy().array([number]))[0]
+        return self.times(np.array([number]))[0]
 
 
 def _family(kind: DataType) -> tuple[bool, ...]:
     """The family of a type of times: times of two families cannot be compared, so it must not change in a stream."""
-    types = pyarrow().types
+    types = pa.types
     aware = types.is_timestamp(kind) and kind.tz is not None
     return types.is_integer(kind), types.is_date(kind), types.is_timestamp(kind), aware

@@ -10,7 +10,7 @@ import attrs
 from pullstream.authoring import Call
 
 from ..arrow import ArrowRows
-from .package import ColumnError, polars
+from .package import ColumnError, pl
 
 
 @attrs.frozen(repr=False)
@@ -28,7 +28,7 @@ class Expression:
         expr = given if name is None else given.alias(name)
         try:
             return cls(expr.meta.serialize(), str(given))
-        except (ImportError, polars().exceptions.PolarsError):
+        except (ImportError, pl.exceptions.PolarsError):
             return cls(expr, str(given))
 
     @property
@@ -42,7 +42,7 @@ class Expression:
 
 @lru_cache(maxsize=1024)
 def _deserialized(data: bytes) -> Any:
-    return polars().Expr.deserialize(BytesIO(data))
+    return pl.Expr.deserialize(BytesIO(data))
 
 
 def without_brackets(given: Any) -> str:
@@ -64,7 +64,6 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
     """Check an argument: a column's name, or a polars expression that looks at one row at a time."""
     if isinstance(given, Expression):
         return given
-    pl = polars()
     if isinstance(given, str):
         return Expression.of(pl.col(given), name)
     if given.__class__ in {list, tuple}:
@@ -100,7 +99,6 @@ def named_expressions(call: Call, given: dict[str, Any]) -> dict[str, Expression
 
 def _looks_further(expr: Any) -> str:
     """The reason why an expression does not compute one value for each row; empty if it does."""
-    pl = polars()
     meta = expr.meta
     if meta.is_column_selection():
         return ""

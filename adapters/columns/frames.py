@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, pyarrow
-from .package import ColumnError, polars
+from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded
+from .package import ColumnError, pa, pl
 
 Frame = Any
 """A polars DataFrame."""
@@ -91,7 +91,6 @@ class ColumnReader:
 
     def _typed(self, batch: RecordBatch) -> RecordBatch:
         """The batch, with columns of nothing but nulls in the type that they had before."""
-        pa = pyarrow()
         kinds = {field.name: field.type for field in batch.schema}
         self._types |= {name: kind for name, kind in kinds.items() if kind != pa.null()}
         for place, (name, kind) in enumerate(kinds.items()):
@@ -122,8 +121,8 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
         if "decimal256(" in str(field.type):
             raise refused(field, "decimal128")
     try:
-        frame: Frame = polars().from_arrow(batch)
-    except polars().exceptions.PolarsError:
+        frame: Frame = pl.from_arrow(batch)
+    except pl.exceptions.PolarsError:
         for field in batch.schema if batch.num_columns > 1 else ():
             frame_from(where, batch.select([field.name]))
         raise refused(batch.schema.field(0), "another type") from None
@@ -137,7 +136,7 @@ def frame_of(where: str, rows: ArrowRows, names: Collection[str] | None = None) 
         batch = batch.select([name for name in batch.schema.names if name in names])
     if not batch.num_columns:
         # Polars would forget how many rows there are.
-        return polars().DataFrame({"": [None] * len(rows)})
+        return pl.DataFrame({"": [None] * len(rows)})
     return frame_from(where, batch)
 
 
@@ -152,7 +151,6 @@ def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:
     Raises:
         ColumnError: the values of a column have no common type.
     """
-    pa = pyarrow()
     if len(batches) == 1:
         return batches[0]
     if any(batch.schema != batches[0].schema for batch in batches):
@@ -168,18 +166,16 @@ def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:
 
 def computed(frame: Frame, *given: Any, **named: Any) -> Frame:
     """The results of expressions, one for each row: a literal is repeated only beside a column."""
-    pl = polars()
     return frame.select(pl.int_range(pl.len()).alias("__row__"), *given, **named).drop("__row__")
 
 
 def rows_of(frame: Frame, form: RowForm) -> ArrowRows:
     """The rows of a polars DataFrame."""
-    return ArrowRows(plain(frame.to_arrow(compat_level=polars().CompatLevel.oldest())), form)
+    return ArrowRows(plain(frame.to_arrow(compat_level=pl.CompatLevel.oldest())), form)
 
 
 def plain(table: Any) -> RecordBatch:
     """A pyarrow table as one record batch."""
-    pa = pyarrow()
     columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
@@ -191,4 +187,4 @@ def first_line(exc: BaseException) -> str:
 
 def without_dictionaries(batch: RecordBatch) -> RecordBatch:
     """A record batch whose dictionaries have become plain columns."""
-    return pyarrow().RecordBatch.from_arrays(list(map(decoded, batch.columns)), batch.schema.names)
+    return pa.RecordBatch.from_arrays(list(map(decoded, batch.columns)), batch.schema.names)

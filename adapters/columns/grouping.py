@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from ..arrow import pyarrow
-from ..arrow.package import numpy
-from .package import ColumnError
+from .package import ColumnError, np, pa
 
 Numbers = Any
 """A NumPy array of int64."""
@@ -40,20 +38,20 @@ class Grouped:
 
     def _ends(self, order: Numbers) -> Numbers:
         """The row of each group that is the last in an order."""
-        found = numpy().zeros(self.count, numpy().int64)
+        found = np.zeros(self.count, np.int64)
         found[self.numbers[order]] = order
         return found
 
     @cached_property
     def sizes(self) -> Column:
         """The number of rows of each group."""
-        return pyarrow().array(numpy().bincount(self.numbers, minlength=self.count))
+        return pa.array(np.bincount(self.numbers, minlength=self.count))
 
     def known(self, column: Column) -> Column:
         """The number of values that are not null."""
         if not column.null_count:
             return self.sizes
-        return pyarrow().array(numpy().bincount(self._valid(column), minlength=self.count))
+        return pa.array(np.bincount(self._valid(column), minlength=self.count))
 
     def _valid(self, column: Column) -> Numbers:
         """The groups of the values that are not null."""
@@ -65,7 +63,6 @@ class Grouped:
         Raises:
             ColumnError: a sum may exceed 76 digits.
         """
-        pa, np = pyarrow(), numpy()
         types, kind = pa.types, column.type
         if not types.is_floating(kind):
             most: Any = max(abs(end or 0) for end in pa.compute.min_max(column).as_py().values()) * len(column)
@@ -87,7 +84,6 @@ class Grouped:
 
     def extreme(self, column: Column, function: str) -> Column:
         """The "min" or "max" of the values; NaN only where there is nothing else, and null without values."""
-        pa, np = pyarrow(), numpy()
         kind = column.type
         floating = pa.types.is_floating(kind)
         if not (floating or pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or pa.types.is_interval(kind):
@@ -113,12 +109,11 @@ class Grouped:
 
     def joined_lists(self, lists: Column, *, distinct: bool = False) -> Column:
         """The lists of each group as one list."""
-        numbers = numpy().repeat(self.numbers, lists.value_lengths().to_numpy())
+        numbers = np.repeat(self.numbers, lists.value_lengths().to_numpy())
         return self._lists(numbers, lists.flatten(), distinct=distinct)
 
     def _lists(self, numbers: Numbers, column: Column, *, distinct: bool) -> Column:
         """The values of each group, whose numbers they have, as a list."""
-        pa, np = pyarrow(), numpy()
         if distinct:
             places = grouped([pa.array(numbers), column], len(column)).first
             numbers, column = numbers[places], column.take(pa.array(places))
@@ -127,13 +122,12 @@ class Grouped:
         return pa.LargeListArray.from_arrays(pa.array(offsets), column)
 
     def _by_arrow(self, column: Column, function: str, options: Any = None) -> Column:
-        table = pyarrow().table({"group": self.numbers, "value": column})
+        table = pa.table({"group": self.numbers, "value": column})
         made = table.group_by("group", use_threads=False).aggregate([("value", function, options)])
         return made.column(f"value_{function}").combine_chunks()
 
 
 def _order(by: Sequence[Numbers], count: int) -> Numbers:
-    np = numpy()
     if not by or all((part[1:] >= part[:-1]).all() for part in by):
         return np.arange(count)
     return np.lexsort(by[::-1])
@@ -143,16 +137,15 @@ def grouped(
     keys: Sequence[Column], count: int, first_by: Sequence[Numbers] = (), last_by: Sequence[Numbers] = ()
 ) -> Grouped:
     """Number the groups of rows with equal keys; null equals null, and NaN equals NaN."""
-    np = numpy()
     codes, size = np.zeros(count, np.int64), 1
     for key in keys:
         more, values = _codes(key)
         if size * values > 2 * count + 1024:
-            codes, size = _encoded(pyarrow().array(codes))
+            codes, size = _encoded(pa.array(codes))
         codes, size = more if size == 1 else np.multiply(codes, values, dtype=np.int64) + more, size * values
     if size > 2 * count + 1024:
         # Arrow numbers values in the order in which they appear.
-        return Grouped(*_encoded(pyarrow().array(codes)), first_by, last_by)
+        return Grouped(*_encoded(pa.array(codes)), first_by, last_by)
     first = np.full(size, -1, np.int64)
     first[codes[::-1]] = np.arange(count)[::-1]
     found = np.flatnonzero(first >= 0)
@@ -167,7 +160,6 @@ def grouped(
 
 def _codes(key: Column) -> tuple[Numbers, int]:
     """A number for each row, equal where the keys are, and the number of different ones or more."""
-    pa, np = pyarrow(), numpy()
     types, kind = pa.types, key.type
     if types.is_dictionary(kind):
         codes, size = _codes(pa.concat_arrays([key.dictionary, pa.nulls(1, kind.value_type)]))

@@ -6,12 +6,12 @@ from typing import Any
 
 import attrs
 
-from ..arrow import ArrowRows, DataType, decoded, pyarrow
+from ..arrow import ArrowRows, DataType, decoded
 from .aggregates import DIGITS, SUM, Aggregate
 from .expressions import check_names, roots
 from .frames import computed, first_line, frame_from, joined, rows_of
 from .grouping import Column, Grouped, grouped
-from .package import ColumnError, polars
+from .package import ColumnError, pa, pl
 
 Table = Any
 """A pyarrow RecordBatch."""
@@ -69,7 +69,7 @@ class Groups:
             if chosen
             else {}
         )
-        return pyarrow().RecordBatch.from_pydict({**columns, **more})
+        return pa.RecordBatch.from_pydict({**columns, **more})
 
     def partial(self, table: Table) -> Table:
         """The partial results of some rows."""
@@ -111,11 +111,11 @@ class Groups:
                 made[name] = aggregate.kind.finish(self._parts(partial, prefix), aggregate.option)
                 if aggregate.kind is SUM:
                     made[name] = self._narrow(made[name], partial, self._sums.get(name))
-        return pyarrow().RecordBatch.from_pydict(made)
+        return pa.RecordBatch.from_pydict(made)
 
     def _summed(self, name: str, kind: DataType) -> None:
         """Note what a sum is of."""
-        types, before = pyarrow().types, self._sums.get(name)
+        types, before = pa.types, self._sums.get(name)
         if types.is_null(kind):
             return
         of = "durations" if types.is_duration(kind) else "integers" if types.is_integer(kind) else "numbers"
@@ -127,7 +127,6 @@ class Groups:
 
     def _narrow(self, total: Column, partial: Table, of: str | None) -> Column:
         """Give sums the type of a result; on their way, those of many values may need more bits."""
-        pa = pyarrow()
         if not pa.types.is_decimal(total.type):
             return total
         scale, whole = total.type.scale, of != "numbers"
@@ -153,7 +152,6 @@ class Groups:
 
     def _of_groups(self, table: Table, groups: Grouped, parts: Mapping[str, Column]) -> Table:
         """The keys and marks of each group, and its partial results."""
-        pa = pyarrow()
         made: dict[str, Column] = {}
         marks = self._marks
         for names, end in ((self._grouped_by, "first"), (marks.first, "first"), (marks.last, "last")):
@@ -177,7 +175,6 @@ class Groups:
         """The inputs that must be computed, by the name of the result."""
         if not self._computed:
             return {}
-        pl = polars()
         try:
             made = rows_of(computed(frame_from(self._where, table), **self._computed), "rows").batch
         except pl.exceptions.PolarsError as exc:
@@ -187,7 +184,6 @@ class Groups:
     @contextmanager
     def _told(self, name: str, aggregate: Aggregate) -> Generator[None]:
         """Name the aggregate in errors."""
-        pa = pyarrow()
         try:
             yield
         except ColumnError as exc:

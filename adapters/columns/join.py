@@ -8,10 +8,10 @@ from typing_extensions import override
 from pullstream import Source, source
 from pullstream.authoring import Call, JoinByTime, OneOf, opens, sources, together
 
-from ..arrow import ArrowRows, RowForm, pyarrow
+from ..arrow import ArrowRows, RowForm
 from .expressions import check_names
 from .frames import ColumnReader, first_line, frame_from, joined, rows_at_once, rows_of, without_dictionaries
-from .package import ColumnError, polars
+from .package import ColumnError, pa, pl
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
 Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
@@ -58,7 +58,7 @@ class _Joining(JoinByTime):
         assert form is not None, "rows have arrived"
         try:
             made = self._joined(*frames)
-        except polars().exceptions.PolarsError as exc:
+        except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self.location}: {first_line(exc)}, at the time {time!r}") from None
         return () if made is None else rows_of(made, form)
 
@@ -66,7 +66,7 @@ class _Joining(JoinByTime):
         """The rows of a source at a time as a frame; None if its columns are not known yet."""
         if schema is None:
             return None
-        parts = [part.batch for part in rows] or [pyarrow().RecordBatch.from_pylist([], schema)]
+        parts = [part.batch for part in rows] or [pa.RecordBatch.from_pylist([], schema)]
         where = str(self.location)
         return frame_from(where, without_dictionaries(joined(where, parts)))
 
@@ -75,7 +75,6 @@ class _Joining(JoinByTime):
             # One source has given no row yet: what it lacks has no columns.
             keeps = ("left", "anti", "asof", "full") if right is None else ("full",)
             return (left if right is None else right) if self._how in keeps else None
-        pl = polars()
         kinds = {name: self._common(name, left.schema[name], right.schema[name]) for name in self._compared}
         casts = [pl.col(name).cast(kind) for name, kind in kinds.items() if kind is not None]
         before, left, right = left.schema, left.with_columns(casts), right.with_columns(casts)
@@ -92,7 +91,6 @@ class _Joining(JoinByTime):
 
     def _common(self, name: str, one: Any, other: Any) -> Any:
         """The type in which the values of both sources are compared; None for their own."""
-        pl = polars()
         kinds = one, other
         if one == other or all(kind.is_integer() for kind in kinds) or all(kind.is_float() for kind in kinds):
             return None
@@ -116,11 +114,11 @@ class _Joining(JoinByTime):
         pairs = [(left, right)]
         if left.schema[at].is_float():
             # NaN, which is sorted last, is near nothing.
-            nan = polars().col(at).is_nan().fill_null(value=False)
+            nan = pl.col(at).is_nan().fill_null(value=False)
             right = right.filter(~nan)
             pairs = [(left.filter(~nan), right), (left.filter(nan), right.clear())]
         options: Any = {"by": list(self._on) or None, "strategy": self._strategy, "check_sortedness": False}
-        return polars().concat([one.join_asof(other, on=at, **options) for one, other in pairs])
+        return pl.concat([one.join_asof(other, on=at, **options) for one, other in pairs])
 
 
 def _keys(call: Call, on: Any) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
-"""Polars, loaded on use, and the errors of this package."""
+"""Polars, pyarrow and NumPy, loaded on use, and the errors of this package."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from pullstream import PullstreamError
 from pullstream.authoring import of_extra
+
+from ..arrow import pyarrow
+from ..arrow.package import numpy
 
 
 class ColumnsMissing(PullstreamError, ImportError):
@@ -17,11 +21,22 @@ class ColumnError(PullstreamError, ValueError):
 
 
 @cache
-def polars() -> Any:
-    """Import polars.
-
-    Raises:
-        ColumnsMissing: it is not installed.
-    """
+def _polars() -> Any:
     of_extra("columns", "polars", ColumnsMissing)
     return import_module("polars")
+
+
+class _Late:
+    """A package that is imported when a name of it is first used."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.__dict__[name] = getattr(self._load(), name)
+        return found
+
+
+np: Any = _Late(numpy)
+pa: Any = _Late(pyarrow)
+pl: Any = _Late(_polars)

@@ -11,10 +11,10 @@ from typing_extensions import override
 from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Pace, PassOn, Unanswered, opens
 
-from ..arrow import ArrowRows, pyarrow
+from ..arrow import ArrowRows
 from .expressions import Expression, check_names, expressions, named_expressions, roots
 from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_at_once, rows_of
-from .package import ColumnError, polars
+from .package import ColumnError, pa, pl
 
 
 class _PerRow(PassOn):
@@ -62,7 +62,7 @@ class _PerRow(PassOn):
             place = min(good, len(rows) - 1)
             what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
             error: Exception = exc
-            if isinstance(exc, polars().exceptions.PolarsError):
+            if isinstance(exc, pl.exceptions.PolarsError):
                 error = ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}")
             else:
                 exc.add_note(what)
@@ -73,7 +73,7 @@ class _PerRow(PassOn):
 
     def _untyped(self, rows: ArrowRows) -> str:
         """Advice about a column whose type is not known, as all its values so far are null; empty if there is none."""
-        null = pyarrow().null()
+        null = pa.null()
         names = [field.name for field in rows.schema if field.type == null and field.name in (self._roots or ())]
         if not names:
             return ""
@@ -102,7 +102,7 @@ class _Selecting(_PerRow):
         # The other columns keep their Arrow types.
         columns = dict(zip(kept.schema.names, kept.columns, strict=True)) if self._keep else {}
         columns.update(zip(new.schema.names, new.columns, strict=True))
-        return ArrowRows(pyarrow().RecordBatch.from_pydict(columns), rows.form, origin=rows.origin)
+        return ArrowRows(pa.RecordBatch.from_pydict(columns), rows.form, origin=rows.origin)
 
     @override
     def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
@@ -143,7 +143,6 @@ class _Filtering(_PerRow):
 
     @override
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
-        pl = polars()
         parts = computed(frame, *(each.expr.alias(str(at)) for at, each in enumerate(self._given)))
         for each, kind in zip(self._given, parts.dtypes, strict=True):
             if kind not in (pl.Boolean, pl.Null):

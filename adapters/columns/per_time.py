@@ -12,7 +12,7 @@ from pullstream.authoring import Call, Sync, opens
 from ..arrow import ArrowRows
 from .by_time import ByTime
 from .frames import Frame, first_line, frame_of, frame_of_all, rows_of
-from .package import ColumnError, polars
+from .package import ColumnError, pl
 from .reducing import some_keys
 
 
@@ -35,7 +35,7 @@ class _PerTime(ByTime[list[tuple[ArrowRows, Frame]]]):
 
     @override
     def complete(self, time: Hashable) -> None:
-        pl, parts = polars(), self.kept.pop(time)
+        parts = self.kept.pop(time)
         try:
             result = self._query(self._whole(parts).lazy())
             if isinstance(result, pl.LazyFrame):
@@ -53,7 +53,7 @@ class _PerTime(ByTime[list[tuple[ArrowRows, Frame]]]):
         """All rows of a time."""
         rows, frames = zip(*parts, strict=True)
         if all(frame.schema == frames[0].schema for frame in frames):
-            return polars().concat(frames)
+            return pl.concat(frames)
         return frame_of_all(self.where, rows)
 
 

@@ -8,13 +8,12 @@ from typing_extensions import override
 from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import Call, opens
 
-from ..arrow import ArrowRows, pyarrow
-from ..arrow.package import numpy
+from ..arrow import ArrowRows
 from .aggregates import Aggregate, aggregates, first
 from .by_time import ByTime
 from .expressions import without_brackets
 from .groups import Groups, Table
-from .package import ColumnError
+from .package import ColumnError, np, pa
 
 TOGETHER: Final = 65_536
 """The number of rows that are aggregated at once."""
@@ -36,7 +35,7 @@ class _Fold:
 
 def _of_one_time(partial: Table) -> Table:
     """The partial results of a time, with the same number for it in every fold."""
-    numbers = pyarrow().array(numpy().zeros(len(partial), dtype="int64"))
+    numbers = pa.array(np.zeros(len(partial), dtype="int64"))
     return partial.set_column(partial.schema.get_field_index(TIME), TIME, numbers)
 
 
@@ -63,7 +62,7 @@ class _TimeState:
         """Copy the last partial results, as an open time must not keep the memory of all others."""
         fold, begin, end = self.parts[-1]
         if end - begin < len(fold.table):
-            places = pyarrow().array(numpy().arange(begin, end))
+            places = pa.array(np.arange(begin, end))
             self.parts[-1] = _Fold(fold.table.take(places)), 0, end - begin
 
     def merge(self, groups: Groups) -> Table:
@@ -155,7 +154,6 @@ class _Reducing(ByTime[_TimeState]):
         self._fold_all(waiting)
 
     def _fold_all(self, waiting: Sequence[tuple[Hashable, Any]]) -> None:
-        np, pa = numpy(), pyarrow()
         times: dict[Hashable, int] = {}
         runs = [(times.setdefault(time, len(times)), len(rows)) for time, rows in waiting]
         numbers, counts = np.array(runs).T

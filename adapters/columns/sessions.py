@@ -7,14 +7,13 @@ from typing_extensions import override
 from pullstream import Transformer, transformer
 from pullstream.authoring import duration, not_negative, opens
 
-from ..arrow import pyarrow
-from ..arrow.package import numpy
 from .event_times import FAR
 from .expressions import column_name
 from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
 from .late import Late
+from .package import np, pa
 from .reducing import key_names
 from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, numbers_of, replaced
 from .windows import Named
@@ -49,7 +48,6 @@ class _Sessions(EventTimeWindows):
     @override
     def assign(self, table: Table) -> Numbers:
         """Number the sessions of all keys; each row of the table begins at START and ends at STOP."""
-        np = numpy()
         starts, stops = numbers_of(table, START, STOP)
         keys = grouped([table.column(key) for key in self.keys], len(table)).numbers
         order = np.lexsort((starts, keys))
@@ -83,7 +81,7 @@ class _Sessions(EventTimeWindows):
     def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
         if self._open is None:
             return None
-        array, whole = pyarrow().array, self._open
+        array, whole = pa.array, self._open
         starts, stops = numbers_of(whole, START, STOP)
         ends = stops + self._gap
         over = ends <= until

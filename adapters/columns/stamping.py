@@ -11,14 +11,13 @@ from pullstream.authoring import NOT_YET, Ascending, Backlog, Done, Notified, Tr
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
 
-from ..arrow import ArrowRows, ColumnTimes, RowForm, pyarrow
-from ..arrow.package import numpy
+from ..arrow import ArrowRows, ColumnTimes, RowForm
 from .event_times import FAR, TimeKind
 from .expressions import check_names, column_name
 from .frames import ColumnReader, rows_at_once
 from .grouping import Numbers
 from .late import Late, LateRows
-from .package import ColumnError
+from .package import ColumnError, np, pa
 
 
 class EventTimes(Notified):
@@ -136,7 +135,6 @@ class EventTimes(Notified):
         return self.kind.numbers(column), failure
 
     def _arrive(self, rows: Any, times: Numbers) -> None:
-        np, pa = numpy(), pyarrow()
         before = np.maximum.accumulate(np.concatenate(([self._latest], times)))
         hold = before[:-1] - self._lateness
         late = times < hold
@@ -162,7 +160,7 @@ class EventTimes(Notified):
             raise failure
 
     def _too_late(self, rows: Any, times: Numbers, before: Numbers, place: int) -> CapabilityError:
-        time, latest = self.kind.times(numpy().array([times[place], before[place]]))
+        time, latest = self.kind.times(np.array([times[place], before[place]]))
         return CapabilityError(
             f"{self.location}, got a row that is too late: row {self.number - len(rows) + place + 1}, "
             f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {latest!r} has "

@@ -6,7 +6,7 @@ from pullstream import DONE, Context, Reader, sink
 
 from ..arrow import ArrowRows
 from .frames import ColumnReader, Frame, frame_of_all
-from .package import polars
+from .package import pl
 
 
 @sink
@@ -29,4 +29,4 @@ async def collect_table(upstream: Reader[Any], ctx: Context) -> Frame:
     while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
         parts.append(reader.rows(batch.values))
         await ctx.breathe()
-    return frame_of_all(reader.where, parts) if parts else polars().DataFrame()
+    return frame_of_all(reader.where, parts) if parts else pl.DataFrame()

@@ -9,14 +9,13 @@ from typing_extensions import override
 from pullstream import Batch
 from pullstream.authoring import Ascending
 
-from ..arrow import ArrowRows, pyarrow
-from ..arrow.package import numpy
+from ..arrow import ArrowRows
 from .aggregates import Aggregate
 from .event_times import FAR
 from .frames import joined
 from .grouping import Column, Numbers
 from .groups import Groups, Marks, Table
-from .package import ColumnError
+from .package import ColumnError, np, pa
 from .reducing import TOGETHER
 from .stamping import EventTimes
 
@@ -93,7 +92,7 @@ class EventTimeWindows(EventTimes):
 
     def least_end(self, time: int) -> int:
         """The least end of a window of a row."""
-        return int(self.ends(numpy().array([time]))[0])
+        return int(self.ends(np.array([time]))[0])
 
     @override
     def finish(self) -> None:
@@ -104,7 +103,7 @@ class EventTimeWindows(EventTimes):
         """Aggregate the rows that wait. If one fails, no window has a result that ends with its own or later."""
         if not self._waiting:
             return
-        np, waiting, number = numpy(), self._waiting, self.number - self._count
+        waiting, number = self._waiting, self.number - self._count
         self._waiting, self._count, self._earliest = [], 0, FAR
         changes = [self.changes(times) for _, times in waiting]
 
@@ -137,9 +136,8 @@ class EventTimeWindows(EventTimes):
         self, waiting: Sequence[tuple[ArrowRows, Numbers]], chosen: Sequence[Numbers], number: Numbers
     ) -> Table:
         """The partial results of chosen rows, which have these numbers."""
-        pa = pyarrow()
         some = [(*part, mask) for part, mask in zip(waiting, chosen, strict=True) if mask.any()]
-        times = numpy().concatenate([times[mask] for _, times, mask in some])
+        times = np.concatenate([times[mask] for _, times, mask in some])
         columns = {FIRST: number, LAST: number, START: times, STOP: times}
         more = {name: pa.array(column) for name, column in columns.items()}
         table = self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
@@ -158,8 +156,8 @@ class EventTimeWindows(EventTimes):
         found = self.close(min(until, self._fails_at - 1)) if self.due() <= until else None
         if found is not None and len(found[0]):
             partial, starts, ends = found
-            order = numpy().lexsort((*numbers_of(partial, FIRST), starts, ends))
-            self._give(partial.take(pyarrow().array(order)), starts[order], ends[order])
+            order = np.lexsort((*numbers_of(partial, FIRST), starts, ends))
+            self._give(partial.take(pa.array(order)), starts[order], ends[order])
         if self._failure is not None and self._fails_at <= until:
             raise self._failure
 
@@ -170,12 +168,12 @@ class EventTimeWindows(EventTimes):
         except ColumnError:
             if ends[0] == ends[-1]:
                 raise
-            for end in numpy().unique(ends):
+            for end in np.unique(ends):
                 chosen = ends == end
-                self._give(partial.filter(pyarrow().array(chosen)), starts[chosen], ends[chosen])
+                self._give(partial.filter(pa.array(chosen)), starts[chosen], ends[chosen])
             return
         columns = [self.kind.column_of(starts), self.kind.column_of(ends), *made.columns]
-        batch = pyarrow().RecordBatch.from_arrays(columns, names=["start", "end", *made.schema.names])
+        batch = pa.RecordBatch.from_arrays(columns, names=["start", "end", *made.schema.names])
         self.ready.put(Batch.of(Ascending(self.kind.times(ends)), ArrowRows(batch, self.form)))
 
 
@@ -186,4 +184,4 @@ def numbers_of(table: Table, *names: str) -> tuple[Numbers, ...]:
 
 def replaced(table: Table, column: Column) -> Table:
     """Groups in other windows."""
-    return table.set_column(table.schema.get_field_index(WINDOW), WINDOW, pyarrow().array(column))
+    return table.set_column(table.schema.get_field_index(WINDOW), WINDOW, pa.array(column))

@@ -8,8 +8,6 @@ from typing_extensions import override
 from pullstream import Transformer, transformer
 from pullstream.authoring import Call, duration, not_negative, opens
 
-from ..arrow import pyarrow
-from ..arrow.package import numpy
 from .aggregates import Aggregate, aggregates
 from .event_times import FAR
 from .expressions import column_name
@@ -17,6 +15,7 @@ from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
 from .late import Late
+from .package import np, pa
 from .reducing import TOGETHER, key_names
 from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, numbers_of, replaced
 
@@ -57,7 +56,7 @@ class _OnGrid(EventTimeWindows):
         if self._every > self._size:
             # The others are between two windows.
             inside = panes % self._every < self._size
-            partial, panes = partial.filter(pyarrow().array(inside)), panes[inside]
+            partial, panes = partial.filter(pa.array(inside)), panes[inside]
         if not len(panes):
             return
         self._parts.append(partial)
@@ -82,13 +81,12 @@ class _OnGrid(EventTimeWindows):
             return None
         self._keep(whole, panes, until)
         self._closed = int(ends.max())
-        merged = self.groups.regrouped(replaced(whole.take(pyarrow().array(places)), ends))
+        merged = self.groups.regrouped(replaced(whole.take(pa.array(places)), ends))
         (ends,) = numbers_of(merged, WINDOW)
         return merged, ends - self._size, ends
 
     def _windows(self, panes: Numbers, until: int) -> tuple[Numbers, Numbers]:
         """The places of the panes that are in windows to be emitted, and the windows' ends."""
-        np = numpy()
         found: list[Numbers] = []
         first = self.ends(panes)
         for number in range(-(-self._size // self._every)):
@@ -100,8 +98,8 @@ class _OnGrid(EventTimeWindows):
 
     def _keep(self, whole: Table, panes: Numbers, until: int) -> None:
         """Keep the panes that are in a later window, too."""
-        keep = numpy().flatnonzero(panes // self._every * self._every + self._size > until)
-        self._parts = [whole.take(pyarrow().array(keep))] if len(keep) else []
+        keep = np.flatnonzero(panes // self._every * self._every + self._size > until)
+        self._parts = [whole.take(pa.array(keep))] if len(keep) else []
         self._rows = self._merged = len(keep)
         self._first = int(panes[keep].min(initial=FAR))
 
