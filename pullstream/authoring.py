@@ -63,7 +63,8 @@ Kernels
     - `TaskKernel`: work in background tasks; `Passing`: passing values on while it waits
     - `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`,
       which receives the run's `Assembly`; a sink at run time is a `Consuming`
-    - `JoinByTime`, a `FanIn`: joins all values of a time when it is complete in two sources
+    - `JoinByTime`, a `FanIn`: joins all values of a time when it is complete in two sources; its options are a `How`, a
+      `Strategy` and a place, which `place_of_asof` checks
     - `SideBranch`: diverts some of the values to a second sink; `LateOption`: the option `late=`, which adds one
     - `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
 
@@ -142,7 +143,7 @@ from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.late import missing, publish
 from pullstream.logger import LOG
-from pullstream.modules.combining.join_by_time import JoinByTime
+from pullstream.modules.combining.join_by_time import How, JoinByTime, Strategy, place_of_asof
 from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import a_fold
 from pullstream.modules.grouping.groups import Gather, Part
@@ -193,6 +194,7 @@ __all__ = [
     "Grip",
     "Handled",
     "Hold",
+    "How",
     "Hub",
     "InlineRow",
     "Input",
@@ -232,6 +234,7 @@ __all__ = [
     "Stage",
     "StageMemory",
     "State",
+    "Strategy",
     "Sync",
     "TaskKernel",
     "TimeOf",
@@ -258,6 +261,7 @@ __all__ = [
     "not_negative",
     "of_extra",
     "opens",
+    "place_of_asof",
     "present",
     "publish",
     "seconds",

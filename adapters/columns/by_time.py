@@ -1,4 +1,4 @@
-"""The base of modules that keep columns of each time until the time is complete."""
+"""The bases of modules that are notified, and of those that keep columns of each time until the time is complete."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
@@ -15,19 +15,11 @@ from .frames import ColumnReader, rows_at_once
 S = TypeVar("S")
 
 
-class ByTime(Notified, Generic[S]):
-    """Keeps a state for each open time."""
+class InColumns(Notified):
+    """Receives rows in columns, many at once."""
 
     form: RowForm = "rows"
     """The form of the rows that arrived last."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[Hashable, S] = {}
-
-    @abstractmethod
-    def begin(self) -> S:
-        """Make the state of a new time."""
 
     @override
     async def acquire(self) -> None:
@@ -39,12 +31,29 @@ class ByTime(Notified, Generic[S]):
     def most(self) -> int:
         return rows_at_once(self.run.limit)
 
+    def rows(self, values: Sequence[Any]) -> ArrowRows:
+        """Some values in columns."""
+        rows = self._reader.rows(values)
+        self.form = rows.form
+        return rows
+
+
+class ByTime(InColumns, Generic[S]):
+    """Keeps a state for each open time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[Hashable, S] = {}
+
+    @abstractmethod
+    def begin(self) -> S:
+        """Make the state of a new time."""
+
     def arrivals(self, batch: Batch[Any]) -> Iterator[tuple[ArrowRows, Sequence[tuple[Hashable, slice]]]]:
         """The rows of a batch in columns, with the time of each range of them; every time has a state."""
         # Rows that are not in columns yet may fail one by one.
         for part in [batch] if isinstance(batch.values, ArrowRows) else self.apart(batch):
-            rows = self._reader.rows(part.values)
-            self.form = rows.form
+            rows = self.rows(part.values)
             changes = () if part.uniform else part.changes
             ranges = list(map(slice, (0, *changes), (*changes, len(rows))))
             times = [part.time] if part.uniform else [part.times[each.start] for each in ranges]

@@ -6,10 +6,8 @@ from typing import Any, Final
 import attrs
 
 from ..arrow import DataType, values
+from .grouping import Numbers
 from .package import ColumnError, np, pa
-
-Numbers = Any
-"""A NumPy array of int64."""
 
 FAR: Final = 2**62
 """A number beyond all times; times and durations beyond it cannot be added in 64 bits."""

@@ -1,20 +1,17 @@
 """`join`: the rows of two sources that have equal keys, time by time."""
 
 from collections.abc import Hashable, Sequence
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, get_args
 
 from typing_extensions import override
 
 from pullstream import Source, source
-from pullstream.authoring import Call, JoinByTime, OneOf, opens, sources, together
+from pullstream.authoring import Call, How, JoinByTime, OneOf, Strategy, opens, place_of_asof, sources, together
 
 from ..arrow import ArrowRows, RowForm
-from .expressions import check_names
+from .expressions import check_names, column_name
 from .frames import ColumnReader, first_line, frame_from, joined, rows_at_once, rows_of, without_dictionaries
 from .package import ColumnError, pa, pl
-
-How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
-Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
 
 AHEAD: Final = 1 << 20
 """The number of rows that a source may be ahead of the other."""
@@ -129,10 +126,8 @@ def _keys(call: Call, on: Any) -> tuple[str, ...]:
 
 
 def _with_at(call: Call) -> None:
-    how, at, on = call["how"], call["at"], call["on"]
-    if (how == "asof") != isinstance(at, str):
-        raise call.refuse(f"got how={how!r} and at={at!r}: how='asof', and only that, needs at=, a column's name")
-    if not on and how != "asof":
+    place_of_asof(call, "a column's name")
+    if not call["on"] and call["how"] != "asof":
         raise call.refuse("needs on=, the names of the columns that must be equal")
 
 
@@ -144,7 +139,7 @@ def join(
     *,
     on: Annotated[Any, _keys] = (),
     how: Annotated[How, OneOf(*get_args(How))] = "inner",
-    at: str | None = None,
+    at: Annotated[str | None, column_name] = None,
     strategy: Annotated[Strategy, OneOf(*get_args(Strategy))] = "backward",
 ) -> Source[Any]:
     """Join the rows of two sources that have equal keys, at each time.

@@ -12,9 +12,9 @@ from .expressions import column_name
 from .frames import joined
 from .grouping import Numbers, grouped
 from .groups import Marks, Table
-from .late import Late
 from .package import np, pa
 from .reducing import key_names
+from .stamping import Late
 from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, numbers_of, replaced
 from .windows import Named
 
@@ -65,7 +65,7 @@ class _Sessions(EventTimeWindows):
     @override
     def fold(self, partial: Table) -> None:
         if self._open is not None:
-            partial = joined(str(self.location), [self._open, partial])
+            partial = joined(self.where, [self._open, partial])
             partial = self.groups.regrouped(replaced(partial, self.assign(partial)))
         self._keep(partial)
 

@@ -2,25 +2,36 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typing_extensions import override
 
-from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import NOT_YET, Ascending, Backlog, Done, Notified, Traits, Unanswered, not_negative, opens
+from pullstream import Batch, Sink, Transformer, transformer
+from pullstream.authoring import NOT_YET, Ascending, Backlog, Done, LateOption, Traits, Unanswered, not_negative, opens
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
 
-from ..arrow import ArrowRows, ColumnTimes, RowForm
+from ..arrow import ArrowRows, ColumnTimes
+from .by_time import InColumns
 from .event_times import FAR, TimeKind
 from .expressions import check_names, column_name
-from .frames import ColumnReader, rows_at_once
 from .grouping import Numbers
-from .late import Late, LateRows
 from .package import ColumnError, np, pa
 
 
-class EventTimes(Notified):
+class LateRows(ArrowRows):
+    """Late rows on their way to the sink for them."""
+
+
+def _plain(rows: LateRows) -> ArrowRows:
+    return ArrowRows(rows.batch, rows.form)
+
+
+Late = Annotated[Literal["error", "drop"] | Sink[Any, Any], LateOption(LateRows, _plain)]
+"""The option `late=`: an error, dropped, or passed to a sink of their own, where they stay in columns."""
+
+
+class EventTimes(InColumns):
     """Reads times from a column, sorts out late rows, and holds the least time at which a result may follow.
 
     It replaces the times of its input, of which there may be one, as `ps.stamp` does.
@@ -42,7 +53,6 @@ class EventTimes(Notified):
         self._lateness = 0
         self.number = 0
         """The number of rows that have arrived."""
-        self.form: RowForm = "rows"
 
     # ---- what a module supplies
 
@@ -72,15 +82,6 @@ class EventTimes(Notified):
         self.location.hold(BEGINNING)
 
     @override
-    async def acquire(self) -> None:
-        await super().acquire()
-        self._reader = ColumnReader(str(self.location))
-
-    @override
-    def most(self) -> int:
-        return rows_at_once(self.run.limit)
-
-    @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         waits = None if self._late_rows else self.go_on(limit)
         return waits or (self._late_rows.take(limit) if self._late_rows else self.ready.answer(limit) or NOT_YET)
@@ -89,8 +90,7 @@ class EventTimes(Notified):
     def receive(self, batch: Batch[Any]) -> None:
         for run in self.apart(batch):
             self._enter(run.time)
-            rows = self._reader.rows(run.values)
-            self.form = rows.form
+            rows = self.rows(run.values)
             times, failure = self._times(rows)
             if len(times):
                 self._arrive(rows[: len(times)], times)
@@ -117,10 +117,10 @@ class EventTimes(Notified):
     def _times(self, rows: ArrowRows) -> tuple[Numbers, ColumnError | None]:
         """The times of rows, up to one without a time, and the error for that one."""
         at = self._at
-        check_names(self._reader.where, rows, {at})
+        check_names(self.where, rows, {at})
         column = rows.encoded.column(at)
         if not self._begun:
-            self._begun, self.kind = True, TimeKind(self._reader.where, at, column.type)
+            self._begun, self.kind = True, TimeKind(self.where, at, column.type)
             self.begin()
             if self._given is not None:
                 self._lateness = self.kind.duration(self._given, "lateness")
@@ -128,7 +128,7 @@ class EventTimes(Notified):
         if column.null_count:
             place: int = column.is_null().index(value=True).as_py()
             failure = ColumnError(
-                f"{self._reader.where}: the time column {at!r} is null in row {self.number + place + 1}, "
+                f"{self.where}: the time column {at!r} is null in row {self.number + place + 1}, "
                 f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
             )
             column = column.slice(0, place)

@@ -74,7 +74,7 @@ class EventTimeWindows(EventTimes):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        self.groups = Groups(str(self.location), self.keys, self._named, added=[WINDOW], marks=self.marks)
+        self.groups = Groups(self.where, self.keys, self._named, added=[WINDOW], marks=self.marks)
 
     @override
     def arrived(self, rows: Any, times: Numbers) -> None:
@@ -150,7 +150,7 @@ class EventTimeWindows(EventTimes):
         empty = partial.slice(0, 0)
         if self._empty is None or self._empty.schema == empty.schema:
             return empty
-        return joined(str(self.location), [self._empty, empty])
+        return joined(self.where, [self._empty, empty])
 
     def _emit(self, until: int) -> None:
         found = self.close(min(until, self._fails_at - 1)) if self.due() <= until else None

@@ -14,9 +14,9 @@ from .expressions import column_name
 from .frames import joined
 from .grouping import Numbers
 from .groups import Marks, Table
-from .late import Late
 from .package import np, pa
 from .reducing import TOGETHER, key_names
+from .stamping import Late
 from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, numbers_of, replaced
 
 
@@ -74,7 +74,7 @@ class _OnGrid(EventTimeWindows):
     def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
         if not self._parts:
             return None
-        whole = joined(str(self.location), self._parts)
+        whole = joined(self.where, self._parts)
         (panes,) = numbers_of(whole, WINDOW)
         places, ends = self._windows(panes, until)
         if not len(ends):

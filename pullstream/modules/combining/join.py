@@ -18,7 +18,7 @@ from pullstream.engine.sidecar.waiting import Watch
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
-from pullstream.modules.combining.join_by_time import AsOf, Strategy
+from pullstream.modules.combining.join_by_time import AsOf, How, Strategy, place_of_asof
 from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
 from pullstream.modules.combining.join_state import MatchState, Near
 from pullstream.modules.values.on_error import OnError, catches
@@ -29,7 +29,6 @@ from pullstream.timely import BEGINNING
 A = TypeVar("A")
 B = TypeVar("B")
 K = TypeVar("K", bound=Hashable)
-How = Literal["inner", "left", "full", "semi", "anti", "asof"]
 
 HOW: Final[tuple[str, ...]] = get_args(How)
 CAPACITY: Final = 1_000_000
@@ -257,13 +256,8 @@ def _pair(given: Any) -> tuple[Any, ...]:
 
 
 def _with_at(call: Call) -> None:
-    how, at = call["how"], call["at"]
-    if (how == "asof") != (at is not None):
-        raise call.refuse(
-            f"got how={how!r} and at={at!r}: how='asof', and only that, needs at=, a function of a value whose results "
-            f"are compared"
-        )
-    if how == "asof" and call["within"] is not None:
+    place_of_asof(call, "a function of a value whose results are compared")
+    if call["how"] == "asof" and call["within"] is not None:
         raise call.refuse("got within= with how='asof', which pairs values at equal times: assign times that are equal")
 
 

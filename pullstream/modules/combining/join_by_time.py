@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Source
+from pullstream.blueprint import Call, Source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn, Input
@@ -23,7 +23,15 @@ from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import sort_key
 from pullstream.timely.order import ascending
 
+How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
 Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
+
+
+def place_of_asof(call: Call, wanted: str) -> None:
+    """Check that `at=` is given for an as-of join, and for no other."""
+    how, at = call["how"], call["at"]
+    if (how == "asof") != (at is not None):
+        raise call.refuse(f"got how={how!r} and at={at!r}: how='asof', and only that, needs at=, {wanted}")
 
 
 class KeptByTime:
