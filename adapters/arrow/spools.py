@@ -51,12 +51,18 @@ class Spool:
             self._writer = pyarrow().ipc.new_stream(self._file, self.schema)
         for batch in self._batches:
             self._writer.write_batch(batch)
+        self._file.flush()
         self._batches, self.held = [], 0
 
-    def batches(self) -> Iterator[RecordBatch]:
-        """Finish, and yield the batches; the second call yields them again."""
+    def finish(self) -> None:
+        """End the temporary file: there are no more rows."""
         if self._file is not None:
             self._writer.close()
+            self._file.flush()
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Yield the batches of a finished spool; the second call yields them again."""
+        if self._file is not None:
             self._file.seek(0)
             with pyarrow().ipc.open_stream(self._file) as reader:
                 yield from reader
@@ -73,11 +79,19 @@ class OpenTimes:
     """Keeps the rows of times that are not complete.
 
     Rows are converted to Arrow in the order in which they arrive. Arrow sorts many rows by time at once, so the cost of
-    a row does not depend on the number of times in a batch. Rows may lack the `column` with their time.
+    a row does not depend on the number of times in a batch. Rows may lack the `column` with their time. If a temporary
+    file cannot be written, the `failure` is raised.
     """
 
-    def __init__(self, packing: Packing, opened: Callable[[Hashable], Spool], column: str | None = None) -> None:
+    def __init__(
+        self,
+        packing: Packing,
+        opened: Callable[[Hashable], Spool],
+        failure: Callable[[str], Exception],
+        column: str | None = None,
+    ) -> None:
         self._column = column
+        self._failure = failure
         self._packing = packing
         packing.place = self._place
         self._opened = opened
@@ -115,7 +129,11 @@ class OpenTimes:
         """Give the spools of times that get no more rows, and delete them after the block."""
         self._sort()
         try:
-            yield [self._spools[time] for time in times]
+            spools = [self._spools[time] for time in times]
+            for spool in spools:
+                with self._writing(spool):
+                    spool.finish()
+            yield spools
         finally:
             for time in times:
                 spool = self._spools.pop(time)
@@ -139,7 +157,8 @@ class OpenTimes:
             if self.held <= allowed:
                 break
             self._spooled -= spool.held
-            spool.spill()
+            with self._writing(spool):
+                spool.spill()
 
     def close(self) -> None:
         """Release all spools."""
@@ -181,9 +200,20 @@ class OpenTimes:
         spool = self._spools[time]
         before = spool.held
         try:
-            spool.add(rows)
+            with self._writing(spool):
+                spool.add(rows)
         finally:
             self._spooled += spool.held - before
+
+    @contextmanager
+    def _writing(self, spool: Spool) -> Generator[None]:
+        try:
+            yield
+        except OSError as exc:
+            raise self._failure(
+                f"at the time {spool.time!r}: its rows wait in a temporary file in {tempfile.gettempdir()}, which "
+                f"cannot be written: {exc}. Make room there, or set TMPDIR to another folder"
+            ) from exc
 
 
 def row_place(

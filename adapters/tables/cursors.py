@@ -1,14 +1,14 @@
 """Rows of a query in order of time, and the changes of a Delta Lake table in order of its versions."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 from typing_extensions import override
 
-from ..arrow import RecordBatch, pyarrow
+from ..arrow import NullTimeError, RecordBatch, pyarrow
 from .databases import table_of
 from .errors import TableError
 from .lake import plain
@@ -63,6 +63,7 @@ class SqlCursor(RowCursor):
         """Whether the query has given rows."""
         self._ended = False
         self.time = selection.time
+        self._ordering = [name for name in (selection.time, selection.key) if name is not None]
         self.what = f"{selection.query!r} in {selection.target.shown}"
 
     @override
@@ -79,13 +80,11 @@ class SqlCursor(RowCursor):
         while self._rows is not None or self._begin():
             for batch in self._rows or ():
                 if batch.num_rows:
-                    key = self._selection.key
                     last = batch.slice(batch.num_rows - 1)
-                    columns = [self.time] if key is None else [self.time, key]
-                    if missing := [name for name in columns if name not in batch.schema.names]:
+                    if missing := [name for name in self._ordering if name not in batch.schema.names]:
                         names = ", ".join(batch.schema.names)
                         raise TableError(f"read_rows(): {self.what} has no column {missing[0]!r}; it has {names}")
-                    self._last = tuple(last.column(name)[0].as_py() for name in columns)
+                    self._last = tuple(last.column(name)[0].as_py() for name in self._ordering)
                     self._found = True
                     return batch
             self._rows = None
@@ -105,29 +104,41 @@ class SqlCursor(RowCursor):
             given.append(value)
             return f"${len(given)}"
 
-        time, key = quoted(self.time), None if selection.key is None else quoted(selection.key)
+        time, *keys = map(quoted, self._ordering)
         query = selection.query.rstrip("; \t\r\n")
         rows = f"FROM ({query}\n) AS pullstream_query"
         conditions: list[str] = []
+        if selection.follow or self._last:
+            # No condition below is true for them.
+            self._refuse_nulls(rows, given)
         if selection.follow:
             ((newest,),) = self.table.execute(f"SELECT max({time}) {rows}", *given)
             if newest is None:
                 return False
             until = self._before(newest)
-            if key is None and self._last and until <= self._last[0]:
+            if not keys and self._last and until <= self._last[0]:
                 return False
             self.floor = until
-            conditions.append(f"{time} {'<' if key is None else '<='} {bound(until)}")
+            conditions.append(f"{time} {'<=' if keys else '<'} {bound(until)}")
         if len(self._last) == 2:
             same, beyond = map(bound, self._last)
-            conditions.append(f"{time} >= {same} AND ({time} > {same} OR {key} > {beyond})")
+            conditions.append(f"{time} >= {same} AND ({time} > {same} OR {keys[0]} > {beyond})")
         elif self._last:
             conditions.append(f"{time} > {bound(self._last[0])}")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        order = time if key is None else f"{time}, {key}"
-        self._rows = self.table.stream(f"SELECT * {rows}{where} ORDER BY {order}", *given)
+        self._rows = self.table.stream(f"SELECT * {rows}{where} ORDER BY {', '.join([time, *keys])}", *given)
         self._ended = not selection.follow
         return True
+
+    def _refuse_nulls(self, rows: str, given: Sequence[Any]) -> None:
+        nulls = " OR ".join(f"{quoted(name)} IS NULL" for name in self._ordering)
+        for batch in self.table.stream(f"SELECT * {rows} WHERE {nulls} LIMIT 1", *given):
+            for row in batch.to_pylist():
+                missing = next((name for name in self._ordering if row.get(name) is None), self.time)
+                raise NullTimeError(
+                    f"read_rows(): the column {missing!r} is null in the row {row!r} of {self.what}. Give every row a "
+                    f"value there, or leave out such rows in the query"
+                )
 
     def _before(self, newest: Any) -> Any:
         lateness = self._selection.lateness

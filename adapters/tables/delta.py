@@ -67,6 +67,13 @@ class DeltaTable(LakeTable):
         return Recorded(delta.metadata().id, known, _Transactions(delta), count)
 
     @override
+    def is_unknown(self, exc: Exception) -> bool:
+        # What follows a commit, such as a checkpoint, may fail.
+        with suppress(*self.failures):
+            return self._deltalake.DeltaTable(self.path).transaction_version(MARK) == self._number
+        return False
+
+    @override
     def forgetting(self) -> str:
         return (
             f"write to another table. The records cannot be removed without the rows: to start over, remove the folder "
@@ -76,6 +83,7 @@ class DeltaTable(LakeTable):
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         delta: Any = self.delta
+        self._number = entry.number
         if delta is not None and self.mode != "append":
             # Others may have compacted it meanwhile. An append does not depend on that.
             delta.update_incremental()

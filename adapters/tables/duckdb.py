@@ -89,5 +89,5 @@ class DuckdbTable(SqlTable):
         self._connection.unregister(_ROWS)
 
     @override
-    def cancel(self) -> None:
+    def interrupt(self) -> None:
         self._connection.interrupt()

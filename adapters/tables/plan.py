@@ -5,6 +5,7 @@ from typing import Any
 import attrs
 
 from ..arrow import Schema, SchemaError, pyarrow
+from .errors import TableError
 from .table import Mode, TargetTable
 from .target import OWN, Address, Name, folded
 
@@ -28,6 +29,10 @@ class RowsPlan:
     def refused(self, why: str) -> SchemaError:
         """Return the error about a value or a column."""
         return SchemaError(f"write_rows() to {self.shown}: {why}")
+
+    def failed(self, why: str) -> TableError:
+        """Return the error about a time."""
+        return TableError(f"write_rows() to {self.shown}, {why}")
 
     def chosen(self, table: TargetTable, found: Schema | None, derived: Schema | None = None) -> Schema:
         """Return the columns to write, of an existing table with its types."""

@@ -50,7 +50,7 @@ class PostgresqlTable(SqlTable):
         key = _key(f"pullstream {schema}.{self.name.table}")
         until = monotonic() + PATIENCE
         while self.execute("SELECT pg_try_advisory_lock($1)", key) != [(True,)]:
-            if monotonic() > until:
+            if self.cancelled or monotonic() > until:
                 raise self.busy()
             sleep(0.1)
 
@@ -132,14 +132,13 @@ class PostgresqlTable(SqlTable):
         return str(getattr(exc, "sqlstate", None) or "")[:2] in {"22", "23"}
 
     @override
-    def is_lost(self, exc: Exception) -> bool:
-        state = str(getattr(exc, "sqlstate", None) or "")
-        if state:
-            return state[:2] == "08" or state.startswith("57P")
-        return "connection" in str(exc) or "no SQLSTATE" in str(exc)
+    def is_unknown(self, exc: Exception) -> bool:
+        # A failure without a state is the client's: the connection is lost.
+        state = str(getattr(exc, "sqlstate", None) or "08")
+        return self._committing and (state[:2] == "08" or state[:3] == "57P" or state == "40003")
 
     @override
-    def cancel(self) -> None:
+    def interrupt(self) -> None:
         self._connection.adbc_cancel()
 
 

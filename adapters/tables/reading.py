@@ -60,7 +60,7 @@ def read_rows(
 
     Raises:
         CompositionError: an argument is invalid; when composing.
-        NullTimeError: at an ask; a row has no time.
+        NullTimeError: at an ask; a row has no time, or no `key`.
         TableError: at an ask; the database refused the query, or the time column is not in its result.
         ArrowMissing: at an ask; the driver is not installed.
     """
@@ -169,7 +169,7 @@ class RowsSource(Kernel[Any], Outside):
     async def acquire(self) -> None:
         last = self.memory.get(_LAST) if self.memory.saves else None
         try:
-            await self._thread(self._cursor.open, last, cancel=lambda: None)
+            await self._thread(self._cursor.open, last)
         except BaseException:
             # A source that was not acquired is not released.
             with trio.CancelScope(shield=True):
@@ -224,10 +224,10 @@ class RowsSource(Kernel[Any], Outside):
         if self._opened:
             await trio.to_thread.run_sync(self._cursor.table.close)
 
-    async def _thread(self, work: Callable[..., T], *arguments: Any, cancel: Callable[[], object] | None = None) -> T:
+    async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
         table = self._cursor.table
         try:
-            return await stoppably(work, cancel or table.cancel, *arguments)
+            return await stoppably(work, table.cancel, *arguments)
         except Exception as exc:
             if isinstance(exc, TableError) or not isinstance(exc, table.failures):
                 raise

@@ -38,8 +38,20 @@ class SqlTable(TargetTable):
 
     begin = "BEGIN"
     """The statement that begins a transaction."""
+    _committing = False
+    """Whether a COMMIT was sent, and not answered."""
     turn: AbstractContextManager[Any] = nullcontext()
     """Held by a transaction."""
+
+    @override
+    def cancel(self) -> None:
+        super().cancel()
+        if self._connection is not None:
+            self.interrupt()
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Stop the statement that another thread executes."""
 
     @override
     def disconnect(self) -> None:
@@ -80,10 +92,13 @@ class SqlTable(TargetTable):
     def transaction(self) -> Generator[None]:
         """Make a block a transaction, which is committed if the block does not raise."""
         with self.turn:
+            self._committing = False
             self.execute(self.begin)
             try:
                 yield
+                self._committing = True
                 self.execute("COMMIT")
+                self._committing = False
             except BaseException:
                 # Some failures, such as a full disk or a failed commit, have ended the transaction already.
                 with suppress(*self.failures):

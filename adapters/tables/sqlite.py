@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Final
 
 from typing_extensions import override
@@ -18,7 +19,12 @@ from .table import COMMON
 from .target import quoted
 
 PATIENCE: Final = 30.0
-"""The seconds to wait for other writers of the database."""
+"""The seconds to wait for other users of the database."""
+
+_TRY: Final = 0.1
+"""The seconds that SQLite itself waits for them; nothing can cancel that."""
+
+_COPY: Final = "temp.pullstream_rows"
 
 _AFFINITIES: Final = {
     "INT": "int64", "CHAR|CLOB|TEXT": "string", "BLOB": "binary", "REAL|FLOA|DOUB": "float64",
@@ -32,24 +38,44 @@ class SqliteTable(SqlTable):
     """A file of SQLite."""
 
     ignores_case = True
-    begin = "BEGIN IMMEDIATE"
+    # Without WAL, it waits for readers here, where it can be cancelled, and nothing later can wait for them.
+    begin = "BEGIN EXCLUSIVE"
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
 
     @override
     def connect(self) -> None:
         path = self.target.location
-        self._connection = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(path, _TRY, isolation_level=None, check_same_thread=False)
         if not self.execute("SELECT 1 FROM sqlite_master"):
             # Readers of a new database do not wait for its writer, nor the writer for them.
             self.execute("PRAGMA journal_mode = WAL")
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql, _bound(given)).fetchall()
+        return self._begun(sql, given).fetchall()
+
+    def _begun(self, sql: str, given: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Execute a statement up to its first row, once others let it."""
+        until = monotonic() + PATIENCE
+        while True:
+            try:
+                return self._connection.execute(sql, _bound(given))
+            except sqlite3.OperationalError as exc:
+                busy = getattr(exc, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or self.cancelled or monotonic() > until:
+                    raise
+                # SQLite does not wait where two could wait for each other.
+                sleep(0.01)
 
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
-        cursor = self._connection.execute(sql, _bound(given))
+        if self.execute("PRAGMA journal_mode") != [("wal",)]:
+            # While a query is read, nobody could write, neither this run nor others. A copy is in a temporary file.
+            self.execute(f"DROP TABLE IF EXISTS {_COPY}")
+            self.execute(f"CREATE TABLE {_COPY} AS {sql}", *given)
+            # Rows without another order come in that in which they were inserted.
+            sql, given = f"SELECT * FROM {_COPY}", ()
+        cursor = self._begun(sql, given)
         names = [column[0] for column in cursor.description]
         while rows := cursor.fetchmany(FETCHED):
             yield pyarrow().RecordBatch.from_arrays(list(map(exact_array, zip(*rows, strict=True))), names)
@@ -97,7 +123,12 @@ class SqliteTable(SqlTable):
         return pyarrow().compute.is_nan(column), "SQLite would store NaN as null"
 
     @override
-    def cancel(self) -> None:
+    def is_unknown(self, exc: Exception) -> bool:
+        # The commit may be in the log, and not yet on the disk.
+        return self._committing and getattr(exc, "sqlite_errorname", "").startswith("SQLITE_IOERR")
+
+    @override
+    def interrupt(self) -> None:
         self._connection.interrupt()
 
 

@@ -33,6 +33,8 @@ class TargetTable(ABC):
     """Whether the table exists."""
     ignores_case = False
     """Whether names of columns that differ only in case are the same."""
+    cancelled = False
+    """Whether the work was stopped."""
     _lock: "FileLock | None" = None
 
     def __init__(
@@ -117,12 +119,13 @@ class TargetTable(ABC):
         """Return the first row that a failed commit is about, for its message; an empty text if it is none's."""
         return ""
 
-    def is_lost(self, exc: Exception) -> bool:  # noqa: ARG002 - for subclasses
-        """Whether a failure is that of the connection, so that nobody knows what the last commit has done."""
+    def is_unknown(self, exc: Exception) -> bool:  # noqa: ARG002 - for subclasses
+        """Whether a failure leaves open what the last commit has done."""
         return False
 
-    def cancel(self) -> None:  # noqa: B027 - for subclasses
+    def cancel(self) -> None:
         """Stop the work that another thread does, if the driver can."""
+        self.cancelled = True
 
     @abstractmethod
     def forgetting(self) -> str:

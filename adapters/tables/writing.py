@@ -133,7 +133,7 @@ class RowsCommitter(SpoolCommitter):
         journal = None if ctx.journal is None else str(ctx.journal.resolve())
         self._records = Records(self._table, journal)
         remembered = ctx.memory.ledger.get("state")
-        committed, found = await stoppably(self._begin, lambda: None, remembered)
+        committed, found = await stoppably(self._begin, self._table.cancel, remembered)
         ctx.status(lambda: f"{len(self.written)} times written to {self._plan.name}")
         if found is not None or self._plan.schema is not None:
             self._use(self._plan.chosen(self._table, found))
@@ -210,11 +210,11 @@ class RowsCommitter(SpoolCommitter):
             if not isinstance(exc, table.failures):
                 raise
             state = "nothing of it was committed. The next run goes on with this time"
-            if table.is_lost(exc):
-                state = "the connection is lost. The next run finds out whether it was committed, and goes on"
-            row = table.refused_row(exc, self._schema, spool)
-            at = f"write_rows() to {self._plan.shown}, at the time {time!r}{row}"
-            raise TableError(f"{at}: {table.text(exc)}; {state}") from None
+            unknown = table.is_unknown(exc)
+            if unknown:
+                state = "it is unknown whether it was committed. The next run asks the table, and goes on from there"
+            row = "" if unknown else table.refused_row(exc, self._schema, spool)
+            raise self._plan.failed(f"at the time {time!r}{row}: {table.text(exc)}; {state}") from None
         self._records.committed(id)
         table.exists = True
 
@@ -250,5 +250,6 @@ class RowsCommitter(SpoolCommitter):
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
         spool = partial(CheckedSpool, plan.time, self._table.refusal, plan.refused, schema)
-        self.spools = opened = OpenTimes(CheckedPacking(schema, plan.refused, optional), spool, plan.time)
+        packing = CheckedPacking(schema, plan.refused, optional)
+        self.spools = opened = OpenTimes(packing, spool, plan.failed, plan.time)
         return opened

@@ -105,7 +105,11 @@ class TablePartitions:
 
     def open_times(self) -> OpenTimes:
         """Make the storage for times that are not complete."""
-        return OpenTimes(self._packing, self._spool)
+        return OpenTimes(
+            self._packing,
+            self._spool,
+            lambda why: TableTargetError(f"write_table({self._plan.target!r}), {why}"),
+        )
 
     def _spool(self, time: Hashable) -> Spool:
         # Compare exact types: a bool is an int and a datetime is a date, but they would name other partitions.

@@ -1,4 +1,4 @@
-"""Rows to write, and what is in a table then."""
+"""Rows to write, what is in a table then, and rows to read."""
 
 import pullstream as ps
 from pullstream import tables
@@ -16,3 +16,27 @@ def write(source, base, table="sales", *, journal=None, **options):
 
 def sold(base, table="sales"):
     return [row[0] for row in base.query(f"SELECT sold FROM {table} ORDER BY sold")]
+
+
+def begun(base, rows=()):
+    base.query("CREATE TABLE sales (day INTEGER, number INTEGER, item TEXT)")
+    add(base, *rows)
+
+
+def add(base, *rows):
+    for day, number in rows:
+        base.query(f"INSERT INTO sales VALUES ({day}, {number}, 'item {number}')")
+
+
+def query(base, columns="*"):
+    return (
+        f'SELECT {columns} FROM "{base.schema}".sales' if base.kind == "postgresql" else f"SELECT {columns} FROM sales"
+    )
+
+
+def read(base, **options):
+    return tables.read_rows(base.target, query(base), **{"time": "day", **options})
+
+
+def numbers(source, **options):
+    return ps.run(ps.pipe(source, ps.map(lambda row: row.number), ps.collect(timed=True)), **options)

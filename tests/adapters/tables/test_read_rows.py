@@ -9,34 +9,11 @@ import trio
 
 import pullstream as ps
 from pullstream import CompositionError, tables
-from pullstream.incremental import change_of, integrate, upserts
+from pullstream.incremental import integrate, upserts
 from tests.adapters.tables.conftest import SQL
+from tests.adapters.tables.helpers import add, begun, numbers, query, read
 
 sql = pytest.mark.parametrize("base", SQL, indirect=True)
-
-
-def begun(base, rows=()):
-    base.query("CREATE TABLE sales (day INTEGER, number INTEGER, item TEXT)")
-    add(base, *rows)
-
-
-def add(base, *rows):
-    for day, number in rows:
-        base.query(f"INSERT INTO sales VALUES ({day}, {number}, 'item {number}')")
-
-
-def query(base, columns="*"):
-    return (
-        f'SELECT {columns} FROM "{base.schema}".sales' if base.kind == "postgresql" else f"SELECT {columns} FROM sales"
-    )
-
-
-def read(base, **options):
-    return tables.read_rows(base.target, query(base), **{"time": "day", **options})
-
-
-def numbers(source, **options):
-    return ps.run(ps.pipe(source, ps.map(lambda row: row.number), ps.collect(timed=True)), **options)
 
 
 @sql
@@ -117,66 +94,6 @@ def test_a_journal_continues_after_the_last_complete_time(base, tmp_path):
     assert totals == [(1, 1), (2, 15), (3, 4)]
 
 
-async def followed(base, options, steps):
-    """Run a followed source; after each step wait until the expected numbers were seen. Return the order seen."""
-    seen = []
-    arrived = trio.Event()
-
-    def note(row):
-        nonlocal arrived
-        seen.append(row.number)
-        arrived.set()
-        arrived = trio.Event()
-
-    pipeline = ps.pipe(read(base, follow=True, every=0.01, **options), ps.tap(note), ps.drain())
-    with trio.fail_after(30):
-        async with pipeline.open() as running:
-            for rows, expected in steps:
-                await trio.to_thread.run_sync(add, base, *rows)
-                while sorted(seen) != expected:
-                    await arrived.wait()
-            await trio.sleep(0.1)
-            await running.abort()
-    return seen
-
-
-@pytest.mark.parametrize("base", ["sqlite", "postgresql"], indirect=True)
-@pytest.mark.parametrize(
-    ("options", "steps"),
-    [
-        pytest.param(
-            {}, [([(1, 1), (2, 2)], [1]), ([(1, 9), (2, 3), (3, 4)], [1, 2, 3])], id="times before the newest"
-        ),
-        pytest.param(
-            {"lateness": 2},
-            [([(1, 1), (3, 2)], []), ([(2, 3), (4, 4)], [1]), ([(6, 5)], [1, 2, 3])],
-            id="late rows are waited for",
-        ),
-        pytest.param(
-            {"key": "number"},
-            [([(1, 1), (2, 2)], [1, 2]), ([(2, 3)], [1, 2, 3]), ([(2, 4), (3, 5)], [1, 2, 3, 4, 5])],
-            id="a key within the newest time",
-        ),
-    ],
-)
-async def test_new_rows_are_followed(base, options, steps):
-    begun(base)
-    seen = await followed(base, options, steps)
-    assert sorted(seen) == steps[-1][1]
-    assert len(set(seen)) == len(seen)
-
-
-@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-async def test_a_followed_time_completes_when_a_later_one_is_there(base):
-    """Without an answer at the later time, which is not read yet."""
-    begun(base, [(1, 1), (5, 2)])
-    pipeline = ps.pipe(read(base, follow=True, every=0.01), ps.collect())
-    with trio.fail_after(30):
-        async with pipeline.open() as running:
-            await running.progress.completed(4)
-            await running.abort()
-
-
 @sql
 def test_an_upserted_table_is_a_collection_of_changes(base):
     """The rows that changed since, by the time at which they changed."""
@@ -192,49 +109,6 @@ def test_an_upserted_table_is_a_collection_of_changes(base):
     assert ps.run(collection) == {("tea", 3): 1, ("rye", 2): 1}
     ps.run(ps.pipe(stamped, upserted))
     assert ps.run(collection) == {("rye", 2): 1, ("tea", 4): 1}
-
-
-@pytest.mark.parametrize("base", ["delta"], indirect=True)
-def test_the_change_feed_of_delta_lake(base, tmp_path):
-    """Changes at the table's versions; a journal continues after the last one."""
-    prices = [(1, "tea", 3), (1, "rye", 2), (2, "tea", 4), (3, "figs", 1)]
-    rows = ps.pipe(ps.values(prices, time=lambda row: row[0]), ps.map(lambda row: {"item": row[1], "price": row[2]}))
-    write = tables.write_rows(base.target, "sales", mode="upsert", key="item")
-    journal, versions = tmp_path / "journal", []
-    changes = ps.pipe(
-        tables.read_changes(base.target, "sales"),
-        ps.tap(lambda row: versions.append(row._asdict()["_commit_version"])),
-        ps.map(change_of),
-        integrate(),
-        ps.collect(timed=True),
-    )
-    expected = [
-        (0, {("tea", 3): 1, ("rye", 2): 1}),
-        (1, {("rye", 2): 1, ("tea", 4): 1}),
-        (2, {("rye", 2): 1, ("tea", 4): 1, ("figs", 1): 1}),
-    ]
-
-    ps.run(ps.pipe(rows, ps.take(3), write))
-    assert ps.run(changes, journal=journal) == expected[:2]
-    ps.run(ps.pipe(rows, write))
-    versions.clear()
-    assert ps.run(changes, journal=journal) == expected
-    assert set(versions) == {1, 2}
-
-
-@pytest.mark.parametrize("base", ["delta"], indirect=True)
-async def test_new_versions_are_followed(base):
-    def write(day):
-        rows = ps.values([{"n": day}], time=lambda _: day)
-        ps.run(ps.pipe(rows, tables.write_rows(base.target, "sales")))
-
-    await trio.to_thread.run_sync(write, 0)
-    source = tables.read_changes(base.target, "sales", follow=True, every=0.01)
-    with trio.fail_after(60):
-        async with ps.pipe(source, ps.take(2), ps.map(lambda row: row.n), ps.collect()).open() as running:
-            await running.progress.completed(0)
-            await trio.to_thread.run_sync(write, 1)
-            assert await running.result() == [0, 1]
 
 
 @sql

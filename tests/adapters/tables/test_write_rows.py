@@ -2,19 +2,14 @@
 
 import datetime as dt
 import logging
-import os
-import shutil
-import subprocess
-import sys
 from decimal import Decimal
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import pullstream as ps
 from pullstream import files, tables
-from tests.adapters.tables.conftest import PACKAGES, SQL
+from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import sales, sold, write
 
 DAY = dt.date(2020, 1, 1)
@@ -170,90 +165,6 @@ def test_two_sinks_of_one_run(base):
     assert sold(base, "one") == sold(base, "two") == list(range(90))
 
 
-def test_a_journal_and_its_table(base, tmp_path):
-    """They know each other: neither goes with another."""
-    first, other = tmp_path / "first.journal", tmp_path / "other.journal"
-    write(sales(6), base, journal=first)
-    with pytest.raises(tables.TableError, match="was written with the journal .*first.journal, and this run is with"):
-        write(sales(9), base, journal=other)
-    with pytest.raises(tables.TableError, match="and this run is without one: its times may be others"):
-        write(sales(9), base)
-    first.unlink()
-    assert write(sales(9), base, journal=first) == [2]
-    assert sold(base) == list(range(9))
-
-
-@pytest.mark.parametrize("base", SQL, indirect=True)
-def test_a_table_that_is_gone(base):
-    write(sales(6), base)
-    base.query("DROP TABLE sales")
-    with pytest.raises(
-        tables.TableError, match="and the table is gone. If that is meant, remove its records first: DEL"
-    ):
-        write(sales(12), base)
-
-
-def test_a_table_that_was_restored(base, tmp_path):
-    """The journal says that times are done which the database does not have."""
-    journal = tmp_path / "journal"
-
-    async def stopped(running):
-        await running.progress.completed(0)
-        await running.abort()
-
-    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
-    with pytest.raises(ps.errors.Abandoned):
-        ps.run(pipeline, journal=journal, beside=stopped)
-    base.clear("sales")
-    with pytest.raises(tables.TableError, match="the database has no record of them.*Start over with a new journal"):
-        ps.run(pipeline, journal=journal)
-
-
-@pytest.mark.parametrize("base", ["sqlite", "delta"], indirect=True)
-def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
-    """The journal would skip the times that the table has lost."""
-    journal, place = tmp_path / "journal", base.target.removeprefix(f"{base.kind}:///")
-    stop = {0: 0, 1: 25}
-
-    async def stopped(running):
-        await running.progress.completed(stop[run])
-        await running.abort()
-
-    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
-    copied = shutil.copytree if base.kind in PACKAGES else shutil.copy
-    for run in stop:
-        with pytest.raises(ps.errors.Abandoned):
-            ps.run(pipeline, journal=journal, beside=stopped)
-        if run == 0:
-            copied(place, tmp_path / "copy")
-    if base.kind in PACKAGES:
-        shutil.rmtree(place)
-    copied(tmp_path / "copy", place)
-    with pytest.raises(tables.TableError, match=r"says that \d+ times were committed there, and the database has \d+"):
-        ps.run(pipeline, journal=journal)
-
-
-def test_another_process_is_refused(base):
-    """As long as it has the table; afterwards the next one may write."""
-    program = (
-        "import sys, trio, pullstream as ps; from pullstream import tables\n"
-        "async def first(running):\n"
-        "    await running.progress.completed(0)\n"
-        "    print('writes', flush=True)\n"
-        "rows = ps.pipe(ps.integers(), ps.map(lambda n: {'day': n // 3, 'item': 'x', 'sold': n}), ps.rate_limit(100),"
-        " ps.stamp(lambda row: row['day']))\n"
-        "table = (sys.argv[2], 'sales') if sys.argv[2] else 'sales'\n"
-        "ps.run(ps.pipe(rows, tables.write_rows(sys.argv[1], table)), beside=first)"
-    )
-    command = [sys.executable, "-c", program, base.target, getattr(base, "schema", "")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path.cwd())}) as other:
-        assert other.stdout.readline() == b"writes\n"
-        with pytest.raises(tables.TableBusyError, match="is writing"):
-            write(sales(3), base)
-        other.kill()
-    assert write(sales(3), base) == []
-
-
 def test_a_stream_that_fails(base):
     """What was complete is there, and nothing of the rest."""
 
@@ -268,83 +179,6 @@ def test_a_stream_that_fails(base):
     assert write(sales(9), base) == [2]
 
 
-def test_large_times_are_in_files(base, monkeypatch):
-    """Rows of a time beyond the memory's limit, in several batches."""
-    from adapters.arrow import spools
-
-    monkeypatch.setattr(spools, "IN_MEMORY", 100)
-    monkeypatch.setattr(spools, "SORTED_BYTES", 100)
-    numbers = list(range(2000))
-    rows = ps.values([{"day": n % 2, "sold": n} for n in numbers])
-    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=5))
-    write(source, base, mode="upsert", key="sold")
-    assert sold(base) == numbers
-
-
-@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("lateness", [0, 1000])
-def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
-    """Complete times are committed before more is taken; the largest of the open ones go to files."""
-    from adapters import sinks
-    from adapters.arrow import spools
-    from adapters.tables import writing
-
-    monkeypatch.setattr(spools, "SORTED_BYTES", 100)
-    monkeypatch.setattr(spools, "IN_MEMORY", 5_000)
-    monkeypatch.setattr(sinks, "FIRST_ROWS", 50)
-    held, spilled = [], []
-    relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill
-
-    async def relieved(self, opened):
-        await relieve(self, opened)
-        held.append(opened.held)
-
-    monkeypatch.setattr(writing.RowsCommitter, "_relieve", relieved)
-    monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.time), spill(self)))
-    rows = ps.values([{"day": n // 20, "sold": n} for n in range(4000)])
-
-    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=lateness))
-    ps.run(ps.pipe(source, tables.write_rows(base.target, "sales")), limit=16)
-
-    assert sold(base) == list(range(4000))
-    assert bool(spilled) == bool(lateness)
-    assert held
-    assert max(held) <= 5_000
-
-
 def test_no_rows(base):
     assert write(ps.empty(), base) == []
     assert not base.has("sales")
-
-
-@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_few_large_rows_have_the_same_limit_in_memory(base, monkeypatch):
-    """It is looked at with every batch."""
-    from adapters.arrow import spools
-
-    monkeypatch.setattr(spools, "IN_MEMORY", 50_000)
-    spilled = []
-    spill = spools.Spool.spill
-    monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.rows), spill(self)))
-    monkeypatch.setattr(spools, "SORTED_BYTES", 1_000)
-    rows = ps.values([{"day": n % 10, "sold": n, "text": "x" * 4_000} for n in range(40)])
-    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=10))
-    schema = {"day": "int64", "sold": "int64", "text": "string"}
-    ps.run(ps.pipe(source, tables.write_rows(base.target, "sales", schema=schema)), limit=1)
-    assert sold(base) == list(range(40))
-    # No time alone has as much.
-    assert spilled
-
-
-@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_a_table_is_released_although_its_rows_cannot_be(base, monkeypatch):
-    from adapters.arrow import OpenTimes
-
-    def fails(_):
-        raise OSError("no")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(OpenTimes, "close", fails)
-        with pytest.raises(OSError, match="no"):
-            write(sales(3), base)
-    assert write(sales(6), base) == [1]

@@ -26,7 +26,7 @@ class Counted(Partition):
 @pytest.fixture
 def open_times():
     Counted.adds = 0
-    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: Counted(FULL, time))
+    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: Counted(FULL, time), OSError)
     yield opened
     opened.close()
 
@@ -79,7 +79,7 @@ def test_small_batches_are_joined():
 def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):
     """Blocks of many rows, of which one is at the open time."""
     monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
-    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time))
+    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time), OSError)
     for begin in range(0, 100_000, 10_000):
         numbers = range(begin, begin + 10_000)
         opened.add(ps.Batch.of([begin + 1, *[-1], *[begin + 1] * 9_998], [(n, "tea") for n in numbers]))
@@ -95,7 +95,7 @@ def test_the_memory_held_is_that_of_the_rows(monkeypatch):
     """While rows arrive, are sorted, moved to files and taken."""
     monkeypatch.setattr(spools, "SORTED_BYTES", 20_000)
     monkeypatch.setattr(spools, "IN_MEMORY", 30_000)
-    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time))
+    opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time), OSError)
     for begin in range(0, 6_000, 1_000):
         opened.add(ps.Batch.of([n % 3 for n in range(1_000)], [(begin + n, "tea") for n in range(1_000)]))
         if opened.full:

@@ -1,0 +1,108 @@
+"""A full disk: of a database, of a server, and for temporary files."""
+
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from pullstream import tables
+from tests.adapters.tables.conftest import PACKAGES, base_of
+
+
+@pytest.fixture
+def disk():
+    """A folder on a disk of eight megabytes, which a server's user can reach; pytest's own folders are private."""
+    place = Path(tempfile.mkdtemp(prefix="pullstream-disk-"))
+    place.chmod(0o755)
+    command = ["mount", "-t", "tmpfs", "-o", "size=8m,mode=777", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
+        place.rmdir()
+        pytest.skip("a small disk cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+    place.rmdir()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "iceberg"])
+def test_a_full_disk(kind, disk):
+    """When there is room again, the next run goes on."""
+    if kind != "sqlite":
+        pytest.importorskip({"duckdb": "duckdb", **PACKAGES}[kind])
+    fill_the_disk(disk, base_of(kind, disk / ("lake" if kind in PACKAGES else f"base.{kind}")))
+
+
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+def test_a_full_disk_of_a_server(base, disk):
+    space = disk / "space"
+    space.mkdir()
+    if base.server.user is not None:
+        shutil.chown(space, base.server.user)
+    base.query(f"CREATE TABLESPACE small LOCATION '{space}'")
+    fill_the_disk(disk, base, f"{base.target}?options=-c%20default_tablespace%3Dsmall")
+    base.query("DROP TABLE sales")
+    base.query("DROP TABLE pullstream_times")
+    base.query("DROP TABLE pullstream_targets")
+    base.query("DROP TABLESPACE small")
+
+
+def fill_the_disk(disk, base, target=None):
+    days = [{"day": n // 10, "n": n} for n in range(60)]
+    source = ps.pipe(ps.values(days, time=lambda row: row["day"]), ps.map(lambda row: row | {"text": dice(row["n"])}))
+    sink = tables.write_rows(target or base.target, base.name("sales"))
+    ballast = disk / "ballast"
+
+    def numbers():
+        return [n for (n,) in base.query("SELECT n FROM sales ORDER BY n")]
+
+    ps.run(ps.pipe(source, ps.take(10), sink))
+    ballast.write_bytes(bytes(shutil.disk_usage(disk).free - 500_000))
+
+    at = re.escape(f"to the table {base.shown('sales')!r} in ")
+    with pytest.raises(
+        tables.TableError, match=rf"{at}.*, at the time \d: .*nothing of it was committed. The next run goes"
+    ):
+        ps.run(ps.pipe(source, sink), limit=1)
+
+    ballast.unlink()
+    there = numbers()
+    assert there == list(range(len(there) // 10 * 10))
+    assert len(there) < 60
+    assert ps.run(ps.pipe(source, sink)) == list(range(len(there) // 10, 6))
+    assert numbers() == list(range(60))
+
+
+def dice(seed):
+    """Text that cannot be compressed."""
+    return random.Random(seed).randbytes(30_000).hex()
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("limit", ["of a time", "of all times"])
+def test_a_full_disk_of_temporary_files(base, disk, limit, monkeypatch):
+    """The rows of open times do not fit there; those of complete times are committed."""
+    from adapters.arrow import spools
+
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
+    monkeypatch.setattr(spools, "IN_MEMORY", 1_000_000)
+    days = 1 if limit == "of a time" else 40
+    rows = ps.values([{"day": n * days // 200, "n": n} for n in range(200)])
+    large = ps.pipe(rows, ps.map(lambda row: row | {"text": dice(row["n"])}))
+    source = ps.pipe(large, ps.stamp(lambda row: row["day"], lateness=days))
+    sink = tables.write_rows(base.target, "sales", schema={"day": "int64", "n": "int64", "text": "string"})
+
+    with pytest.raises(tables.TableError) as failed:
+        ps.run(ps.pipe(source, sink), limit=8)
+
+    said = str(failed.value)
+    assert said.startswith(f"write_rows() to the table 'sales' in {base.target}, at the time ")
+    assert f": its rows wait in a temporary file in {disk}, which cannot be written: " in said
+    assert "No space left on device. Make room there, or set TMPDIR to another folder" in said
+    assert not base.has("sales")
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert ps.run(ps.pipe(source, sink)) == list(range(days))

@@ -1,0 +1,98 @@
+"""`write_rows`: whether a table, its records and the journal belong together, and who may write."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from pullstream import tables
+from tests.adapters.tables.conftest import PACKAGES, SQL
+from tests.adapters.tables.helpers import sales, sold, write
+
+
+def test_a_journal_and_its_table(base, tmp_path):
+    """They know each other: neither goes with another."""
+    first, other = tmp_path / "first.journal", tmp_path / "other.journal"
+    write(sales(6), base, journal=first)
+    with pytest.raises(tables.TableError, match="was written with the journal .*first.journal, and this run is with"):
+        write(sales(9), base, journal=other)
+    with pytest.raises(tables.TableError, match="and this run is without one: its times may be others"):
+        write(sales(9), base)
+    first.unlink()
+    assert write(sales(9), base, journal=first) == [2]
+    assert sold(base) == list(range(9))
+
+
+@pytest.mark.parametrize("base", SQL, indirect=True)
+def test_a_table_that_is_gone(base):
+    write(sales(6), base)
+    base.query("DROP TABLE sales")
+    with pytest.raises(
+        tables.TableError, match="and the table is gone. If that is meant, remove its records first: DEL"
+    ):
+        write(sales(12), base)
+
+
+def test_a_table_that_was_restored(base, tmp_path):
+    """The journal says that times are done which the database does not have."""
+    journal = tmp_path / "journal"
+
+    async def stopped(running):
+        await running.progress.completed(0)
+        await running.abort()
+
+    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
+    with pytest.raises(ps.errors.Abandoned):
+        ps.run(pipeline, journal=journal, beside=stopped)
+    base.clear("sales")
+    with pytest.raises(tables.TableError, match="the database has no record of them.*Start over with a new journal"):
+        ps.run(pipeline, journal=journal)
+
+
+@pytest.mark.parametrize("base", ["sqlite", "delta"], indirect=True)
+def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
+    """The journal would skip the times that the table has lost."""
+    journal, place = tmp_path / "journal", base.target.removeprefix(f"{base.kind}:///")
+    stop = {0: 0, 1: 25}
+
+    async def stopped(running):
+        await running.progress.completed(stop[run])
+        await running.abort()
+
+    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
+    copied = shutil.copytree if base.kind in PACKAGES else shutil.copy
+    for run in stop:
+        with pytest.raises(ps.errors.Abandoned):
+            ps.run(pipeline, journal=journal, beside=stopped)
+        if run == 0:
+            copied(place, tmp_path / "copy")
+    if base.kind in PACKAGES:
+        shutil.rmtree(place)
+    copied(tmp_path / "copy", place)
+    with pytest.raises(tables.TableError, match=r"says that \d+ times were committed there, and the database has \d+"):
+        ps.run(pipeline, journal=journal)
+
+
+def test_another_process_is_refused(base):
+    """As long as it has the table; afterwards the next one may write."""
+    program = (
+        "import sys, trio, pullstream as ps; from pullstream import tables\n"
+        "async def first(running):\n"
+        "    await running.progress.completed(0)\n"
+        "    print('writes', flush=True)\n"
+        "rows = ps.pipe(ps.integers(), ps.map(lambda n: {'day': n // 3, 'item': 'x', 'sold': n}), ps.rate_limit(100),"
+        " ps.stamp(lambda row: row['day']))\n"
+        "table = (sys.argv[2], 'sales') if sys.argv[2] else 'sales'\n"
+        "ps.run(ps.pipe(rows, tables.write_rows(sys.argv[1], table)), beside=first)"
+    )
+    command = [sys.executable, "-c", program, base.target, getattr(base, "schema", "")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path.cwd())}) as other:
+        assert other.stdout.readline() == b"writes\n"
+        with pytest.raises(tables.TableBusyError, match="is writing"):
+            write(sales(3), base)
+        other.kill()
+    assert write(sales(3), base) == []
