@@ -26,7 +26,7 @@ def _polars() -> Any:
     return import_module("polars")
 
 
-class _Late:
+class _OnUse:
     """A package that is imported when a name of it is first used."""
 
     def __init__(self, load: Callable[[], Any]) -> None:
@@ -37,6 +37,6 @@ class _Late:
         return found
 
 
-np: Any = _Late(numpy)
-pa: Any = _Late(pyarrow)
-pl: Any = _Late(_polars)
+np: Any = _OnUse(numpy)
+pa: Any = _OnUse(pyarrow)
+pl: Any = _OnUse(_polars)
