@@ -71,9 +71,9 @@ class Groups:
         )
         return pa.RecordBatch.from_pydict({**columns, **more})
 
-    def partial(self, table: Table) -> Table:
-        """The partial results of some rows."""
-        groups = self._grouped(table)
+    def partial(self, table: Table, groups: Grouped | None = None) -> Table:
+        """The partial results of some rows, which are grouped by the keys unless there are `groups`."""
+        groups = groups or self._grouped(table)
         parts: dict[str, Column] = {}
         inputs = self._inputs(table)
         for name, (prefix, aggregate) in self._aggregates.items():
@@ -93,9 +93,9 @@ class Groups:
             return partials[0]
         return self.regrouped(joined(self._where, partials))
 
-    def regrouped(self, whole: Table) -> Table:
-        """Merge the partial results with equal keys."""
-        groups = self._grouped(whole)
+    def regrouped(self, whole: Table, groups: Grouped | None = None) -> Table:
+        """Merge the partial results with equal keys, or those of a group."""
+        groups = groups or self._grouped(whole)
         parts: dict[str, Column] = {}
         for name, (prefix, aggregate) in self._aggregates.items():
             with self._told(name, aggregate):

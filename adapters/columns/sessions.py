@@ -10,12 +10,12 @@ from pullstream.authoring import duration, not_negative, opens
 from .event_times import FAR
 from .expressions import column_name
 from .frames import joined
-from .grouping import Numbers, grouped
+from .grouping import Grouped, Numbers, grouped
 from .groups import Marks, Table
 from .package import np, pa
 from .reducing import key_names
 from .stamping import Late
-from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, numbers_of, replaced
+from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, numbers_of
 from .windows import Named
 
 
@@ -46,28 +46,43 @@ class _Sessions(EventTimeWindows):
         return times + 1
 
     @override
-    def assign(self, table: Table) -> Numbers:
-        """Number the sessions of all keys; each row of the table begins at START and ends at STOP."""
-        starts, stops = numbers_of(table, START, STOP)
-        keys = grouped([table.column(key) for key in self.keys], len(table)).numbers
-        order = np.lexsort((starts, keys))
-        starts, keys = starts[order], keys[order]
-        # The latest end so far of the same key: ends are compared by their ranks, which leave room for the key.
-        ranked = np.sort(stops)
-        ranks = np.searchsorted(ranked, stops[order]) + keys * len(stops)
-        latest = ranked[np.maximum.accumulate(ranks) % max(1, len(stops))]
-        new = np.ones(len(keys), np.int64)
-        new[1:] = (keys[1:] != keys[:-1]) | (starts[1:] >= latest[:-1] + self._gap)
-        found = np.empty(len(keys), np.int64)
-        found[order] = np.cumsum(new)
-        return found
+    def partial(self, table: Table) -> Table:
+        return self.groups.partial(table, self._grouped(table, rows=True))
 
     @override
     def fold(self, partial: Table) -> None:
         if self._open is not None:
-            partial = joined(self.where, [self._open, partial])
-            partial = self.groups.regrouped(replaced(partial, self.assign(partial)))
+            whole = joined(self.where, [self._open, partial])
+            partial = self.groups.regrouped(whole, self._grouped(whole, rows=False))
         self._keep(partial)
+
+    def _grouped(self, table: Table, *, rows: bool) -> Grouped:
+        """The sessions of all keys, of single rows or of sessions that may overlap."""
+        starts, stops, first, last = numbers_of(table, START, STOP, FIRST, LAST)
+        by_key = grouped([table.column(key) for key in self.keys], len(table))
+        # NumPy sorts numbers of 16 bits in linear time.
+        keys = by_key.numbers.astype(np.uint16 if by_key.count <= 2**16 else np.int64)
+        # Rows are in the order of their numbers already.
+        order = np.argsort(starts, kind="stable") if rows else np.lexsort((first, starts))
+        order = order[np.argsort(keys[order], kind="stable")]
+        starts, keys, latest = starts[order], keys[order], stops[order]
+        new = np.ones(len(keys), bool)
+        new[1:] = keys[1:] != keys[:-1]
+        in_order = rows or (new[1:] | (latest[1:] > latest[:-1])).all()
+        if not in_order:
+            # The latest end so far of the same key: ends are compared by their ranks, which leave room for the key.
+            ranked = np.sort(stops)
+            ranks = np.searchsorted(ranked, latest) + keys.astype(np.int64) * len(stops)
+            latest = ranked[np.maximum.accumulate(ranks) % len(stops)]
+        new[1:] |= starts[1:] >= latest[:-1] + self._gap
+        begins = np.flatnonzero(new)
+        numbers = np.empty(len(keys), np.int64)
+        numbers[order] = np.cumsum(new) - 1
+        made = Grouped(numbers, len(begins), last_by=(stops, last))
+        made.first = order[begins]
+        if in_order:
+            made.last = order[np.append(begins[1:], len(keys)) - 1]
+        return made
 
     def _keep(self, rest: Table) -> None:
         self._open = rest if len(rest) else None

@@ -13,7 +13,7 @@ from ..arrow import ArrowRows
 from .aggregates import Aggregate
 from .event_times import FAR
 from .frames import joined
-from .grouping import Column, Numbers
+from .grouping import Numbers
 from .groups import Groups, Marks, Table
 from .package import ColumnError, np, pa
 from .reducing import TOGETHER
@@ -21,9 +21,6 @@ from .stamping import EventTimes
 
 FIRST, LAST = "__first__", "__last__"
 """Columns added to the rows: their number in order of arrival. A group has those of its first and its last row."""
-
-WINDOW = "__window__"
-"""A column added to the rows: their window, by which they are grouped besides the keys."""
 
 START, STOP = "__start__", "__stop__"
 """Columns added to the rows: their time. A group has those of its first and its last row."""
@@ -33,6 +30,8 @@ class EventTimeWindows(EventTimes):
     """Assigns rows to windows by a time column, and emits a window when no more of its rows can arrive."""
 
     marks: ClassVar[Marks]
+    added: ClassVar[Sequence[str]] = ()
+    """Columns added to the rows, by which they are grouped besides the keys."""
 
     def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate], **times: Any) -> None:
         super().__init__(**times)
@@ -50,8 +49,8 @@ class EventTimeWindows(EventTimes):
     # ---- what the windows are
 
     @abstractmethod
-    def assign(self, table: Table) -> Numbers:
-        """The windows to which rows belong."""
+    def partial(self, table: Table) -> Table:
+        """The partial results of rows, by window and key."""
 
     def changes(self, times: Numbers) -> Numbers:
         """The least end of a window that a row at each time may change."""
@@ -74,7 +73,7 @@ class EventTimeWindows(EventTimes):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        self.groups = Groups(self.where, self.keys, self._named, added=[WINDOW], marks=self.marks)
+        self.groups = Groups(self.where, self.keys, self._named, added=self.added, marks=self.marks)
 
     @override
     def arrived(self, rows: Any, times: Numbers) -> None:
@@ -141,7 +140,7 @@ class EventTimeWindows(EventTimes):
         columns = {FIRST: number, LAST: number, START: times, STOP: times}
         more = {name: pa.array(column) for name, column in columns.items()}
         table = self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
-        made = self.groups.partial(table.append_column(WINDOW, pa.array(self.assign(table))))
+        made = self.partial(table)
         self._widened(made)
         return made
 
@@ -180,8 +179,3 @@ class EventTimeWindows(EventTimes):
 def numbers_of(table: Table, *names: str) -> tuple[Numbers, ...]:
     """Columns of whole numbers."""
     return tuple(table.column(name).to_numpy() for name in names)
-
-
-def replaced(table: Table, column: Column) -> Table:
-    """Groups in other windows."""
-    return table.set_column(table.schema.get_field_index(WINDOW), WINDOW, pa.array(column))

@@ -17,13 +17,17 @@ from .groups import Marks, Table
 from .package import np, pa
 from .reducing import TOGETHER, key_names
 from .stamping import Late
-from .windowing import FIRST, LAST, START, WINDOW, EventTimeWindows, numbers_of, replaced
+from .windowing import FIRST, LAST, START, EventTimeWindows, numbers_of
+
+WINDOW = "__window__"
+"""A column added to the rows: the pane or window to which they belong."""
 
 
 class _OnGrid(EventTimeWindows):
     """Keeps partial results for panes: the parts of the time axis that are in the same windows."""
 
     marks = Marks((FIRST,), (LAST,))
+    added = (WINDOW,)
 
     _size = _every = _pane = 1
 
@@ -47,8 +51,9 @@ class _OnGrid(EventTimeWindows):
         return ((times - self._size) // self._every + 1) * self._every + self._size
 
     @override
-    def assign(self, table: Table) -> Numbers:
-        return numbers_of(table, START)[0] // self._pane * self._pane
+    def partial(self, table: Table) -> Table:
+        panes = numbers_of(table, START)[0] // self._pane * self._pane
+        return self.groups.partial(table.append_column(WINDOW, pa.array(panes)))
 
     @override
     def fold(self, partial: Table) -> None:
@@ -81,7 +86,9 @@ class _OnGrid(EventTimeWindows):
             return None
         self._keep(whole, panes, until)
         self._closed = int(ends.max())
-        merged = self.groups.regrouped(replaced(whole.take(pa.array(places)), ends))
+        chosen = whole.take(pa.array(places))
+        place = chosen.schema.get_field_index(WINDOW)
+        merged = self.groups.regrouped(chosen.set_column(place, WINDOW, pa.array(ends)))
         (ends,) = numbers_of(merged, WINDOW)
         return merged, ends - self._size, ends
 
