@@ -11,14 +11,14 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.tasks import Asking
+from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 S = TypeVar("S", bound=Input)
 
 
-class SideBySide(Asking[Any], Generic[S]):
+class SideBySide(PolledAsking[Any], Generic[S]):
     """Reads inner streams concurrently, and passes their answers on in the order in which they come.
 
     At most one answer of each stream waits here. A stream's failure is raised after the waiting answers. The end of
@@ -75,29 +75,27 @@ class SideBySide(Asking[Any], Generic[S]):
         self._to_ask.append(stream)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._ready:
-            wanted = 0
-            if not self.owed.known:
-                while self.deal(limit) and self._next_run():
-                    pass
-                for stream in self._to_ask:
-                    self.ask_beside(stream.lane, limit)
-                self._to_ask.clear()
-                wanted = 0 if self.outer.known else self.wanted(limit)
-            if wanted:
-                self.ask_input(self.upstream, wanted)
-            if (answer := self.owed.answer(limit)) is not None:
-                return answer
-            if not self.inner and self.outer.reached():
-                return DONE
-            await self.change()
-        stream = self._ready[0]
-        batch = stream.take_run(limit)
-        if not stream:
-            self._ready.popleft()
-            self._to_ask.append(stream)
-        return self.answer(stream, batch)
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        if self._ready:
+            stream = self._ready[0]
+            batch = stream.take_run(limit)
+            if not stream:
+                self._ready.popleft()
+                self._to_ask.append(stream)
+            return self.answer(stream, batch)
+        wanted = 0
+        if not self.owed.known:
+            while self.deal(limit) and self._next_run():
+                pass
+            for stream in self._to_ask:
+                self.ask_beside(stream.lane, limit)
+            self._to_ask.clear()
+            wanted = 0 if self.outer.known else self.wanted(limit)
+        if wanted:
+            self.ask_input(self.upstream, wanted)
+        if (answer := self.owed.answer(limit)) is not None:
+            return answer
+        return DONE if not self.inner and self.outer.reached() else self.pending()
 
     def _next_run(self) -> bool:
         """Acknowledge what is dealt of the batch from upstream; False if that is all of it."""

@@ -13,9 +13,9 @@ from pullstream.blueprint import Source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.tasks import Asking
+from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.sidecar.waiting import completion
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 from pullstream.timely import TimeDomainError, less_equal
 
 
@@ -93,8 +93,11 @@ class Meeting:
         self._time = time
 
 
-class FanIn(Asking[Any]):
-    """A kernel that asks several inputs concurrently: while it serves an ask, those that have no values left."""
+class FanIn(PolledAsking[Any]):
+    """A kernel that asks several inputs concurrently: while it serves an ask, those that have no values left.
+
+    Its `poll` answers from the values that have come, or else returns what `ask_inputs` does.
+    """
 
     def __init__(self, *sources: Source[Any]) -> None:
         self.traits = attrs.evolve(self.traits, sources=sources)
@@ -125,11 +128,16 @@ class FanIn(Asking[Any]):
         for each in gone:
             del self._inputs[each.lane]
 
-    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
-        """Ask the inputs (`among` these, or all) that have not ended and have no values left."""
-        for each in self.all if among is None else among:
+    def ask_inputs(self, limit: int, among: list[Input]) -> Unanswered:
+        """Ask the inputs among some that have not ended and have no values left; then `among` is empty.
+
+        Returns what `pending` does.
+        """
+        for each in among:
             if each.ending is None and not each and self.failure_above is None:
                 self.ask_input(each.lane, limit)
+        among.clear()
+        return self.pending()
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -8,11 +8,12 @@ from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.asking import Askers
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
-from pullstream.protocol import Batch, Done, Unanswered
+from pullstream.protocol import NOT_YET, WAIT, Batch, Done, Unanswered
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ class Asking(Kernel[T]):
         self.changed()
 
     async def change(self, *, outside: bool = False) -> None:
-        """Wait until `changed` is called; `outside` the run, if a handle or a clock may call it as well.
+        """Wait until `changed` is called; `outside`, if something outside the run may call it as well.
 
         Only lets others run if an input has answered `ask_input` at once.
         """
@@ -100,6 +101,23 @@ class Asking(Kernel[T]):
     def _take(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         self.arrived(lane, answer)
         self.changed()
+
+
+class PolledAsking(Asking[T], PolledKernel[T]):
+    """An asking kernel that is polled: `poll` answers if it can, and otherwise asks and returns `pending()`."""
+
+    @property
+    def outside(self) -> bool:
+        """Whether something outside the run, a handle or a clock, may end the wait for an answer."""
+        return False
+
+    def pending(self) -> Unanswered:
+        """Return NOT_YET if an input has answered `ask_input` at once, so that it is worth another look; else WAIT."""
+        return NOT_YET if self.answered() else WAIT
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.change(outside=self.outside)
 
 
 class TaskKernel(Asking[T]):

@@ -11,7 +11,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.engine.traits import Carries, Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 from pullstream.timely import join, less_equal
 
 A = TypeVar("A")
@@ -38,28 +38,23 @@ class _CombineLatest(ManyInputs):
         """The inputs whose values were used since the last answer."""
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            rows: list[tuple[Any, ...]] = []
-            times: list[Hashable] = []
-            try:
-                self._gather(rows, times, limit)
-            except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
-                self.edge.fail_next(exc, rows)
-            if rows:
-                self.settle(self._used)
-                self._used.clear()
-                if not times:
-                    return Batch(self._joined, rows)
-                times += [self._joined] * (len(rows) - len(times))
-                return Batch.of(times, rows)
-            if self.failure_above is not None:
-                raise self.failure_above
-            if not self.going or self._hopeless:
-                return DONE
-            self.ask_inputs(limit, self.empty)
-            self.empty.clear()
-            await self.change()
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        rows: list[tuple[Any, ...]] = []
+        times: list[Hashable] = []
+        try:
+            self._gather(rows, times, limit)
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.edge.fail_next(exc, rows)
+        if rows:
+            self.settle(self._used)
+            self._used.clear()
+            if not times:
+                return Batch(self._joined, rows)
+            times += [self._joined] * (len(rows) - len(times))
+            return Batch.of(times, rows)
+        if self.failure_above is not None:
+            raise self.failure_above
+        return DONE if not self.going or self._hopeless else self.ask_inputs(limit, self.empty)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -23,7 +23,7 @@ from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_
 from pullstream.modules.combining.join_state import MatchState, Near
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 from pullstream.timely import BEGINNING
 
 A = TypeVar("A")
@@ -104,23 +104,23 @@ class _Join(FanIn):
         self._pairing = Pairing(self.location, self._sides, self._how, self._within, catches=self._catches)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         while True:
             batch = self._answer(limit)
             if batch is not None:
                 return batch
             if self._pairing.failed is not None:
                 raise self._pairing.failed
-            if self._forget() or self._begin():
-                continue
-            if self.failure_above is not None:
-                raise self.failure_above
-            if self._over():
-                if fault := self._pairing.fault():
-                    LOG.warning("%s, found no pair: %s", self.location, fault)
-                return DONE
-            self._ask_sides()
-            await self._wait()
+            if not (self._forget() or self._begin()):
+                break
+        if self.failure_above is not None:
+            raise self.failure_above
+        if self._over():
+            if fault := self._pairing.fault():
+                LOG.warning("%s, found no pair: %s", self.location, fault)
+            return DONE
+        self._ask_sides()
+        return WAIT
 
     @override
     async def release(self) -> None:
@@ -234,7 +234,8 @@ class _Join(FanIn):
         next(side for side in self._sides if side.each.lane is lane).pace.took()
         self._stale = True
 
-    async def _wait(self) -> None:
+    @override
+    async def wait(self) -> None:
         """Wait until an answer arrives, or until a kept value can be dropped."""
         self._changed = self.run.signal()
         watches = [_passing(self.location, side) for side in self._sides if side.kept.size]

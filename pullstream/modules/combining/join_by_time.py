@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from itertools import chain, takewhile
 from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias
@@ -19,7 +19,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.failures import Caught
 from pullstream.modules.values.on_error import guarded
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Done, Unanswered
 from pullstream.timely import sort_key
 from pullstream.timely.order import ascending
 
@@ -90,27 +90,29 @@ class JoinByTime(FanIn):
         self.kept = KeptByTime(Pace(self.run, self.most())), KeptByTime(Pace(self.run, self.most()))
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            if self._ready:
-                return self._ready.take(limit)
-            if self._failure is not None:
-                raise self._failure
-            try:
-                if self._complete():
-                    continue
-                for number, each in enumerate(self.all):
-                    if each:
-                        self._keep(number, each)
-            except Exception as exc:  # noqa: BLE001 - raised after the results before it
-                self._failure = exc
-                continue
-            if self.failure_above is not None:
-                raise self.failure_above
-            if not self.going and not self._open:
-                return DONE
-            if self._ask():
-                await self.until_complete(self._open[:1] if self._chain else self._open)
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        if self._ready:
+            return self._ready.take(limit)
+        if self._failure is not None:
+            raise self._failure
+        try:
+            if self._complete():
+                return NOT_YET
+            for number, each in enumerate(self.all):
+                if each:
+                    self._keep(number, each)
+        except Exception as exc:  # noqa: BLE001 - raised after the results before it
+            self._failure = exc
+            return NOT_YET
+        if self.failure_above is not None:
+            raise self.failure_above
+        if not self.going and not self._open:
+            return DONE
+        return WAIT if self._ask() else NOT_YET
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.until_complete(self._open[:1] if self._chain else self._open)
 
     def _complete(self) -> bool:
         """Join the times that are complete; True if there were any."""

@@ -1,16 +1,14 @@
 """`merge`: several sources, values as they arrive."""
 
-from collections.abc import Awaitable
 from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.fan_in import ManyInputs
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Done, Unanswered
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -19,7 +17,7 @@ D = TypeVar("D")
 T = TypeVar("T")
 
 
-class Merge(ManyInputs, PolledKernel[Any]):
+class Merge(ManyInputs):
     """Gives the values that are ready, from one input after another."""
 
     traits = Traits(trusted=True, reorders=True)
@@ -27,19 +25,12 @@ class Merge(ManyInputs, PolledKernel[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        self.ask_inputs(limit, self.empty)
-        self.empty.clear()
+        asked = self.ask_inputs(limit, self.empty)
         if self.having:
             return self._part(limit)
         if self.failure_above is not None:
             raise self.failure_above
-        if self.finished():
-            return DONE
-        return NOT_YET if self.answered() else WAIT
-
-    @override
-    def wait(self) -> Awaitable[None]:
-        return self.change()
+        return DONE if self.finished() else asked
 
     def _part(self, limit: int) -> Batch[Any]:
         """Give values of the next input in turn that has any."""

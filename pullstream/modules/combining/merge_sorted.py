@@ -15,7 +15,7 @@ from pullstream.engine.sidecar.location import NOTHING
 from pullstream.errors import PullstreamError
 from pullstream.failures import Caught
 from pullstream.modules.values.on_error import OnError, catches, guarded
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 T = TypeVar("T")
 
@@ -43,30 +43,25 @@ class _MergeSorted(FanIn):
         """The inputs without values left, which must be asked again."""
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            values: list[Any] = []
-            times: list[Hashable] = []
-            if not self._marks.known:
-                try:
-                    self._gather(values, times, limit)
-                except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been answered
-                    self._marks.end(exc)
-                else:
-                    if values or self._marks:
-                        self.settle((*self._used, *self._lacking()))
-                        self._used.clear()
-            if values:
-                return Batch.of(times, values) if times else Batch(self._at, values)
-            if (answer := self._marks.answer(limit)) is not None:
-                return answer
-            if self.failure_above is not None:
-                raise self.failure_above
-            if not self._heads and not self._missing:
-                return DONE
-            self.ask_inputs(limit, self._empty)
-            self._empty.clear()
-            await self.change()
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        values: list[Any] = []
+        times: list[Hashable] = []
+        if not self._marks.known:
+            try:
+                self._gather(values, times, limit)
+            except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been answered
+                self._marks.end(exc)
+            else:
+                if values or self._marks:
+                    self.settle((*self._used, *self._lacking()))
+                    self._used.clear()
+        if values:
+            return Batch.of(times, values) if times else Batch(self._at, values)
+        if (answer := self._marks.answer(limit)) is not None:
+            return answer
+        if self.failure_above is not None:
+            raise self.failure_above
+        return self.ask_inputs(limit, self._empty) if self._heads or self._missing else DONE
 
     def _lacking(self) -> list[Input]:
         """Give the inputs whose next value is unknown; even with thousands of inputs, often only one."""

@@ -12,7 +12,7 @@ from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.errors import JournalError, LengthError
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 from pullstream.timely import join
 
 A = TypeVar("A")
@@ -34,21 +34,16 @@ class _Zip(ManyInputs):
         """The inputs before this one are known to have a value for the next row."""
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            there = self.having
-            # A source that has failed has not ended: what it lacks is not padded.
-            padded = self._mode == "padded" and self.failure_above is None
-            ended = len(self.all) - self.going if padded else 0
-            if there and len(there) + ended == len(self.all):
-                return self._batch(there, min(limit, *(each.left for each in there)))
-            if self.failure_above is not None:
-                raise self.failure_above
-            if self._over():
-                return DONE
-            self.ask_inputs(limit, self.empty)
-            self.empty.clear()
-            await self.change()
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        there = self.having
+        # A source that has failed has not ended: what it lacks is not padded.
+        padded = self._mode == "padded" and self.failure_above is None
+        ended = len(self.all) - self.going if padded else 0
+        if there and len(there) + ended == len(self.all):
+            return self._batch(there, min(limit, *(each.left for each in there)))
+        if self.failure_above is not None:
+            raise self.failure_above
+        return DONE if self._over() else self.ask_inputs(limit, self.empty)
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
         if self.scope.keeping.saves:

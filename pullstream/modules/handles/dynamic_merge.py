@@ -14,6 +14,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import Ended
 from pullstream.modules.combining.merge import Merge
 from pullstream.modules.handles.handle import Grip
+from pullstream.protocol import Unanswered
 from pullstream.timely import BEGINNING
 
 T = TypeVar("T")
@@ -100,7 +101,7 @@ class _DynamicMergeSource(Merge):
             self.scope.sidecar.activate()
 
     @override
-    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+    def ask_inputs(self, limit: int, among: list[Input]) -> Unanswered:
         # Remove ended inputs in bulk, because it takes a pass over all of them.
         if 2 * self.going <= len(self.all):
             over = [each for each in self.all if each.done]
@@ -110,12 +111,13 @@ class _DynamicMergeSource(Merge):
             lane = open_inner(self, self._added.waiting.popleft())
             follow_inner(self, lane, self.mirrored)
             self.enter(Input(lane))
-        super().ask_inputs(limit, among)
+        return super().ask_inputs(limit, among)
 
+    @property
     @override
-    async def change(self, *, outside: bool = False) -> None:
+    def outside(self) -> bool:
         # Until `cap` is called, a source may be added at any time.
-        await super().change(outside=outside or not self._added.capped)
+        return not self._added.capped
 
     @override
     def finished(self) -> bool:

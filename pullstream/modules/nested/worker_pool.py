@@ -13,11 +13,11 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
 from pullstream.engine.nested.inner_streams import forget_inner, open_below
-from pullstream.engine.parts.tasks import Asking
+from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -42,7 +42,7 @@ class _PoolWorker:
     jobs: deque[_Assignment] = attrs.field(factory=deque[_Assignment])
 
 
-class PoolKernel(Asking[Any]):
+class PoolKernel(PolledAsking[Any]):
     """Gives values to the workers that ask, oldest first; each worker gives one result for each value, in order.
 
     The kernel holds a value's time, in the sidecar, from its arrival until its result is answered. It keeps no more
@@ -77,19 +77,23 @@ class PoolKernel(Asking[Any]):
             self.changed()
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            self._open_all()
-            results = self._results(limit)
-            if results:
-                return Batch.of([job.time for job in results], [job.value for job in results])
-            if self._failed is not None:
-                raise self._failed
-            if not self._row and self._outer.reached():
-                return DONE
-            self._check_active()
-            self._distribute(limit)
-            await self.change(outside=self._pool is not None)
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        self._open_all()
+        results = self._results(limit)
+        if results:
+            return Batch.of([job.time for job in results], [job.value for job in results])
+        if self._failed is not None:
+            raise self._failed
+        if not self._row and self._outer.reached():
+            return DONE
+        self._check_active()
+        self._distribute(limit)
+        return self.pending()
+
+    @property
+    @override
+    def outside(self) -> bool:
+        return self._pool is not None
 
     def _open_all(self) -> None:
         while self._joining and self._failed is None:
