@@ -1,7 +1,7 @@
 """Strikes Ctrl-C into programs: at one instruction after the other, or at random moments. Run as a script.
 
     strikes.py each SCENE ... [--opcodes] [--every N] [--seed S]    at every line (instruction) that SCENE's runs pass
-    strikes.py random TRIES [--seed S] [--shapes A,B]            at random moments: the first 20 ms, the end, anywhere
+    strikes.py random TRIES [--seed S] [--scenes A,B]            at random moments: the first 20 ms, the end, anywhere
 
 What each prints at the end is its finding; it exits with 1 if there was one that is wrong, and says which.
 """
@@ -9,7 +9,6 @@ What each prints at the end is its finding; it exits with 1 if there was one tha
 import argparse
 import asyncio
 import faulthandler
-import math
 import os
 import pkgutil
 import random
@@ -24,6 +23,7 @@ from collections import Counter
 from contextlib import suppress
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 
 import trio
 
@@ -244,100 +244,27 @@ def each(name, opcodes, every, seed):
     return bad
 
 
-# ---- programs in processes of their own, struck at random moments; those that do not end by themselves are endless
+# ---- the same programs in processes of their own, struck at random moments; some go on until they are struck
 
 
-def busy(folder, endless):
-    ps.run(ps.pipe(ps.integers() if endless else ps.values(range(20_000)), ps.map(str), ps.filter(len), ps.drain()))
+def again_and_again(scene, folder, endless):
+    for number in count() if endless else range(5):
+        inside = Path(folder, str(number))
+        inside.mkdir()
+        scene(inside)
 
 
-def in_threads(folder, endless):
-    def slow(n):
-        time.sleep(0.001)
-
-    ps.run(ps.pipe(ps.integers() if endless else ps.values(range(20)), ps.map_thread(slow, 4), ps.drain()))
-
-
-def in_processes(folder, endless):
-    ps.run(ps.pipe(ps.integers() if endless else ps.values(range(4)), ps.map_process(str, 2), ps.drain()))
-
-
-def journalled(folder, endless):
-    from adapters import files
-
-    numbers = ps.unfold(0, lambda n: (n, n + 1) if endless or n < 50 else None)
-    lines = ps.pipe(
-        numbers, ps.stamp_epochs(5), ps.accumulate(ps.agg.count()), files.write_jsonl(f"{folder}/{{time}}.jsonl")
-    )
-    ps.run(lines, journal=f"{folder}/journal")
-
-
-def iterated(folder, endless):
-    for n in ps.iterate(ps.pipe(ps.integers() if endless else ps.values(range(200)), ps.map(str)), limit=7):
-        len(n)
-
-
-def awaited(folder, endless):
-    begun = False
-
-    async def main():
-        nonlocal begun
-        begun = True
-        await ps.arun(ps.pipe(ps.interval(0.001), ps.take(sys.maxsize if endless else 5), ps.drain()))
-
-    try:
-        asyncio.run(main())
-    except asyncio.CancelledError:
-        # asyncio puts its handler in place one line before it sets its count of interrupts to 0: one that strikes
-        # between the two cancels a task that has not begun, and is forgotten. Nothing of ours has run then.
-        if begun:
-            raise
-        raise KeyboardInterrupt from None
-
-
-def quick(folder, endless):
-    for _ in count() if endless else range(5):
-        ps.run(ps.pipe(ps.values(range(3)), ps.map(str), ps.collect()))
-
-
-def quiet(folder, endless):
-    @ps.source
-    async def silent(ctx):
-        yield 1
-        await trio.sleep(math.inf if endless else 0.005)
-
-    ps.run(ps.pipe(silent(), ps.drain()))
-
-
-def in_trio(folder, endless):
-    async def main():
-        async with ps.pipe(ps.interval(0.001), ps.take(sys.maxsize if endless else 5), ps.drain()).open() as running:
-            await running.result()
-
-    trio.run(main)
-
-
-def loops_left(folder, endless):
-    for _ in count() if endless else range(3):
-        for _ in ps.iterate(ps.integers(), limit=3):
-            break
-
-
-SHAPES = {
-    f.__name__: f
-    for f in (busy, in_threads, in_processes, journalled, iterated, awaited, quick, quiet, in_trio, loops_left)
-}
 LOST, OTHER, LEFT, HANGS = "lost", "another exception", "left behind", "hangs"
 
 
-def program(shape, endless, folder, begun):
+def program(scene, endless, folder, begun):
     """What is struck, in a child; gives what was wrong."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     found = None
     try:
         os.write(begun, b"x")
-        shape(folder, endless)
+        again_and_again(scene, folder, endless)
         # The signal has not come yet, and strikes here, or it is lost.
         time.sleep(LIMIT / 2)
         found = LOST
@@ -355,21 +282,21 @@ def program(shape, endless, folder, begun):
     return found
 
 
-def struck_at(shape, endless, seconds, folder):
+def struck_at(scene, endless, seconds, folder):
     """Run a program in a child, strike it after that time; gives what was wrong, and what it wrote of it."""
     with tempfile.TemporaryFile() as said:
-        code = _struck_at(shape, endless, seconds, folder, said.fileno())
+        code = _struck_at(scene, endless, seconds, folder, said.fileno())
         said.seek(0)
         text = said.read().decode()
     return (HANGS if code is None else text.rpartition("found: ")[2].strip() or f"exit {code}" if code else None), text
 
 
-def _struck_at(shape, endless, seconds, folder, said):
+def _struck_at(scene, endless, seconds, folder, said):
     begun, beginning = os.pipe()
     child = os.fork()
     if not child:
         os.dup2(said, 2)
-        found = program(shape, endless, folder, beginning)
+        found = program(scene, endless, folder, beginning)
         if found:
             print("found:", found, file=sys.stderr, flush=True)
         os._exit(bool(found))
@@ -389,13 +316,13 @@ def _struck_at(shape, endless, seconds, folder, said):
     return code
 
 
-def unstruck(shape):
+def unstruck(scene):
     """The seconds that a program takes which is not struck."""
     began = time.perf_counter()
     child = os.fork()
     if not child:
         with tempfile.TemporaryDirectory() as folder:
-            shape(folder, False)
+            again_and_again(scene, folder, endless=False)
         os._exit(0)
     assert ended(child) == 0
     return time.perf_counter() - began
@@ -424,11 +351,11 @@ def load_all():
 
 
 def at_random(tries, seed, names):
-    """Strike every shape in its first 20 ms, at its end, and anywhere; each try has a seed of its own."""
+    """Strike every scene in its first 20 ms, at its end, and anywhere; each try has a seed of its own."""
     load_all()
     wrong = Counter()
     longest = 0.0
-    usual = {name: unstruck(SHAPES[name]) for name in names}
+    usual = {name: unstruck(SCENES[name]) for name in names}
     for number in range(tries):
         draw = random.Random(f"{seed} {number}")
         name = names[number % len(names)]
@@ -436,7 +363,7 @@ def at_random(tries, seed, names):
         seconds = {"first": 0.02, "end": 2 * usual[name], "anywhere": 0.3}[when] * draw.random()
         with tempfile.TemporaryDirectory() as folder:
             began = time.monotonic()
-            found, text = struck_at(SHAPES[name], when == "anywhere", seconds, folder)
+            found, text = struck_at(SCENES[name], when == "anywhere", seconds, folder)
             longest = max(longest, time.monotonic() - began)
         if found:
             wrong[found.split(":")[0]] += 1
@@ -463,8 +390,8 @@ if __name__ == "__main__":
     way = ways.add_parser("random")
     way.add_argument("tries", type=int)
     way.add_argument("--seed", type=int, default=0)
-    way.add_argument("--shapes", default=",".join(SHAPES))
+    way.add_argument("--scenes", default=",".join(SCENES))
     options = parser.parse_args()
     if options.way == "random":
-        sys.exit(at_random(options.tries, options.seed, options.shapes.split(",")) > 0)
+        sys.exit(at_random(options.tries, options.seed, options.scenes.split(",")) > 0)
     sys.exit(sum(each(scene, options.opcodes, options.every, options.seed) for scene in options.scenes or SCENES) > 0)

@@ -398,14 +398,6 @@ async def test_both_sides_of_a_limit_have_names(autojump_clock):
         assert await running.result() == [1, 2, 3]
 
 
-async def test_a_transformer_that_leaves_values_out_stalls_by_name(autojump_clock):
-    """What waits for ever inside a limit is a stall, and is told."""
-    limited = ps.in_flight(ps.filter(lambda n: n < 0), 2)
-    with pytest.raises(ps.StalledError, match="in_flight"):
-        async with ps.pipe(ps.values(range(9)), limited, ps.collect()).open() as running:
-            await running.result()
-
-
 @pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])
 async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock):
     """Such a wait may take as long as it likes, though everything else waits for it."""

@@ -5,50 +5,19 @@ from pathlib import Path
 
 import attrs
 import pytest
-import trio
 
 import pullstream as ps
 from pullstream.__main__ import main
 from pullstream.conformance import Cell, ConformanceError, Subject, conformance
 from pullstream.conformance.trial import Trial
-
-
-class Passing(ps.authoring.Kernel):
-    """Passes everything on; subclasses do so in a wrong way."""
-
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
-
-
-@ps.transformer
-class Hangs(Passing):
-    """Never answers after the second value."""
-
-    given = 0
-
-    async def produce(self, limit):
-        self.given += 1
-        if self.given == 3:
-            await trio.sleep_forever()
-        return await self.upstream.ask(1)
-
-
-@ps.transformer
-class Swallows(Passing):
-    """Takes its upstream's failure for its end."""
-
-    async def produce(self, limit):
-        try:
-            return await self.upstream.ask(limit)
-        except Exception:
-            return ps.DONE
+from tests.pullstream.judged import wrong
 
 
 def taking_many(mistake):
     """A transformer that takes an answer of many times whole, and makes a mistake."""
 
     @ps.transformer
-    class Mistaken(Passing):
+    class Mistaken(ps.authoring.Kernel):
         async def produce(self, limit):
             batch = await self.upstream.ask_many(limit)
             return batch if batch is ps.DONE else mistake(batch)
@@ -68,33 +37,6 @@ MISTAKEN = {
     "loses runs": taking_many(lambda batch: next(batch.runs())),
     "sorts runs": taking_many(sorted_runs),
 }
-
-
-@ps.transformer
-class KeepsOne(Passing):
-    """Keeps the last batch back until the next one comes, and loses it when its upstream fails."""
-
-    kept = None
-    ended = False
-
-    async def produce(self, limit):
-        while not self.ended and await self.breathe():
-            batch = await self.upstream.ask(1)
-            if batch is ps.DONE:
-                self.ended = True
-                return self.kept or ps.DONE
-            self.location.hold(batch.time)
-            before, self.kept = self.kept, batch
-            if before is not None:
-                return before
-        return ps.DONE
-
-
-@ps.sink
-async def tired(upstream, ctx):
-    """Takes one batch, whatever its size."""
-    batch = await upstream.ask(ctx.limit)
-    return 0 if batch is ps.DONE else len(batch.values)
 
 
 class Two(ps.authoring.Kernel):
@@ -138,33 +80,6 @@ async def misspelt(ctx):
     yield undefined  # noqa: F821 - the slip it stands for
 
 
-BROKEN = [
-    (Subject("hangs", Hangs), {"hang"}),
-    (Subject("swallows", Swallows), {"R6"}),
-    (Subject("keeps one", KeepsOne), {"R8"}),
-    (Subject("tired", tired), {"batching"}),
-]
-
-
-@pytest.mark.parametrize(("subject", "rules"), BROKEN, ids=lambda value: getattr(value, "name", ""))
-def test_a_broken_module_is_found(subject, rules):
-    """A sample of the grid finds what is wrong with each of these, and names the rule and the cell."""
-    report = conformance(subject, cells=100)
-
-    assert {finding.rule for finding in report.findings} & rules
-    with pytest.raises(ConformanceError, match=subject.name):
-        report.check()
-
-
-@pytest.mark.parametrize(
-    ("subject", "word"), [(Subject("keeps", KeepsOne), "flushes"), (Subject("tired", tired), "batches")]
-)
-def test_a_finding_names_what_allows_it(subject, word):
-    """Whoever means it so is told what to say."""
-    found = conformance(subject, cells=100).findings
-    assert any(f"{word}=True" in f"{finding.hint} {finding.meant}" for finding in found)
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("source", "raised"),
@@ -180,13 +95,15 @@ def test_a_source_that_fails_by_itself_is_found(source, raised):
 
 def test_what_is_found_can_be_replayed():
     """A cell of a report, run again, finds the same."""
-    subject = Subject("swallows", Swallows)
+    subject = Subject("swallows", wrong.Swallows)
     found = conformance(subject, cells=50).findings[0]
 
     again = conformance(subject, replay=str(found.cell))
 
     assert again.cells.total() == 1
     assert [(finding.rule, finding.cell) for finding in again.findings] == [(found.rule, found.cell)]
+    with pytest.raises(ConformanceError, match="swallows"):
+        again.check()
     assert conformance(subject, replay="way=end values=2").ok
 
 
@@ -195,9 +112,9 @@ def test_a_cell_is_said_in_a_line():
     trial = Trial(Subject("map", ps.map, around=True))
     assert all(Cell.parse(str(cell)) == cell for cell in trial.cells)
     assert str(Cell(values=4, way="abort", moment=0.05)) == "values=4 limit=1 way=abort moment=0.05"
-    for wrong in ("values", "value=3", "way=up", "again=yes"):
-        with pytest.raises(ValueError, match=wrong.partition("=")[2] or wrong):
-            Cell.parse(wrong)
+    for text in ("values", "value=3", "way=up", "again=yes"):
+        with pytest.raises(ValueError, match=text.partition("=")[2] or text):
+            Cell.parse(text)
 
 
 @pytest.mark.sampled(1)

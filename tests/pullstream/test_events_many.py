@@ -1,13 +1,9 @@
 """`ctx.events` and `ctx.batches` with `many=True`: batches of many times, whole, for authors who want them."""
 
-import random
-
 import pytest
 import trio.testing
 
 import pullstream as ps
-
-LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
 
 @ps.source
@@ -19,37 +15,6 @@ async def gives(ctx, *answers):
             yield answer
         else:
             ctx.advance(answer)
-
-
-@ps.transformer
-async def total(upstream, ctx, *, many=True):
-    """The sum of each time's values, when it is complete."""
-    totals = {}
-    async for event in ctx.events(upstream, many=many):
-        match event:
-            case ps.Completed(time):
-                yield ps.Batch(time, [totals.pop(time)])
-            case batch:
-                for time, value in zip(batch.times, batch.values, strict=True):
-                    if time not in totals:
-                        ctx.notify_at(time)
-                    totals[time] = totals.get(time, 0) + value
-
-
-@LIMITS
-def test_a_module_that_takes_them_whole_gives_the_same(limit):
-    """Of random times, in order or jumbled, with a checker that looks on."""
-    draw = random.Random(limit)
-    for _ in range(20):
-        values = [draw.randrange(12) for _ in range(draw.randrange(40))]
-        jumbled = ps.pipe(ps.values(values), ps.stamp(lambda n: n, lateness=12))
-        for source in (jumbled, ps.values(sorted(values), time=lambda n: n // 2)):
-            one, whole = (
-                ps.run(ps.pipe(source, total(many=many), ps.collect(timed=True)), limit=limit, check=True)
-                for many in (False, True)
-            )
-            assert whole == one
-            assert sum(value for _, value in whole) == sum(values)
 
 
 async def test_completions_come_before_the_batch_that_follows_them():

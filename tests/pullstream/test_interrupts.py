@@ -44,7 +44,7 @@ def test_at_every_instruction(scene):
 
 
 def test_at_random():
-    """In processes of their own: the first 20 ms, the end and the middle of ten shapes of programs."""
+    """In processes of their own: the first 20 ms, the end and the middle of ten programs."""
     assert " 0 wrong in all" in strike("random", amount(10, 2000), "--seed", 5)
 
 

@@ -5,18 +5,14 @@ modules, which are right, and right and wrong answers to the tutorials' exercise
 """
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
 import pullstream as ps
 from pullstream.checker import Violation
 from pullstream.conformance import Report, conformance
+from tests.pullstream.judged import wrong
 from tests.sampling import amount
-
-sys.path.insert(0, str(Path(__file__).parent))
-from judged import wrong
 
 WRONG = {subject.name: (subject, rules) for subject, rules in wrong.WRONG}
 

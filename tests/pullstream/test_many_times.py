@@ -7,10 +7,8 @@ import trio
 
 import pullstream as ps
 from pullstream.authoring import Traits
-from pullstream.engine.edge.lane import Lane
-from pullstream.errors import CapabilityError
-from tests.pullstream.common import Unseen, after_a_moment
-from timely import Antichain, TimeDomainError
+from tests.pullstream.common import Unseen
+from timely import Antichain
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
@@ -29,26 +27,6 @@ def fails_at(bad, function=lambda *args: args[-1]):
         return function(*args)
 
     return call
-
-
-# ---- sources
-
-
-@LIMITS
-@pytest.mark.parametrize(
-    ("values", "error"),
-    [
-        ([1, 2, 5, 4, 6], CapabilityError),
-        ([1, 2, 5, "x", 6], TimeDomainError),
-        ([1, 2, 5, None, 6], TypeError),
-    ],
-)
-def test_what_comes_before_a_time_that_is_wrong(limit, values, error):
-    """It is delivered, and completes what it completes; what is wrong is said in the same words."""
-    seen = []
-    with pytest.raises(error):
-        ps.run(ps.pipe(at_once(values), ps.drain(seen.append)), limit=limit)
-    assert seen == [1, 2, 5]
 
 
 # ---- sinks
@@ -75,27 +53,6 @@ async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(s
         await running.progress.completed(4)
         with pytest.raises(type(caught.value)):
             await running.progress.completed(5)
-
-
-@LIMITS
-def test_sinks_give_what_they_give_one_time_after_another(limit):
-    """The results of every sink that takes values of many times at once."""
-    source = at_once([1, 1, 2, 5, 5, 8])
-
-    def run(*modules):
-        return ps.run(ps.pipe(source, *modules), limit=limit)
-
-    assert run(ps.collect()) == [1, 1, 2, 5, 5, 8]
-    assert run(ps.collect(timed=True)) == [(n, n) for n in [1, 1, 2, 5, 5, 8]]
-    assert run(ps.reduce(operator.add, 0)) == 22
-    assert run(ps.reduce(lambda a, b: a + 10 // (b - 5), 0, on_error="skip")) == -7
-    assert run(ps.find(lambda n: n > 2, limit=4)) == 5
-    assert run(ps.first()) == 1
-    assert run(ps.last()) == 8
-    assert run(ps.map(str), ps.concat_values()) == "112558"
-    ended = []
-    assert run(ps.on_end(ended.append)) is None
-    assert ended == [None]
 
 
 # ---- how far one has come
@@ -180,36 +137,3 @@ async def test_a_part_left_after_an_abort_is_not_in_flight(part):
 
     async with ps.pipe(at_once([1, 2, 3, 4]), leaves()).open() as running:
         assert await running.result() == []
-
-
-TIMES = [max(0, n // 20 + 7 * n % 11 - 5) for n in range(2000)]
-"""Times out of order: nearly every value is at another time than the one before."""
-
-
-WHOLE = {
-    "aggregate": lambda: ps.aggregate(n=ps.agg.count()),
-    "batch": lambda: ps.batch(3),
-    "decode": lambda: ps.pipe(ps.map(lambda n: b"a"), ps.decode()),
-    "eager": lambda: ps.reduce_by_time(ps.agg.count(), eager=True),
-    "eager windows": lambda: ps.tumbling(5, ps.agg.count(), eager=True),
-    "loop": lambda: ps.loop(ps.map(lambda n: n)),
-    "map_async": lambda: ps.map_async(after_a_moment, 1),
-    "pausable": ps.pausable,
-    "prefetch": lambda: ps.prefetch(1000),
-    "split": lambda: ps.pipe(ps.map(lambda n: f"{n};"), ps.split(";")),
-    "take_times": lambda: ps.take_times(1000),
-    "throttle": lambda: ps.throttle(60),
-    "windowed": lambda: ps.windowed(3),
-}
-
-
-@pytest.mark.parametrize("below", ["drain", "take_times"])
-@pytest.mark.parametrize("name", WHOLE)
-def test_values_out_of_order_need_no_ask_for_each_time(name, below, monkeypatch):
-    """Modules take a multi-time batch whole: they ask for several values at a time, whatever their times are."""
-    asks = []
-    ask = Lane.ask
-    monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
-    last = ps.drain() if below == "drain" else ps.pipe(ps.take_times(5000), ps.drain())
-    ps.run(ps.pipe(ps.values(range(2000)), ps.stamp(TIMES.__getitem__, lateness=20), WHOLE[name](), last))
-    assert len(asks) < 1000

@@ -29,16 +29,19 @@ def broken(_):
         (ps.first(), [0, 1], 0),
         (ps.first(), [], None),
         (ps.first("none"), [], "none"),
+        (ps.collect(timed=False), [0, 1, 2], [0, 1, 2]),
+        (ps.reduce(int.__add__, 0), [1, 2, 3], 6),
+        (ps.reduce(lambda n, m: n + 10 // m, 0, on_error="skip"), [1, 0, 5], 12),
         (ps.last(), [0, 1, 2], 2),
         (ps.last(5), [], 5),
     ],
 )
 def test_results(sink, words, result, limit):
-    """The same at every limit, and again in a second run of the same blueprint."""
-    pipeline = ps.pipe(ps.values(words), sink)
-
-    assert ps.run(pipeline, limit=limit) == result
-    assert ps.run(pipeline, limit=limit) == result
+    """The same at every limit, and again in a second run of the same blueprint; at one time, and at many at once."""
+    for source in (ps.values(words), ps.pipe(ps.values(words), ps.stamp_epochs(1))):
+        pipeline = ps.pipe(source, sink)
+        assert ps.run(pipeline, limit=limit) == result
+        assert ps.run(pipeline, limit=limit) == result
 
 
 FRUIT = ["melon", "fig", "plum", "kiwi"]

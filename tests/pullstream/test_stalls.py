@@ -13,7 +13,6 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.runtime import blocked, rounds
 from pullstream.logger import LOG
-from tests.pullstream.common import after_a_moment
 
 
 def timed(*times):
@@ -152,36 +151,6 @@ async def test_what_is_being_aborted_is_not_stalled(hops, autojump_clock):
 def dead_end():
     """Two values go in, and none comes out: a third is not let in."""
     return ps.in_flight(ps.filter(lambda n: n > 6), 1)
-
-
-@pytest.fixture
-def order(monkeypatch):
-    """Have the tasks of a round take their steps in an order that a seed gives."""
-    monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
-    return trio._core._run._r.seed
-
-
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("above", ["group_by", "zip", "prefetch"])
-async def test_the_last_mover_is_a_task_of_a_module(above, seed, order, autojump_clock):
-    """What asks beside has ended when its answer makes no one move."""
-    order(seed)
-
-    async def two():
-        yield 1
-        await trio.sleep(0.5)
-        yield 2
-
-    pipelines = {
-        "group_by": lambda: ps.pipe(
-            ps.from_async_iterable(two()), ps.group_by(str, ps.map_async(after_a_moment, 1)), ps.sink(awaiting)(running)
-        ),
-        "zip": lambda: ps.pipe(ps.zip(timed(1, 2), timed(1, 2)), ps.batch(2), ps.sink(awaiting)(running)),
-        "prefetch": lambda: ps.pipe(ps.values(range(8)), ps.prefetch(3), dead_end(), ps.collect()),
-    }
-    running = Box()
-    with pytest.raises(ps.StalledError):
-        await fate(pipelines[above](), running)
 
 
 # ---- read from outside

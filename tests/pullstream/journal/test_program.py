@@ -121,6 +121,20 @@ SAME = {
         "@functools.lru_cache\ndef f(n): return n\nstage = ps.map(f)",
     ),
     "handles and channels": ("stage = ps.pausable()",) * 2,
+    "modules inside others": (
+        (
+            "numbers = ps.values(range(9), time=int)\n"
+            "aside = ps.pipe(ps.map(repr), ps.drain(print))\n"
+            "whole = ps.map(int, on_error=aside).named('whole')\n"
+            "stage = ps.pipe(\n"
+            "    ps.loop(ps.pipe(whole, ps.take(3)), capacity=10), ps.fork(whole, ps.in_flight(whole, 3)),\n"
+            "    ps.worker_pool(whole, ps.map(abs)), ps.group_by(int, lambda key: whole),\n"
+            "    ps.stamp(int, lateness=1, late=aside),\n"
+            "    ps.catch(lambda exc: ps.retry(ps.merge(numbers, ps.zip(numbers, files.read_csv('*.csv')))))\n"
+            ")"
+        ),
+    )
+    * 2,
     "a stage of one's own": ("@ps.transformer\nasync def t(upstream, ctx):\n    yield 1\nstage = t()",) * 2,
     "single dispatch": (
         "@functools.singledispatch\ndef f(n): return n\n@f.register(int)\ndef _(n): return 2\nstage = ps.map(f)",
@@ -209,6 +223,8 @@ OTHER = {
     "a module inside another": "stage = ps.group_by(str, ps.pipe(ps.map(lambda n: n + ?), ps.take(1)))",
     "a source inside a function": "inner = ps.values([?])\nstage = ps.flat_map(lambda n: inner)",
     "what a sink is told aside": "stage = ps.map(int, on_error=ps.drain(lambda n: ?))",
+    "a policy": ("stage = ps.map(int?)", "", ", on_error='skip'"),
+    "another policy": ("stage = ps.map(int, on_error=?)", "'result'", "ps.drain(print)"),
     "a name": ("stage = ps.map(int)?", "", ".named('n')"),
     "an option": ("stage = ps.map_async(trio.sleep, ?)", "2", "3"),
 }

@@ -5,6 +5,8 @@ More of them are the wrong answers to the tutorials' exercises (`tests/tutorials
 
 import os
 
+import trio
+
 import pullstream as ps
 from pullstream.conformance import Subject
 
@@ -48,6 +50,30 @@ class OneBatch(ps.authoring.Kernel):
             return ps.DONE
         self.taken = True
         return await self.upstream.ask(limit)
+
+
+@ps.transformer
+class Hangs(ps.authoring.Kernel):
+    """Never answers after the second value."""
+
+    given = 0
+
+    async def produce(self, limit):
+        self.given += 1
+        if self.given == 3:
+            await trio.sleep_forever()
+        return await self.upstream.ask(1)
+
+
+@ps.transformer
+class Swallows(ps.authoring.Kernel):
+    """Takes its upstream's failure for its end."""
+
+    async def produce(self, limit):
+        try:
+            return await self.upstream.ask(limit)
+        except Exception:
+            return ps.DONE
 
 
 @ps.transformer
@@ -145,6 +171,8 @@ WRONG = (
     (Subject("one list", OneList), {"sharing"}),
     (Subject("forgetful", Forgetful), {"vacuous"}),
     (Subject("one batch", OneBatch), {"batching"}),
+    (Subject("hangs", Hangs), {"hang"}),
+    (Subject("swallows", Swallows), {"R6"}),
     (Subject("leaves the program", leaves_the_program), {"crash"}),
     (Subject("crashes hard", CrashesHard), {"crash"}),
     (Subject("forgets the hold", forgets_the_hold), {"R12"}),

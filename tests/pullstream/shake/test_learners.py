@@ -5,8 +5,6 @@ the conformance kit, and the judges of the exercises, know what a module must do
 """
 
 import runpy
-import sys
-from pathlib import Path
 
 import pytest
 import trio
@@ -14,15 +12,13 @@ import trio
 import pullstream as ps
 from pullstream.shake.lives import Lives
 from pullstream.shake.simulation import shown
+from tests.pullstream.judged import wrong
 from tests.pullstream.shake.scenes import slowly
 from tests.pullstream.shake.search import first_wrong
 from tests.sampling import amount
 from tests.tutorials.patches import ANSWERS
 from tutorials.exercises.judges.rows import Table
 from tutorials.exercises.judges.till import SALES
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from judged import wrong
 
 
 async def later(value):
