@@ -59,11 +59,11 @@ class CheckedSpool(Spool):
     """A spool that refuses rows of other times, and values that the database would change."""
 
     def __init__(
-        self, column: str | None, refusal: Callable[[RecordBatch], Any], refused: Any, schema: Schema, time: Hashable
+        self, column: str | None, unkept: Callable[[Any], Any], refused: Any, schema: Schema, time: Hashable
     ) -> None:
         super().__init__(schema, time)
         self._column = column
-        self._refusal = refusal
+        self._unkept = unkept
         self._refused = refused
         try:
             encoded(time)
@@ -73,7 +73,11 @@ class CheckedSpool(Spool):
     @override
     def add(self, batch: RecordBatch) -> None:
         pa: Any = pyarrow()
-        found: Any = self._refusal(batch)
+        found: Any = None
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            marked, why = self._unkept(column) or (None, "")
+            if marked is not None and (place := marked.index(value=True).as_py()) >= 0:
+                found = name, place, why
         if self._column is not None:
             times = batch.column(self._column)
             place, why = 0, f"the time of the row is {self.time!r}"

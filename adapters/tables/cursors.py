@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
 from typing_extensions import override
 
 from ..arrow import NullTimeError, RecordBatch, pyarrow
-from .databases import table_of
 from .errors import TableError
 from .lake import plain
-from .table import TargetTable
+from .table import TargetTable, table_of
 from .target import Address, Name, quoted
 
 
@@ -37,39 +35,39 @@ class RowCursor(ABC):
         """Return the next rows; None if there are no more for now."""
 
 
-@attrs.frozen
-class Selection:
-    """The arguments of `read_rows` that say which rows to read."""
-
-    target: Address
-    query: str
-    time: str
-    key: str | None
-    parameters: tuple[Any, ...]
-    follow: bool
-    lateness: Any
-
-
 class SqlCursor(RowCursor):
-    """The rows of a query, with a cursor of the server's."""
+    """The rows of a query, with a cursor of the server's; the arguments are those of `read_rows`."""
 
-    def __init__(self, selection: Selection) -> None:
-        self._selection = selection
-        self.table: Any = table_of(selection.target, Name(selection.query))
+    def __init__(
+        self,
+        target: Address,
+        query: str,
+        ordering: list[str],
+        parameters: Sequence[Any],
+        lateness: Any,
+        *,
+        follow: bool,
+    ) -> None:
+        self._query = query.rstrip("; \t\r\n")
+        self._ordering = ordering
+        """The columns of the time and, if it is given, of the key."""
+        self._parameters = parameters
+        self._lateness = lateness
+        self._follow = follow
+        self.table: Any = table_of(target, Name(query))
         self._rows: Iterator[RecordBatch] | None = None
         self._last: tuple[Any, ...] = ()
         """The time of the last row, and its key within a time that may go on."""
         self._found = False
         """Whether the query has given rows."""
         self._ended = False
-        self.time = selection.time
-        self._ordering = [name for name in (selection.time, selection.key) if name is not None]
-        self.what = f"{selection.query!r} in {selection.target.shown}"
+        self.time = ordering[0]
+        self.what = f"{query!r} in {target.shown}"
 
     @override
     def open(self, last: Any) -> None:
         self._last = () if last is None else (last,)
-        where = self._selection.target
+        where = self.table.target
         if where.kind != "postgresql" and not Path(where.location).exists():
             # The drivers would create an empty one.
             raise TableError(f"read_rows() cannot read {self.what}: there is no such file. Correct the path")
@@ -97,21 +95,19 @@ class SqlCursor(RowCursor):
         """Begin a query for rows after the last one, if there may be some."""
         if self._ended:
             return False
-        selection = self._selection
-        given = [*selection.parameters]
+        given = [*self._parameters]
 
         def bound(value: Any) -> str:
             given.append(value)
             return f"${len(given)}"
 
         time, *keys = map(quoted, self._ordering)
-        query = selection.query.rstrip("; \t\r\n")
-        rows = f"FROM ({query}\n) AS pullstream_query"
+        rows = f"FROM ({self._query}\n) AS pullstream_query"
         conditions: list[str] = []
-        if selection.follow or self._last:
+        if self._follow or self._last:
             # No condition below is true for them.
             self._refuse_nulls(rows, given)
-        if selection.follow:
+        if self._follow:
             ((newest,),) = self.table.execute(f"SELECT max({time}) {rows}", *given)
             if newest is None:
                 return False
@@ -127,7 +123,7 @@ class SqlCursor(RowCursor):
             conditions.append(f"{time} > {bound(self._last[0])}")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         self._rows = self.table.stream(f"SELECT * {rows}{where} ORDER BY {', '.join([time, *keys])}", *given)
-        self._ended = not selection.follow
+        self._ended = not self._follow
         return True
 
     def _refuse_nulls(self, rows: str, given: Sequence[Any]) -> None:
@@ -141,7 +137,7 @@ class SqlCursor(RowCursor):
                 )
 
     def _before(self, newest: Any) -> Any:
-        lateness = self._selection.lateness
+        lateness = self._lateness
         try:
             return newest if lateness is None else newest - lateness
         except TypeError as exc:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
@@ -26,7 +26,7 @@ class Recorded:
     texts: Container[str] = ()
     """The committed times."""
     count: int = 0
-    rows: Mapping[str, int] = {}
+    rows: dict[str, int] = attrs.field(factory=dict)
     """The number of rows at each time, where that is recorded."""
 
     def __contains__(self, time: object) -> bool:

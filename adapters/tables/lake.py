@@ -35,7 +35,7 @@ class LakeTable(TargetTable):
         if self.mode != "upsert":
             return pa.RecordBatchReader.from_batches(schema, spool.batches())
         rows = pa.Table.from_batches(spool.batches(), schema)
-        numbered = rows.select(self.keys).append_column(_ORDER, pa.array(range(rows.num_rows)))
+        numbered = rows.select(self.keys).append_column(_ORDER, pa.array(range(rows.num_rows), pa.int64()))
         last = numbered.group_by(list(self.keys)).aggregate([(_ORDER, "max")])
         return rows.take(last.column(f"{_ORDER}_max").combine_chunks().sort())
 

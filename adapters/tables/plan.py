@@ -58,6 +58,8 @@ class RowsPlan:
                     f"the type of its column {field.name!r}, {declared}, is not supported: give a schema= without that "
                     f"column, which then gets its default, or declare another type in the table"
                 )
+            if self.target.kind == "postgresql" and len(field.name.encode(errors="replace")) > 63:
+                raise self.refused(f"PostgreSQL cuts names off after 63 bytes: rename the column {field.name!r}")
             if self.keys and folded(field.name).startswith(OWN):
                 raise self.refused(f"an upsert has columns of its own with {OWN}: rename the column {field.name!r}")
             if found is not None and there.type not in {field.type, table.stored(field.type)}:

@@ -13,6 +13,7 @@ from pullstream.authoring import of_extra
 from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pyarrow
 from .sql import FETCHED, SqlTable
 from .table import COMMON
+from .target import Name
 
 PATIENCE: Final = 5.0
 """The seconds in which the server notices that a killed program, which held the lock, is gone."""
@@ -47,6 +48,8 @@ class PostgresqlTable(SqlTable):
             if self.name.schema is not None
             else self.execute(f"SELECT coalesce(({there}to_regclass($1))), current_schema())", self.name.sql)
         )
+        # The records are beside the table, whatever the search path of the next run is.
+        self.name = Name(self.name.table, schema)
         key = _key(f"pullstream {schema}.{self.name.table}")
         until = monotonic() + PATIENCE
         while self.execute("SELECT pg_try_advisory_lock($1)", key) != [(True,)]:

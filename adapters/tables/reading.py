@@ -1,6 +1,7 @@
 """`read_rows` and `read_changes`: tables as sources, in order of time."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -12,7 +13,7 @@ from pullstream.authoring import Backlog, Carries, Done, Kernel, Module, Outside
 
 from ..arrow import As, RecordBatch, Shape, pyarrow, run_starts, shape_argument, values
 from ..stopping import stoppably
-from .cursors import ChangeCursor, RowCursor, Selection, SqlCursor
+from .cursors import ChangeCursor, RowCursor, SqlCursor
 from .errors import TableError
 from .target import Address, Name
 
@@ -76,9 +77,10 @@ def read_rows(
             raise CompositionError(f"read_rows() at {site} needs text as {name}, but got {given!r}")
     if (key is not None or lateness is not None) and not follow:
         raise CompositionError(f"read_rows() at {site} got key= or lateness=, which need follow=True")
-    selection = Selection(where, query, time, key, tuple(parameters), follow, lateness)
+    ordering = [time] if key is None else [time, key]
+    cursor = partial(SqlCursor, where, query, ordering, tuple(parameters), lateness, follow=follow)
     own = {"time": time, "key": key, "parameters": parameters or None, "lateness": lateness}
-    plan = ReadingPlan(module, SqlCursor, (selection,), follow, every, as_)
+    plan = ReadingPlan(module, cursor, follow, every, as_)
     return _source(plan, (where.shown, query), own)
 
 
@@ -116,10 +118,8 @@ def read_changes(
             f"read_changes() at {site} needs a URL such as delta:///folder, and the number of a version to begin with, "
             f"but got {target!r} and begin={begin!r}"
         )
-    arguments = (where, Name.of(module, table, where.kind), begin)
-    own = {"begin": begin or None}
-    plan = ReadingPlan(module, ChangeCursor, arguments, follow, every, as_)
-    return _source(plan, (where.shown, table), own)
+    cursor = partial(ChangeCursor, where, Name.of(module, table, where.kind), begin)
+    return _source(ReadingPlan(module, cursor, follow, every, as_), (where.shown, table), {"begin": begin or None})
 
 
 def _source(plan: "ReadingPlan", positional: tuple[Any, ...], own: dict[str, Any]) -> Source[Any]:
@@ -140,8 +140,7 @@ class ReadingPlan:
     """The arguments of a source; makes its kernel for each run."""
 
     module: str
-    cursor: Callable[..., RowCursor]
-    arguments: tuple[Any, ...]
+    cursor: Callable[[], RowCursor]
     follow: bool
     every: float
     as_: As
@@ -158,7 +157,7 @@ class RowsSource(Kernel[Any], Outside):
 
     def __init__(self, plan: ReadingPlan) -> None:
         self._plan = plan
-        self._cursor = plan.cursor(*plan.arguments)
+        self._cursor = plan.cursor()
         self._shape = Shape(plan.as_)
         self._rest = Backlog()
         self._times: list[Hashable] = []

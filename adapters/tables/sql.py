@@ -206,18 +206,16 @@ class SqlTable(TargetTable):
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:
         """Find it by loading fewer and fewer rows."""
 
-        class Undone(Exception):
-            pass
-
         def fails(count: int) -> bool:
             try:
-                with self.transaction():
-                    self._write(schema, spool, _head(spool.batches(), count))
-                    raise Undone  # noqa: TRY301 - rolls back
-            except Undone:
-                return False
+                self.execute(self.begin)
+                self._write(schema, spool, _head(spool.batches(), count))
             except self.failures:
                 return True
+            finally:
+                with suppress(*self.failures):
+                    self.execute("ROLLBACK")
+            return False
 
         if not self.is_about_rows(exc) or fails(0):
             return ""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import Array, RecordBatch, Schema, exact_array, pyarrow, values
+from ..arrow import TROUBLE, Array, RecordBatch, Schema, exact_array, pyarrow, values
 from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
 from .target import quoted
@@ -78,7 +78,14 @@ class SqliteTable(SqlTable):
         cursor = self._begun(sql, given)
         names = [column[0] for column in cursor.description]
         while rows := cursor.fetchmany(FETCHED):
-            yield pyarrow().RecordBatch.from_arrays(list(map(exact_array, zip(*rows, strict=True))), names)
+            arrays: list[Array] = []
+            for name, column in zip(names, zip(*rows, strict=True), strict=True):
+                try:
+                    arrays.append(exact_array(column))
+                except TROUBLE as exc:
+                    why = f"the column {name!r} has values of several types: {exc}. Use CAST in the query"
+                    raise sqlite3.DataError(why) from None
+            yield pyarrow().RecordBatch.from_arrays(arrays, names)
 
     @override
     def schema(self) -> Schema | None:

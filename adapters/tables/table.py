@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from ..arrow import Array, RecordBatch, Schema, Spool
+from ..arrow import Array, Schema, Spool
 from .checking import exact_time
 from .entries import Entry, Recorded
 from .errors import TableBusyError
@@ -98,14 +98,6 @@ class TargetTable(ABC):
         It creates the table if it does not exist.
         """
 
-    def refusal(self, batch: RecordBatch) -> tuple[str, int, str] | None:
-        """Return a column, a row and a reason if the database would change or refuse a value; None otherwise."""
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            marked, why = self.unkept(column) or (None, "")
-            if marked is not None and (place := marked.index(value=True).as_py()) >= 0:
-                return name, place, why
-        return None
-
     def unkept(self, column: Any) -> tuple[Array, str] | None:  # noqa: ARG002 - for subclasses
         """Mark the values that the database would change or refuse, and say why; None if it keeps all of this type."""
         return None
@@ -142,6 +134,14 @@ class TargetTable(ABC):
             f"write_rows(): {holder} is writing to the table {str(self.name)!r} in {self.target.shown}: wait until it "
             f"ends, or write to another table"
         )
+
+
+def table_of(
+    target: Address, name: Name, mode: Mode = "append", keys: Sequence[str] = (), time: str | None = None
+) -> TargetTable:
+    """Return a table, not connected: "sqlite" has the class `SqliteTable` in the file sqlite.py."""
+    make: Any = getattr(import_module(f"{__package__}.{target.kind}"), f"{target.kind.title()}Table")
+    return make(target, name, mode, keys, time)
 
 
 class FileLock:

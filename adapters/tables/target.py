@@ -27,20 +27,12 @@ _SECRET_OF_LIBPQ: Final = re.compile(r"((?:ssl)?password\s*=).*", re.IGNORECASE 
 
 
 def quoted(name: str) -> str:
-    """Quote a name for SQL.
-
-    >>> quoted('odd "name"; drop table x')
-    '"odd ""name""; drop table x"'
-    """
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def folded(name: str) -> str:
-    """Return the same text for names that differ in the case of ASCII letters only: SQLite and DuckDB fold no others.
-
-    >>> folded("Größe Ä")
-    'größe Ä'
-    """
+    """Return the same text for names that differ in the case of ASCII letters: SQLite and DuckDB fold no others."""
     return name.translate(_FOLDED)
 
 

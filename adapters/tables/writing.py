@@ -25,12 +25,11 @@ from ..arrow import (
 from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
 from .checking import CheckedPacking, CheckedSpool
-from .databases import table_of
 from .entries import Recorded, encoded
 from .errors import TableError
 from .plan import RowsPlan
 from .records import Records
-from .table import Mode
+from .table import Mode, table_of
 from .target import Address, Name
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
@@ -175,7 +174,8 @@ class RowsCommitter(SpoolCommitter):
 
     @override
     def skipped(self, time: Hashable) -> None:
-        rows, recorded = self._skipped.pop(time), self._recorded.rows.get(encoded(time))
+        # A complete time does not come again.
+        rows, recorded = self._skipped.pop(time), self._recorded.rows.pop(encoded(time), None)
         if recorded not in {None, rows}:
             LOG.warning(
                 "%s: an earlier run has written %d rows at the time %r, which has %d rows in this run. They are not "
@@ -237,7 +237,9 @@ class RowsCommitter(SpoolCommitter):
                     f"the time {time!r} cannot be the value of the column {plan.time!r}: convert the times with "
                     f"ps.map_time to whole numbers, dates or text"
                 )
-            schema = schema.append(pa.field(plan.time, pa.type_for_alias(_TIMES[type(time)])))
+            aware = getattr(time, "tzinfo", None) is not None
+            kind = pa.timestamp("us", "UTC") if aware else pa.type_for_alias(_TIMES[type(time)])
+            schema = schema.append(pa.field(plan.time, kind))
         if empty := [field.name for field in schema if pa.types.is_null(field.type)]:
             raise plan.refused(f"the column {empty[0]!r} has only nulls in the first rows: give a schema=")
         opened = self._use(plan.chosen(self._table, None, schema))
@@ -249,7 +251,7 @@ class RowsCommitter(SpoolCommitter):
         plan = self._plan
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
-        spool = partial(CheckedSpool, plan.time, self._table.refusal, plan.refused, schema)
+        spool = partial(CheckedSpool, plan.time, self._table.unkept, plan.refused, schema)
         packing = CheckedPacking(schema, plan.refused, optional)
         self.spools = opened = OpenTimes(packing, spool, plan.failed, plan.time)
         return opened

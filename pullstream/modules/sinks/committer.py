@@ -23,12 +23,12 @@ STEPS: Final[list[Step]] = []
 
 
 class Committer(Generic[R]):
-    r"""Base class of sinks that make a time's values visible all at once, when the time is complete.
+    """Base class of sinks that make a time's values visible all at once, when the time is complete.
 
     A subclass says how. `run` calls its methods in this order:
 
     1. `open`, once, before the first value is asked for. It returns the times that earlier runs have committed. Their
-       values are not prepared again.
+       values are not prepared again: they are given to `skip`, and a complete one of these times to `skipped`.
     2. `prepare`, with each batch. What it stores must not be visible yet.
     3. `commit`, with complete times, in the order in which they completed. When it returns, their values are visible
        and last. It runs in the background: `prepare` may be called meanwhile, with values of other times.
@@ -42,33 +42,24 @@ class Committer(Generic[R]):
     exists for the time, or record the time in the same transaction as its values and return the recorded times from
     `open`. `pullstream.conformance.kills` tests this. It kills the sink at any step and line, and compares the outcome.
 
-    Here the record is the line itself:
+    Here the totals themselves are the record:
 
-    >>> import json, os, tempfile, pullstream as ps
-    >>> from pathlib import Path
-    >>> class Lines(ps.authoring.Committer):
-    ...     def __init__(self, path):
-    ...         self.path, self.prepared = Path(path), {}
+    >>> import pullstream as ps
+    >>> table = {}
+    >>> class Totals(ps.authoring.Committer):
     ...     async def open(self, ctx):
-    ...         self.lines = self.path.read_text().splitlines() if self.path.exists() else []
-    ...         return {json.loads(line)["time"] for line in self.lines}
+    ...         self.totals = {}
+    ...         return set(table)
     ...     def prepare(self, batch):
-    ...         self.prepared.setdefault(batch.time, []).extend(batch.values)
+    ...         self.totals[batch.time] = self.totals.get(batch.time, 0) + sum(batch.values)
     ...     async def commit(self, times):
-    ...         self.lines += [json.dumps({"time": t, "values": self.prepared.pop(t)}) for t in times]
-    ...         new = self.path.with_suffix(".new")
-    ...         new.write_text("".join(f"{line}\n" for line in self.lines))
-    ...         os.replace(new, self.path)  # whole or not at all
+    ...         table.update({time: self.totals.pop(time) for time in times})
     >>> @ps.sink
-    ... async def write_lines(upstream, ctx, path):
-    ...     await Lines(path).run(upstream, ctx)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     numbers = ps.values([10, 12, 21], time=lambda n: n // 10)
-    ...     for _ in "again", "and again":
-    ...         ps.run(ps.pipe(numbers, write_lines(f"{folder}/lines")))
-    ...     print(Path(folder, "lines").read_text(), end="")
-    {"time": 1, "values": [10, 12]}
-    {"time": 2, "values": [21]}
+    ... async def totals(upstream, ctx):
+    ...     await Totals().run(upstream, ctx)
+    >>> ps.run(ps.pipe(ps.values([10, 12, 21], time=lambda n: n // 10), totals()))
+    >>> table
+    {1: 22, 2: 21}
     """
 
     many: bool = False

@@ -210,3 +210,14 @@ def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monk
         with pytest.raises(tables.TableError, match="no"):
             ps.run(pipeline)
     assert events == ["connected", "closed"]
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_a_column_of_several_types(base):
+    """SQLite has them; the error names the column, and says what to do."""
+    base.query("CREATE TABLE sales (day, number)")
+    base.query("INSERT INTO sales VALUES (1, 5), (2, 'x')")
+    with pytest.raises(
+        tables.TableError, match=r"read_rows\(\) cannot read .*the column 'number' has .*'x'.* Use CAST"
+    ):
+        numbers(read(base))

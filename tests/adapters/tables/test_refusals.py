@@ -151,6 +151,13 @@ def test_a_time_may_be_the_number_of_a_timestamp(base):
     assert stored[1] == 3
 
 
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+def test_a_column_whose_name_would_be_cut_off(base):
+    with pytest.raises(tables.SchemaError, match="PostgreSQL cuts names off after 63 bytes: rename the column 'nnn"):
+        write(ps.values([{"n" * 64: 1}]), base)
+    assert write(ps.values([{"n" * 63: 1}]), base) == [0]
+
+
 def test_columns_without_names_of_their_own(base):
     with pytest.raises(tables.SchemaError, match="the rows have no columns: give them one"):
         write(ps.values([{}]), base)

@@ -26,7 +26,14 @@ def spellings(base):
     schema = {"sqlite": None, "duckdb": "main", "iceberg": "default"}.get(base.kind, getattr(base, "schema", None))
     if base.kind == "postgresql":
         path = quote('-c search_path="{}"'.format(schema.replace(" ", r"\ ")))
-        return [(f"{base.target}?options={path}", "t"), (base.target, (schema, "t"))]
+        # The second path finds the table in the second schema.
+        second = path.replace("%3D%22", "%3Dpublic%2C%22")
+        assert second != path
+        return [
+            (f"{base.target}?options={path}", "t"),
+            (base.target, (schema, "t")),
+            (f"{base.target}?options={second}", "t"),
+        ]
     named = [(base.target, "t")]
     if schema is not None:
         named.append((base.target, (schema, "t")))

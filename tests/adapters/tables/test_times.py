@@ -96,3 +96,16 @@ def test_times_that_a_column_would_change_are_refused(base, kind, times):
     with pytest.raises(tables.SchemaError, match="column.* is (date32|float|double|int64|string)"):
         write(ps.values([(8,)], time=lambda _: times[1]), base, mode="replace_time", time="day")
     assert base.query("SELECT n FROM sales") == [(7,)]
+
+
+def test_a_column_for_times_with_a_zone(base):
+    """Where the database has such a type."""
+    moment = dt.datetime(2026, 3, 29, 2, 30, tzinfo=dt.timezone(dt.timedelta(hours=1)))
+    source = ps.values([{"n": 1}], time=lambda _: moment)
+    if base.kind == "sqlite":
+        with pytest.raises(tables.SchemaError, match="sqlite has no type for the column 'at', timestamp"):
+            write(source, base, time="at")
+        return
+    for _ in "twice":
+        assert write(source, base, mode="replace_time", time="at") == [moment]
+    assert base.query("SELECT count(*) FROM sales") == [(1,)]

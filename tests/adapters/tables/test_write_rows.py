@@ -156,6 +156,19 @@ def test_record_batches_are_rows(base):
     assert sold(base) == [3, 4, 4]
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "upsert", "key": "item"}, {"mode": "replace_time", "time": "day"}], ids=str
+)
+def test_batches_without_rows(base, options):
+    """They are times without rows, in a new table and in one that exists; "replace_time" then removes the old ones."""
+    full = pa.record_batch({"day": [1], "item": ["a"], "sold": [3]})
+    empty, replaces = full.slice(1), "time" in options
+    for number, (batches, expected) in enumerate([([empty], []), ([empty, full, empty], [3]), ([empty], [3])]):
+        time = 1 if replaces else number
+        assert write(ps.values(batches, time=lambda _, time=time: time), base, **options) == [time]
+        assert sold(base) == ([] if replaces and number == 2 else expected)
+
+
 def test_two_sinks_of_one_run(base):
     """Two tables of a database are fine, a table twice is refused."""
     one, two = (tables.write_rows(base.target, base.name(name)) for name in ("one", "two"))
