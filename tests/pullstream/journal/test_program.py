@@ -120,7 +120,15 @@ SAME = {
         "@functools.lru_cache\ndef f(n): return n\nf(1)\nstage = ps.map(f)",
         "@functools.lru_cache\ndef f(n): return n\nstage = ps.map(f)",
     ),
-    "handles and channels": ("stage = ps.pausable()",) * 2,
+    "handles and channels": (
+        (
+            "pushed, added, news = ps.pushable(9), ps.dynamic_merge(), ps.broadcast(9).listen()\n"
+            "(source, _), (_, channel) = ps.duplex.pair(), trio.open_memory_channel(0)\n"
+            "def f(n): return ps.merge(source, pushed, added, news, ps.from_channel(channel), ps.from_callback(print))\n"
+            "stage = ps.pipe(ps.pausable(), ps.abortable(), ps.map(f), ps.flatten())"
+        ),
+    )
+    * 2,
     "modules inside others": (
         (
             "numbers = ps.values(range(9), time=int)\n"
@@ -135,6 +143,7 @@ SAME = {
         ),
     )
     * 2,
+    "something of which there is one": ("one = ps.timely.BEGINNING\nstage = ps.map(lambda n: (one, n))",) * 2,
     "a stage of one's own": ("@ps.transformer\nasync def t(upstream, ctx):\n    yield 1\nstage = t()",) * 2,
     "single dispatch": (
         "@functools.singledispatch\ndef f(n): return n\n@f.register(int)\ndef _(n): return 2\nstage = ps.map(f)",
