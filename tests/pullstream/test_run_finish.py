@@ -56,6 +56,18 @@ async def test_every_source_ends(counting, new_probe, autojump_clock):
     assert [probe.acquired for probe in probes] == [1, 1, 0]
 
 
+@pytest.mark.parametrize("added", [0, 2])
+async def test_a_merge_that_waits_for_sources_ends(added, autojump_clock):
+    """None is added any more; those that are open end, and what they gave is kept."""
+    merged = ps.dynamic_merge()
+    merged.add(*[ps.interval(1) for _ in range(added)])
+    async with ps.pipe(merged, ps.collect()).open() as running:
+        await trio.sleep(2.5)
+        with trio.fail_after(10):
+            await running.finish()
+        assert await running.result() == [0, 0, 1, 1][: 2 * added]
+
+
 async def test_finishing_what_has_ended_changes_nothing():
     """It may be called at any time, and twice."""
     async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:

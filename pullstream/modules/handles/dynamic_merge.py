@@ -8,6 +8,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Module, Site, Source, checks
+from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.traits import Traits
@@ -76,27 +77,32 @@ class Added(Grip):
         return ""
 
 
-class _DynamicMergeSource(Merge):
+class _DynamicMergeSource(Merge, Finishing):
     traits = Traits(trusted=True, reorders=True, steered=True, follows=True)
 
     def __init__(self, added: Added) -> None:
         super().__init__()
         self._added = added
-        self._ready = False
+        self._ready = self._finishing = False
         added.attach(self)
+
+    @property
+    def _capped(self) -> bool:
+        """Whether no more sources will be added."""
+        return self._added.capped or self._finishing
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
         # Several sources together are not in order, even if each is, so the times that may still come are mirrored.
         self._ready = True
-        self.location.steered = not self._added.capped
+        self.location.steered = not self._capped
         self.edge.mirror(self.mirrored)
 
     def grew(self) -> None:
-        """Check again after a source was added or `cap` was called."""
+        """Check again after a source was added, or none will be any more."""
         if self._ready:
-            self.location.steered = not self._added.capped
+            self.location.steered = not self._capped
             self.changed()
             self.scope.sidecar.activate()
 
@@ -116,16 +122,21 @@ class _DynamicMergeSource(Merge):
     @property
     @override
     def outside(self) -> bool:
-        # Until `cap` is called, a source may be added at any time.
-        return not self._added.capped
+        return not self._capped
 
     @override
     def finished(self) -> bool:
-        return self._added.capped and not self._added.waiting and super().finished()
+        return self._capped and not self._added.waiting and super().finished()
+
+    @override
+    def finish(self) -> None:
+        # The sources that are open end by themselves.
+        self._finishing = True
+        self.grew()
 
     def mirrored(self) -> Iterable[Hashable]:
         """Give the times that may come: any until `cap` is called, then those of the sources."""
-        if self._added.waiting or not self._added.capped:
+        if self._added.waiting or not self._capped:
             return [BEGINNING]
         return [time for each in self.all for time in inner_frontier(each.lane)]
 
