@@ -124,7 +124,8 @@ SAME = {
         (
             "pushed, added, news = ps.pushable(9), ps.dynamic_merge(), ps.broadcast(9).listen()\n"
             "(source, _), (_, channel) = ps.duplex.pair(), trio.open_memory_channel(0)\n"
-            "def f(n): return ps.merge(source, pushed, added, news, ps.from_channel(channel), ps.from_callback(print))\n"
+            "awaited = ps.from_channel(channel), ps.from_callback(print)\n"
+            "def f(n): return ps.merge(source, pushed, added, news, *awaited)\n"
             "stage = ps.pipe(ps.pausable(), ps.abortable(), ps.map(f), ps.flatten())"
         ),
     )
@@ -143,7 +144,7 @@ SAME = {
         ),
     )
     * 2,
-    "something of which there is one": ("one = ps.timely.BEGINNING\nstage = ps.map(lambda n: (one, n))",) * 2,
+    "a compiled function": ("import pyarrow\nstage = ps.map(pyarrow.field)",) * 2,
     "a stage of one's own": ("@ps.transformer\nasync def t(upstream, ctx):\n    yield 1\nstage = t()",) * 2,
     "single dispatch": (
         "@functools.singledispatch\ndef f(n): return n\n@f.register(int)\ndef _(n): return 2\nstage = ps.map(f)",
