@@ -77,13 +77,14 @@ class Groups:
         parts: dict[str, Column] = {}
         inputs = self._inputs(table)
         for name, (prefix, aggregate) in self._aggregates.items():
-            kind, column = aggregate.kind, table.column(0)
-            if aggregate.of is not None:
-                column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())
+            kind, column = aggregate.kind, None
             with self._told(name, aggregate):
+                if aggregate.of is not None:
+                    column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())
+                    column = decoded(column)
                 if kind is SUM:
                     self._summed(name, column.type)
-                column = kind.read(decoded(column))
+                column = kind.read(column)
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
 
