@@ -25,17 +25,11 @@ class InColumns(Notified):
     async def acquire(self) -> None:
         await super().acquire()
         self.where = str(self.location)
-        self._reader = ColumnReader(self.where)
+        self.reader = ColumnReader(self.where)
 
     @override
     def most(self) -> int:
         return rows_at_once(self.run.limit)
-
-    def rows(self, values: Sequence[Any]) -> ArrowRows:
-        """Some values in columns."""
-        rows = self._reader.rows(values)
-        self.form = rows.form
-        return rows
 
 
 class ByTime(InColumns, Generic[S]):
@@ -53,7 +47,8 @@ class ByTime(InColumns, Generic[S]):
         """The rows of a batch in columns, with the time of each range of them; every time has a state."""
         # Rows that are not in columns yet may fail one by one.
         for part in [batch] if isinstance(batch.values, ArrowRows) else self.apart(batch):
-            rows = self.rows(part.values)
+            rows = self.reader.rows(part.values)
+            self.form = rows.form
             changes = () if part.uniform else part.changes
             ranges = list(map(slice, (0, *changes), (*changes, len(rows))))
             times = [part.time] if part.uniform else [part.times[each.start] for each in ranges]

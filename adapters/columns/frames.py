@@ -1,8 +1,11 @@
 """Conversion of a stream's values to columns, and back to rows that stay in Arrow."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
+
+from pullstream import PullstreamError
 
 from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded
 from .package import ColumnError, pa, pl
@@ -49,6 +52,14 @@ class ColumnReader:
         if names != self._names:
             self._check(names, rows.where())
         return rows
+
+    def until_failure(self, values: Sequence[Any]) -> tuple[ArrowRows | None, Exception | None]:
+        """The values before the first that cannot be converted, if there are any, and the error for that one."""
+        try:
+            return self.rows(values), None
+        except PullstreamError as exc:
+            place, first = first_failure(lambda size: self.rows(values[:size]), range(1, len(values) + 1))
+            return (self.rows(values[:place]) if place else None), first or exc
 
     def _check(self, names: list[str], place: str) -> None:
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -101,6 +112,22 @@ class ColumnReader:
 
 def _columns(value: Any) -> Any:
     return value.keys() if issubclass(value.__class__, Mapping) else value.__class__
+
+
+def first_failure(compute: Callable[[int], object], sizes: Sequence[int]) -> tuple[int, Exception | None]:
+    """The place of the first size for which a computation fails, and why; it has failed for the last."""
+    failures: dict[int, Exception] = {}
+
+    def fails(size: int) -> bool:
+        try:
+            compute(size)
+        except Exception as exc:  # noqa: BLE001 - of Arrow, of polars, or of a Python function in an expression
+            failures[size] = exc
+        return size in failures
+
+    # A function in an expression may fail once and not again.
+    place = min(bisect_left(sizes, x=True, key=fails), len(sizes) - 1)
+    return place, failures.get(sizes[place])
 
 
 def frame_from(where: str, batch: RecordBatch) -> Frame:

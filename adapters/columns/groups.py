@@ -77,7 +77,7 @@ class Groups:
         parts: dict[str, Column] = {}
         inputs = self._inputs(table)
         for name, (prefix, aggregate) in self._aggregates.items():
-            kind, column = aggregate.kind, None
+            kind, column = aggregate.kind, table.column(0)
             with self._told(name, aggregate):
                 if aggregate.of is not None:
                     column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())

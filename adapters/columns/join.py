@@ -39,14 +39,16 @@ class _Joining(JoinByTime):
         return rows_at_once(self.run.limit)
 
     @override
-    def converted(self, number: int, values: Sequence[Any]) -> ArrowRows:
+    def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
         reader = self._readers[number]
-        rows = reader.rows(values)
+        rows, failure = reader.until_failure(values)
+        if rows is None:
+            return (), failure
         self._forms[number] = rows.form
         if self._schemas[number] is None:
             check_names(reader.where, rows, {*self._compared})
             self._schemas[number] = rows.schema
-        return rows
+        return rows, failure
 
     @override
     def joined(self, time: Hashable, left: list[Any], right: list[Any]) -> Sequence[Any]:

@@ -1,10 +1,9 @@
 """`select`, `with_columns` and `filter`: expressions of columns, computed for each row alone."""
 
 from abc import abstractmethod
-from bisect import bisect_left
 from collections.abc import Sequence, Sized
 from itertools import compress
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from typing_extensions import override
 
@@ -13,7 +12,7 @@ from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Pace
 
 from ..arrow import ArrowRows
 from .expressions import Expression, check_names, expressions, named_expressions, roots
-from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_at_once, rows_of
+from .frames import ColumnReader, Frame, computed, first_failure, first_line, frame_of, rows_at_once, rows_of
 from .package import ColumnError, pa, pl
 
 
@@ -46,30 +45,35 @@ class _PerRow(PassOn):
             return None
         return Batch(batch.time, made) if batch.uniform else Batch.of(self.times(batch.times, len(made)), made)
 
-    def _computed(self, rows: ArrowRows) -> ArrowRows:
+    def _computed(self, rows: Any) -> ArrowRows:
         check_names(self._columns.where, rows, self._roots)
         return self.computed(rows, frame_of(self._columns.where, rows, self._roots))
 
     def _all(self, batch: Batch[Any]) -> ArrowRows | None:
         """The result for all values of a batch, or for those before the first that fails; None if there is none."""
-        rows = self._columns.rows(batch.values)
-        try:
-            made = self._computed(rows)
-        except ColumnError:
-            raise
-        except Exception as exc:  # noqa: BLE001 - of polars, or of a Python function in an expression
-            good = bisect_left(range(1, len(rows) + 1), x=True, key=lambda size: self._fails(rows[:size]))
-            place = min(good, len(rows) - 1)
-            what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
-            error: Exception = exc
-            if isinstance(exc, pl.exceptions.PolarsError):
-                error = ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}")
-            else:
-                exc.add_note(what)
-            made = self._computed(cast("ArrowRows", rows[:place])) if place else None
-            self.fail(error, made or (), batch, place)
-        self._rows += len(rows)
+        rows, failure = self._columns.until_failure(batch.values)
+        made, count = None, 0
+        if rows is not None:
+            try:
+                made, count = self._computed(rows), len(rows)
+            except ColumnError:
+                raise
+            except Exception as exc:  # noqa: BLE001 - of polars, or of a Python function in an expression
+                count, first = first_failure(lambda size: self._computed(rows[:size]), range(1, len(rows) + 1))
+                failure = self._named(first or exc, rows, count)
+                made = self._computed(rows[:count]) if count else None
+        if failure is not None:
+            self.fail(failure, made or (), batch, count)
+        self._rows += count
         return made or None
+
+    def _named(self, exc: Exception, rows: ArrowRows, place: int) -> Exception:
+        """An error that names the row that an expression failed for."""
+        what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
+        if isinstance(exc, pl.exceptions.PolarsError):
+            return ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}")
+        exc.add_note(what)
+        return exc
 
     def _untyped(self, rows: ArrowRows) -> str:
         """Advice about a column whose type is not known, as all its values so far are null; empty if there is none."""
@@ -81,13 +85,6 @@ class _PerRow(PassOn):
             f". So far, all values of the column {names[0]!r} are null, so its type is not known: give it one, for "
             f"example with pl.col({names[0]!r}).cast(pl.String)"
         )
-
-    def _fails(self, rows: Any) -> bool:
-        try:
-            self._computed(rows)
-        except Exception:  # noqa: BLE001 - as above
-            return True
-        return False
 
 
 class _Selecting(_PerRow):

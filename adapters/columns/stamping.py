@@ -90,10 +90,13 @@ class EventTimes(InColumns):
     def receive(self, batch: Batch[Any]) -> None:
         for run in self.apart(batch):
             self._enter(run.time)
-            rows = self.rows(run.values)
-            times, failure = self._times(rows)
-            if len(times):
-                self._arrive(rows[: len(times)], times)
+            rows, failure = self.reader.until_failure(run.values)
+            if rows is not None:
+                self.form = rows.form
+                times, null = self._times(rows)
+                if len(times):
+                    self._arrive(rows[: len(times)], times)
+                failure = null or failure
             if failure is not None:
                 raise failure
 

@@ -12,7 +12,7 @@ from pullstream.authoring import Ascending
 from ..arrow import ArrowRows
 from .aggregates import Aggregate
 from .event_times import FAR
-from .frames import joined
+from .frames import first_failure, joined
 from .grouping import Numbers
 from .groups import Groups, Marks, Table
 from .package import ColumnError, np, pa
@@ -116,16 +116,8 @@ class EventTimeWindows(EventTimes):
         except Exception as exc:  # noqa: BLE001 - raised after the windows that end before
             ends = np.unique(np.concatenate(changes))
             ends = ends[ends < self._fails_at].tolist()
-            self._failure = exc
-            low, high = 0, len(ends) - 1
-            while low < high:
-                middle = (low + high) // 2
-                try:
-                    partial(ends[middle])
-                    low = middle + 1
-                except Exception as first:  # noqa: BLE001 - as above
-                    self._failure, high = first, middle
-            self._fails_at = ends[low]
+            place, first = first_failure(partial, ends)
+            self._fails_at, self._failure = ends[place], first or exc
             made = partial(self._fails_at - 1)
         if made is not None:
             self._empty = self._widened(made)

@@ -73,10 +73,10 @@ class JoinByTime(FanIn):
     def joined(self, time: Hashable, left: list[Sequence[Any]], right: list[Sequence[Any]]) -> Sequence[Any]:
         """The results of a time, of which these are the values, in parts as they arrived."""
 
-    def converted(self, number: int, values: Sequence[Any]) -> Sequence[Any]:
-        """The values of a source (0 or 1) as they are kept."""
+    def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
+        """The values of a source (0 or 1) as they are kept, up to the first that fails, and the error for that one."""
         del number
-        return values
+        return values, None
 
     def most(self) -> int:
         """The most values to ask a source for."""
@@ -93,16 +93,18 @@ class JoinByTime(FanIn):
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if self._ready:
             return self._ready.take(limit)
-        if self._failure is not None:
-            raise self._failure
         try:
             if self._complete():
                 return NOT_YET
-            for number, each in enumerate(self.all):
-                if each:
-                    self._keep(number, each)
         except Exception as exc:  # noqa: BLE001 - raised after the results before it
             self._failure = exc
+            self._open.clear()
+            return NOT_YET
+        if self._failure is not None:
+            raise self._failure
+        failures = [self._keep(number, each) for number, each in enumerate(self.all) if each]
+        self._failure = next(filter(None, failures), None)
+        if self._failure is not None:
             return NOT_YET
         if self.failure_above is not None:
             raise self.failure_above
@@ -130,10 +132,16 @@ class JoinByTime(FanIn):
             self.location.drop(time)
         return bool(times)
 
-    def _keep(self, number: int, each: Input) -> None:
-        side, values = self.kept[number], self.converted(number, each.head.values)
-        begin = 0
+    def _keep(self, number: int, each: Input) -> Exception | None:
+        """Keep the values of a batch; return the error of the first that fails."""
+        try:
+            values, failure = self.converted(number, each.head.values)
+        except Exception as exc:  # noqa: BLE001 - raised after the results before it
+            return exc
+        side, begin = self.kept[number], 0
         for run in each.head.runs():
+            if begin == len(values):
+                break
             if not any(run.time in one.parts for one in self.kept):
                 self.location.hold(run.time)
                 place = bisect_left(self._open, sort_key(run.time), key=sort_key)
@@ -143,7 +151,13 @@ class JoinByTime(FanIn):
             side.parts.setdefault(run.time, []).append(part)
             begin += len(part)
         side.size += begin
-        each.drop()
+        if failure is None:
+            each.drop()
+        else:
+            # The value that fails, and those after it, stay in flight.
+            each.used = begin
+            each.settle()
+        return failure
 
     def _ask(self) -> bool:
         """Ask the sources, but not the one that is far ahead; True if there is nothing to take then."""
@@ -200,14 +214,14 @@ class AsOf(JoinByTime):
         self._read: list[Callable[[Any], Any]] = [*map(guarded, read)] if catches else [*read]
 
     @override
-    def converted(self, number: int, values: Sequence[Any]) -> Sequence[Any]:
+    def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
         if min(side.size for side in self.kept) >= self._capacity:
             sizes = " and ".join(str(side.size) for side in self.kept)
             raise Overflow(
                 f"{self.location} keeps {sizes} values of its two sources, and its capacity is {self._capacity} for "
                 f"each. Values are kept until their time is complete: assign times that complete, or raise capacity="
             )
-        return values
+        return values, None
 
     @override
     def joined(self, time: Hashable, left: list[Sequence[Any]], right: list[Sequence[Any]]) -> Sequence[Any]:

@@ -312,6 +312,39 @@ def test_plain_rows_must_share_one_schema(rows, why, alone, limit):
         ps.run(ps.pipe(ps.values(rows), columns.reduce_by_time(n=columns.count("a")), ps.drain()), limit=limit)
 
 
+ONE = ps.values([{"a": n, "l": n} for n in range(9)], time=lambda row: row["a"])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (lambda rows: ps.pipe(rows, columns.select("a")), 3),
+        (lambda rows: ps.pipe(rows, columns.filter(pl.col("a") >= 0)), 3),
+        (lambda rows: ps.pipe(rows, columns.reduce_by_key("a", n=columns.count())), 3),
+        (lambda rows: ps.pipe(rows, columns.sort_by_time("a")), 3),
+        (lambda rows: columns.join(rows, ONE, on="a"), 3),
+        (lambda rows: columns.join(ONE, rows, on="a", how="left"), 3),
+        (lambda rows: ps.pipe(rows, ps.map_time(lambda _: 0), columns.stamp("a")), 3),
+        (
+            lambda rows: ps.pipe(
+                rows, ps.map_time(lambda _: 0), columns.tumbling(1, at="a", lateness=0, n=columns.count())
+            ),
+            2,
+        ),
+    ],
+)
+def test_rows_before_one_with_other_columns(make, found, limit):
+    """How the rows are batched makes no difference to what is delivered before the error."""
+    got = []
+    rows = ps.values([{"a": 0}, {"a": 1}, {"a": 2}, {"b": 3}], time=lambda row: row.get("a", 3))
+
+    with pytest.raises(columns.ColumnError, match=r"do not have the same columns|no column 'a', a new column 'b'"):
+        ps.run(ps.pipe(make(rows), ps.drain(got.append)), limit=limit)
+
+    assert len(got) == found
+
+
 @pytest.mark.parametrize("name", ["__time__", "__window__", "__row__", "__first__", "__stop__", "__0__sum"])
 def test_names_of_columns_that_modules_add_are_refused(name):
     """They would hide a column of the rows, or be taken for one."""
