@@ -51,13 +51,13 @@ class Traits:
     """
 
     waits: bool = True
-    """Whether `acquire`, `produce` or `release` await anything other than upstream's answers.
+    """Whether `acquire`, `produce`, `wait` or `release` await anything other than upstream's answers.
 
-    If so, a termination cancels the first two, and limits the third by the run's grace period.
+    If so, a termination cancels all but the release, which it limits by the run's grace period.
     """
 
     trusted: bool = False
-    """Whether `produce` is known to answer only at permitted times; otherwise every answer is checked (R12)."""
+    """Whether it is known to answer only at permitted times; otherwise every answer is checked (R12)."""
 
     sources: Sequence[Source[object]] = ()
     """Sources that a run opens with the module and passes to it as further `inputs`."""

@@ -30,7 +30,7 @@ def drop_in(edge: Edge[Any], drops: Drops) -> None:
             left = _not_dropped(edge, drops, answer, limit)
             if left is not None:
                 return left
-            if not (await edge.breathe() and edge.wanted):
+            if not (await edge.breathe() and edge.goes_on):
                 return DONE
         return answer
 

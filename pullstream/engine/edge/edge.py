@@ -134,7 +134,7 @@ class Edge(Generic[T]):
         yield from self.further_ends or ()
 
     @property
-    def wanted(self) -> bool:
+    def goes_on(self) -> bool:
         """Whether the module may go on: nothing has ended the edge, and the program has not asked it to finish."""
         return self.open and not self._requests.finishing
 
@@ -239,7 +239,7 @@ class Edge(Generic[T]):
                             await method_of(self.module, "wait")()
                     else:
                         await method_of(self.module, "wait")()
-                    polled = self.polled(limit) if self.wanted else DONE
+                    polled = self.polled(limit) if self.goes_on else DONE
                 answer = polled
             elif self.waits:
                 # If the scope is cancelled, for example by `finish`, `answer` stays DONE.

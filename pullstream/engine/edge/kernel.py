@@ -58,6 +58,8 @@ class Given(property):
 class Kernel(Behaviour[T]):
     """A module at run time. A subclass defines `produce`, and `acquire` and `release` if it needs them.
 
+    A module that answers in one step wherever its inputs do is a `PolledKernel`, which has a `poll` in its place.
+
     >>> import pullstream as ps
     >>> @ps.transformer
     ... class Pairs(ps.authoring.Kernel[tuple[int, int]]):

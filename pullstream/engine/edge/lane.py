@@ -24,7 +24,7 @@ SPINNING: Final = 1000
 class Lane(End[Edge[Any]], Reader[T_co]):
     """A reader of an edge, for one task."""
 
-    __slots__ = ("again", "asker", "handed", "slot", "trouble", "wanted")
+    __slots__ = ("again", "asker", "handed", "polled_for", "slot", "trouble")
 
     def __init__(self, edge: Edge[T_co], port: Port) -> None:
         super().__init__(edge, port)
@@ -35,7 +35,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         """Whether user code has this lane."""
         self.asker: trio.lowlevel.Task | None = None
         """The task that asks, if user code has the lane and the task is known."""
-        self.wanted = 1
+        self.polled_for = 1
         """The limit of the last poll."""
         self.slot: Batch[T_co] | Done | BaseException | None = None
         """The answer that `ready` has waited for, until it is polled; a batch is in flight here."""
@@ -84,7 +84,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
             if isinstance(answer, BaseException):
                 raise answer
             return answer
-        self.wanted = limit
+        self.polled_for = limit
         sent = self._send(limit, many=many)
         port = self.port
         began = port.begin()
@@ -107,7 +107,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         if self.slot is not None:
             return
         try:
-            self.slot = await self.ask(self.wanted, many=self.whole, waiting=True)
+            self.slot = await self.ask(self.polled_for, many=self.whole, waiting=True)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - raised by the next poll
