@@ -68,14 +68,11 @@ class SpoolCommitter(Committer[list[Hashable]]):
     @override
     async def close(self) -> None:
         # Files and connections: their last work may take a while.
-        await trio.to_thread.run_sync(self._close)
-
-    def _close(self) -> None:
         try:
             if self.spools is not None:
-                self.spools.close()
+                await trio.to_thread.run_sync(self.spools.close)
         finally:
-            self.release()
+            await trio.to_thread.run_sync(self.release)
 
     def release(self) -> None:
         """Release the target, in a thread; `open` may have failed."""

@@ -114,6 +114,9 @@ class SqlCursor(RowCursor):
             until = self._before(newest)
             if not keys and self._last and until <= self._last[0]:
                 return False
+            if self.floor is not None:
+                # Times before it are complete.
+                conditions.append(f"{time} >= {bound(self.floor)}")
             self.floor = until
             conditions.append(f"{time} {'<=' if keys else '<'} {bound(until)}")
         if len(self._last) == 2:

@@ -46,6 +46,14 @@ async def followed(base, options, steps):
             id="late rows are waited for",
         ),
         pytest.param(
+            {}, [([(1, 1), (5, 2)], [1]), ([(3, 9), (7, 3)], [1, 2])], id="a later row at a time before the newest"
+        ),
+        pytest.param(
+            {"lateness": 2, "key": "number"},
+            [([(1, 1), (5, 2)], [1]), ([(2, 8), (3, 9), (9, 4)], [1, 2, 9])],
+            id="a later row at a time that was read, with a key",
+        ),
+        pytest.param(
             {"key": "number"},
             [([(1, 1), (2, 2)], [1, 2]), ([(2, 3)], [1, 2, 3]), ([(2, 4), (3, 5)], [1, 2, 3, 4, 5])],
             id="a key within the newest time",
