@@ -196,8 +196,15 @@ def computed(frame: Frame, *given: Any, **named: Any) -> Frame:
     return frame.select(pl.int_range(pl.len()).alias("__row__"), *given, **named).drop("__row__")
 
 
-def rows_of(frame: Frame, form: RowForm) -> ArrowRows:
-    """The rows of a polars DataFrame."""
+def rows_of(where: str, frame: Frame, form: RowForm) -> ArrowRows:
+    """The rows of a polars DataFrame.
+
+    Raises:
+        ColumnError: a column has a type that Arrow does not have.
+    """
+    for name, kind in frame.schema.items():
+        if str(kind) in {"Int128", "UInt128", "Object"}:
+            raise ColumnError(f"{where}: the result's column {name!r} is {kind}, which Arrow does not have; cast it")
     return ArrowRows(plain(frame.to_arrow(compat_level=pl.CompatLevel.oldest())), form)
 
 

@@ -177,7 +177,7 @@ class Groups:
         if not self._computed:
             return {}
         try:
-            made = rows_of(computed(frame_from(self._where, table), **self._computed), "rows").batch
+            made = rows_of(self._where, computed(frame_from(self._where, table), **self._computed), "rows").batch
         except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self._where}: {first_line(exc)}") from None
         return {name: made.column(name) for name in self._computed}

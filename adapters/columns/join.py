@@ -59,7 +59,7 @@ class _Joining(JoinByTime):
             made = self._joined(*frames)
         except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self.location}: {first_line(exc)}, at the time {time!r}") from None
-        return () if made is None else rows_of(made, form)
+        return () if made is None else rows_of(str(self.location), made, form)
 
     def _frame(self, rows: Sequence[ArrowRows], schema: Any) -> Any:
         """The rows of a source at a time as a frame; None if its columns are not known yet."""

@@ -34,9 +34,9 @@ class _PerRow(PassOn):
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
         """The result for some rows, whose columns that the expressions read are in a frame."""
 
-    @abstractmethod
     def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
         """The times of the rows of the last result, of which there are some."""
+        return times[:count]
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
@@ -95,15 +95,11 @@ class _Selecting(_PerRow):
     @override
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
         made = computed(frame, *(each.expr for each in self._given))
-        new, kept = rows_of(made, rows.form).batch, rows.batch
+        new, kept = rows_of(self._columns.where, made, rows.form).batch, rows.batch
         # The other columns keep their Arrow types.
         columns = dict(zip(kept.schema.names, kept.columns, strict=True)) if self._keep else {}
         columns.update(zip(new.schema.names, new.columns, strict=True))
         return ArrowRows(pa.RecordBatch.from_pydict(columns), rows.form, origin=rows.origin)
-
-    @override
-    def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
-        return times[:count]
 
 
 class _Filtering(_PerRow):

@@ -47,7 +47,7 @@ class _PerTime(ByTime[list[tuple[ArrowRows, Frame]]]):
                 f"{self.where}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a "
                 f"DataFrame"
             )
-        self.give(time, rows_of(result, parts[0][0].form))
+        self.give(time, rows_of(self.where, result, parts[0][0].form))
 
     def _whole(self, parts: Sequence[tuple[ArrowRows, Frame]]) -> Frame:
         """All rows of a time."""

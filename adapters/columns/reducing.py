@@ -162,11 +162,15 @@ class _Reducing(ByTime[_TimeState]):
             table = self._groups.partial(self._groups.table([rows for _, rows in waiting], more))
         except Exception as exc:  # noqa: BLE001 - raised when its time is complete; also of a Python function
             # An error of one time must not hide the results of another.
-            for time in times:
-                if len(times) == 1:
-                    self.kept[time].failure, self.kept[time].waits = exc, False
-                else:
-                    self._fold_all([each for each in waiting if each[0] == time])
+            if len(times) == 1:
+                state = self.kept[waiting[0][0]]
+                state.failure, state.waits = exc, False
+                return
+            alone: dict[Hashable, list[tuple[Hashable, Any]]] = {time: [] for time in times}
+            for each in waiting:
+                alone[each[0]].append(each)
+            for part in alone.values():
+                self._fold_all(part)
             return
         numbers = table.column(TIME).to_numpy()
         if (numbers[1:] < numbers[:-1]).any():

@@ -29,6 +29,8 @@ TABLE = pa.table(
     }
 )
 
+WIDE = pl.col("n").cast(pl.Int128)
+
 
 @pytest.fixture
 def given(tmp_path):
@@ -197,6 +199,15 @@ def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
             r"a sum does not fit into 64 bits, for day=2",
         ),
         (lambda: columns.sort_by_time("nn"), r"sort_by_time, composed .*nn"),
+        (lambda: columns.select(WIDE), r"select, .*'n' is Int128, which Arrow does not have"),
+        (
+            lambda: columns.per_time(lambda rows: rows.select(WIDE)),
+            r"per_time, .*is Int128, which Arrow does not",
+        ),
+        (
+            lambda: columns.reduce_by_time(s=columns.sum(WIDE)),
+            r"reduce_by_time, .*'s' is Int128",
+        ),
         (lambda: columns.per_time(lambda rows: 3), r"the query returned 3 \(int\); return a LazyFrame or a DataFrame"),
         (lambda: columns.per_time(lambda rows: rows.select("nn")), r"per_time, composed .*nn.*at the time 0"),
     ],
