@@ -108,7 +108,7 @@ class Dealt(ps.authoring.Kernel[str]):
         self.left = sorted((ledger[name], name) for name in self.names())
 
     async def produce(self, limit):
-        await trio.sleep(1)
+        await trio.lowlevel.checkpoint()
         while self.left:
             time, name = self.left.pop(0)
             self.memory.at(time)["given"] = time + 1
@@ -117,19 +117,28 @@ class Dealt(ps.authoring.Kernel[str]):
         return ps.DONE
 
 
-NAMES = []
+NAMES, FAILS = [], []
 
 
-def test_a_source_decides_once_and_remembers_where_it_was(new_world):
+def test_a_source_decides_once_and_remembers_where_it_was(path):
     """What a ledger says holds in every later run; a source's memory is as of what is done."""
+    stored = {}
 
-    world = new_world()
-    NAMES[:] = "xyz"
-    world.run(ps.pipe(Dealt(lambda: NAMES), world.store("all")), kill=5)
-    NAMES[:] = "azyx"
-    world.run(ps.pipe(Dealt(lambda: NAMES), world.store("all")))
-    assert [values[0][0] for values in world.stored.values()] == ["x", "y", "z", "a"]
-    assert [values[0][-1] for values in world.stored.values()] == ["0", "0", "2", "2"]
+    def put(time, values):
+        if values[0][0] == FAILS[0]:
+            raise OSError(values)
+        stored[time] = values
+
+    def pipeline():
+        return ps.pipe(Dealt(lambda: NAMES), ps.at_completion(put))
+
+    NAMES[:], FAILS[:] = "xyz", "z"
+    with pytest.raises(OSError):
+        ps.run(pipeline(), journal=path)
+    NAMES[:], FAILS[:] = "azyx", "-"
+    ps.run(pipeline(), journal=path)
+    assert [values[0][0] for values in stored.values()] == ["x", "y", "z", "a"]
+    assert [values[0][-1] for values in stored.values()] == ["0", "0", "2", "2"]
 
 
 @pytest.mark.parametrize(
@@ -140,13 +149,13 @@ def test_a_source_decides_once_and_remembers_where_it_was(new_world):
         pytest.param(lambda: ps.skip(3), id="skip"),
     ],
 )
-def test_a_state_over_times_out_of_order_ends_the_run(new_world, module):
+def test_a_state_over_times_out_of_order_ends_the_run(path, module):
     """What folds values in the order in which they come needs them in the order of their times."""
     late = ps.stamp(lambda n: n, lateness=5)
     with pytest.raises(ps.errors.JournalError, match="2 came after 3"):
-        new_world().run(ps.pipe(ps.values([1, 3, 2]), late, module(), ps.drain()))
+        ps.run(ps.pipe(ps.values([1, 3, 2]), late, module(), ps.drain()), journal=path)
     sorted_ = ps.pipe(ps.values([1, 3, 2]), late, ps.sort_by_time(), module(), ps.drain())
-    new_world().run(sorted_)
+    ps.run(sorted_, journal=path.with_name("sorted"))
 
 
 @pytest.mark.parametrize(
@@ -158,13 +167,13 @@ def test_a_state_over_times_out_of_order_ends_the_run(new_world, module):
         pytest.param(lambda: ps.pipe(ps.values("ab"), ps.debounce(1), ps.map(str)), id="debounce"),
     ],
 )
-def test_counting_what_comes_in_another_order_each_time_is_refused(new_world, source):
+def test_counting_what_comes_in_another_order_each_time_is_refused(path, source):
     """Epochs by count mean nothing again where the order is a matter of luck."""
     with pytest.raises(ps.errors.JournalError, match="stamp_epochs.*behind which the order is another one"):
-        new_world().run(ps.pipe(source(), ps.stamp_epochs(2), ps.drain()))
+        ps.run(ps.pipe(source(), ps.stamp_epochs(2), ps.drain()), journal=path)
 
 
-def test_a_state_inside_another_module_is_refused(new_world):
+def test_a_state_inside_another_module_is_refused(path):
     """Also a user's own, where no journal could save it; a stream that is opened for a value keeps what it wants."""
 
     @ps.transformer
@@ -175,8 +184,10 @@ def test_a_state_inside_another_module_is_refused(new_world):
             yield batch
 
     with pytest.raises(ps.errors.JournalError, match="remembering.*inside another module"):
-        new_world().run(ps.pipe(ps.values("ab"), ps.group_by(str, remembering()), ps.drain()))
+        ps.run(ps.pipe(ps.values("ab"), ps.group_by(str, remembering()), ps.drain()), journal=path)
     with pytest.raises(ps.errors.JournalError, match="scan.*inside another module"):
-        new_world().run(ps.pipe(ps.values([1]), ps.group_by(str, ps.scan(agg.sum())), ps.drain()))
+        ps.run(
+            ps.pipe(ps.values([1]), ps.group_by(str, ps.scan(agg.sum())), ps.drain()), journal=path.with_name("scan")
+        )
     each = ps.flat_map(lambda n: ps.pipe(ps.values(range(n)), ps.scan(agg.sum())))
-    assert new_world().run(ps.pipe(ps.values([3, 2]), each, ps.collect())) == [0, 1, 3, 0, 1]
+    assert ps.run(ps.pipe(ps.values([3, 2]), each, ps.collect()), journal=path.with_name("each")) == [0, 1, 3, 0, 1]

@@ -1,4 +1,4 @@
-"""Every ready-made module in a run with a journal: killed, it comes to the same, or it is refused by name."""
+"""Ready-made modules that no run with a journal may have are refused by name; `test_random.py` has the others."""
 
 import pytest
 
@@ -17,13 +17,13 @@ def numbers(seed=0):
 
 
 @pytest.mark.parametrize("subject", [s for s in READY if s.name in JOURNAL_REFUSES], ids=lambda s: s.name)
-def test_what_is_refused(new_world, subject):
+def test_what_is_refused(path, subject):
     """A module that keeps something of which no journal knows is refused, by name, with what to do instead."""
     given = [numbers(seed) for seed in range(subject.inputs)]
     module = made(subject, *given)
     source = module if subject.inputs else ps.pipe(numbers(), module)
     with pytest.raises(ps.errors.JournalError) as refused:
-        new_world().run(ps.pipe(source, ps.drain()))
+        ps.run(ps.pipe(source, ps.drain()), journal=path)
     assert JOURNAL_REFUSES[subject.name] in str(refused.value)
 
 
