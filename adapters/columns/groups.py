@@ -2,9 +2,7 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-import attrs
+from typing import Any, TypeAlias
 
 from ..arrow import ArrowRows, DataType, decoded
 from .aggregates import DIGITS, SUM, Aggregate
@@ -17,12 +15,8 @@ Table = Any
 """A pyarrow RecordBatch."""
 
 
-@attrs.frozen
-class Marks:
-    """Columns of numbers that say which row of a group is its first, and which its last; partial results have them."""
-
-    first: Sequence[str] = ()
-    last: Sequence[str] = ()
+Marks: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""Columns of numbers that say which row of a group is its first, and which its last; partial results have them."""
 
 
 class Groups:
@@ -39,7 +33,7 @@ class Groups:
         aggregates: Mapping[str, Aggregate],
         *,
         added: Sequence[str] = (),
-        marks: Marks = Marks(),
+        marks: Marks = ((), ()),
     ) -> None:
         self._where = where
         self._keys = keys
@@ -146,16 +140,13 @@ class Groups:
         return made.cast(pa.duration(unit)) if of == "durations" else made
 
     def _grouped(self, table: Table) -> Grouped:
-        first, last = (
-            [table.column(name).to_numpy() for name in names] for names in (self._marks.first, self._marks.last)
-        )
+        first, last = ([table.column(name).to_numpy() for name in names] for names in self._marks)
         return grouped([table.column(name) for name in self._grouped_by], len(table), first, last)
 
     def _of_groups(self, table: Table, groups: Grouped, parts: Mapping[str, Column]) -> Table:
         """The keys and marks of each group, and its partial results."""
         made: dict[str, Column] = {}
-        marks = self._marks
-        for names, end in ((self._grouped_by, "first"), (marks.first, "first"), (marks.last, "last")):
+        for names, end in zip((self._grouped_by, *self._marks), ("first", "first", "last"), strict=True):
             for name in names:
                 column = table.column(name)
                 try:

@@ -11,7 +11,7 @@ from .event_times import FAR
 from .expressions import column_name
 from .frames import joined
 from .grouping import Grouped, Numbers, grouped
-from .groups import Marks, Table
+from .groups import Table
 from .package import np, pa
 from .reducing import key_names
 from .stamping import Late
@@ -22,7 +22,7 @@ from .windows import Named
 class _Sessions(EventTimeWindows):
     """Keeps the open sessions of every key; sessions that later rows connect are merged."""
 
-    marks = Marks((START, FIRST), (STOP, LAST))
+    marks = (START, FIRST), (STOP, LAST)
 
     _gap = 1
 

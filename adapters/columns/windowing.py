@@ -40,7 +40,7 @@ class EventTimeWindows(EventTimes):
         self._count = 0
         self._earliest = FAR
         """The least time of the rows that are not folded."""
-        self._empty: Table | None = None
+        self._empty: tuple[Table, ...] = ()
         """No partial results, with the types that those so far have in common."""
         self._failure: Exception | None = None
         self._fails_at = 2 * FAR
@@ -120,7 +120,6 @@ class EventTimeWindows(EventTimes):
             self._fails_at, self._failure = ends[place], first or exc
             made = partial(self._fails_at - 1)
         if made is not None:
-            self._empty = self._widened(made)
             self.fold(made)
 
     def _partial(
@@ -133,15 +132,9 @@ class EventTimeWindows(EventTimes):
         more = {name: pa.array(column) for name, column in columns.items()}
         table = self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
         made = self.partial(table)
-        self._widened(made)
+        # Values without a common type fail here, and not where windows are merged.
+        self._empty = (joined(self.where, [*self._empty, made.slice(0, 0)]),)
         return made
-
-    def _widened(self, partial: Table) -> Table:
-        """No partial results, with the types that those so far and these have in common."""
-        empty = partial.slice(0, 0)
-        if self._empty is None or self._empty.schema == empty.schema:
-            return empty
-        return joined(self.where, [self._empty, empty])
 
     def _emit(self, until: int) -> None:
         found = self.close(min(until, self._fails_at - 1)) if self.due() <= until else None

@@ -13,7 +13,7 @@ from .event_times import FAR
 from .expressions import column_name
 from .frames import joined
 from .grouping import Numbers
-from .groups import Marks, Table
+from .groups import Table
 from .package import np, pa
 from .reducing import TOGETHER, key_names
 from .stamping import Late
@@ -26,7 +26,7 @@ WINDOW = "__window__"
 class _OnGrid(EventTimeWindows):
     """Keeps partial results for panes: the parts of the time axis that are in the same windows."""
 
-    marks = Marks((FIRST,), (LAST,))
+    marks = (FIRST,), (LAST,)
     added = (WINDOW,)
 
     _size = _every = _pane = 1

@@ -217,6 +217,11 @@ async def parted(ctx, *parts):
         (columns.sum(pl.col("n").map_elements(inverse_of, pl.Int64)), [([1, 22, 23], [1, 0, 1])], "no inverse"),
         (columns.min("n"), [([1, 21], [1, 2]), ([22, 41], [*"xy"])], "a column has values without a common type"),
         (columns.sum("n"), [([1], [1]), ([22, 41], [*"xy"])], "common type|sum\\(\\) needs numbers"),
+        (
+            columns.sum("n"),
+            [([1], [1]), ([22, 41], [dt.timedelta(1)] * 2)],
+            "common type|was one of integers",
+        ),
     ],
 )
 def test_windows_before_one_without_a_result_are_delivered(made, parts, why, shape, run):
