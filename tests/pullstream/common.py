@@ -35,6 +35,19 @@ def run(pipeline, limit=4096, *, seed=None, check="strict"):
     return in_virtual_time(main, seed=seed)
 
 
+def timed(*times):
+    """A source of times, which are their own values."""
+    return ps.values(times, time=lambda time: time)
+
+
+def added(*sources):
+    """A dynamic merge of these sources and no others."""
+    merged = ps.dynamic_merge()
+    merged.add(*sources)
+    merged.cap()
+    return merged
+
+
 async def after_a_moment(value):
     await trio.lowlevel.checkpoint()
     return value

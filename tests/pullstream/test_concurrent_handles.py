@@ -8,13 +8,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-
-
-def added(*sources):
-    merged = ps.dynamic_merge()
-    merged.add(*sources)
-    merged.cap()
-    return merged
+from pullstream.conformance.ready import resolved
+from tests.pullstream.common import added
 
 
 def ended():
@@ -22,12 +17,6 @@ def ended():
     pushed.push_nowait(1)
     pushed.end()
     return pushed
-
-
-def resolved(kind, module):
-    handle = ps.deferred(kind)
-    handle.resolve(module)
-    return handle
 
 
 def pool():
@@ -59,7 +48,7 @@ ONCE = {"pushable": ended, "dynamic_merge": lambda: added(ONE), "handshake": sha
 async def test_a_handle_belongs_to_one_run_at_a_time(name, autojump_clock):
     """A second open is refused by name while the first runs; afterwards another run may have it, or none."""
     pipeline = ps.pipe((AGAIN | ONCE)[name](), ps.map_async(trio.sleep, 1), ps.collect())
-    refused = pytest.raises(ps.errors.ReuseError, match=rf"{name}, made at .*test_concurrent_handles.py")
+    refused = pytest.raises(ps.errors.ReuseError, match=rf"{name}, made at .*.py:\d+")
     async with pipeline.open() as running:
         await trio.testing.wait_all_tasks_blocked()  # two that begin in one step begin in any order
         with refused:

@@ -23,6 +23,7 @@ from pullstream.conformance.ready import COMBINING, TRANSFORMERS, resolved
 from pullstream.errors import JournalError
 from pullstream.incremental import integrate, maintain
 from pullstream.timely import TimeDomainError
+from tests.pullstream.common import added
 from tests.pullstream.counting import Counts, count, run_in_order, stop_clocks
 
 FEW, MANY = 100, 400
@@ -176,13 +177,6 @@ TRANSFORMING = {
         ps.map(lambda number: (digit(number), 1)), maintain(lambda digits: digits.map(lambda digit: (digit, 0)).count())
     ),
 }
-
-
-def added(*sources):
-    merged = ps.dynamic_merge()
-    merged.add(*sources)
-    merged.cap()
-    return merged
 
 
 JOINING = {

@@ -5,11 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, after_a_moment
-
-
-def timed(*times):
-    return ps.values(list(times), time=lambda time: time)
+from tests.pullstream.common import Unseen, after_a_moment, timed
 
 
 def raises_at(bad, failure):

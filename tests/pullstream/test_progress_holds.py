@@ -5,13 +5,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, timed
 from timely import BEGINNING
-
-
-def timed(*times):
-    """A source of the given times, whose values are the times themselves."""
-    return ps.values(list(times), time=lambda time: time)
 
 
 async def test_the_end_on_one_lane_does_not_acknowledge_for_another(autojump_clock):

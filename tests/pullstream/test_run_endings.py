@@ -43,15 +43,6 @@ async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
     assert released == [True]
 
 
-@pytest.mark.parametrize("parts", [[ps.map(broken), ps.collect()], [ps.drain(broken)]])
-def test_an_exception_arrives_as_itself(parts):
-    """No group is around it, and one note names the module and the line that composed it."""
-    with pytest.raises(Unseen) as caught:
-        ps.run(ps.pipe(ps.once(1), *parts))
-    assert len(caught.value.__notes__) == 1
-    assert __file__ in caught.value.__notes__[0]
-
-
 async def test_leaving_the_block_waits_for_the_end(autojump_clock):
     """A block that is left early does not cut the stream short."""
     got = []

@@ -13,10 +13,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.runtime import blocked, rounds
 from pullstream.logger import LOG
-
-
-def timed(*times):
-    return ps.values(times, time=lambda time: time)
+from tests.pullstream.common import timed
 
 
 async def awaiting(upstream, ctx, running):

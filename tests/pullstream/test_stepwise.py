@@ -4,6 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import per_time
 
 
 class Tasks(trio.abc.Instrument):
@@ -22,20 +23,6 @@ def numbers(count, begin=0, step=1):
 
 def counts(number):
     return [ps.count_by_key() for _ in range(number)]
-
-
-@ps.transformer
-async def by_events(upstream, ctx):
-    """Counts the values of each time, as a function."""
-    number = 0
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                ctx.notify_at(time)
-                number += len(values)
-            case ps.Completed(time):
-                yield ps.Batch(time, [number])
-                number = 0
 
 
 SHAPES = {
@@ -67,8 +54,8 @@ SHAPES = {
         ps.count_by_key(),
     ),
     "groups": lambda n: ps.pipe(numbers(n), ps.batch(2), ps.windowed(2, 2), ps.count_by_key(str)),
-    "events": lambda n: ps.pipe(numbers(n), ps.count_by_key(), by_events()),
-    "below what waits": lambda n: ps.pipe(numbers(n), by_events(), ps.count_by_key(), by_events(), ps.batch(2)),
+    "events": lambda n: ps.pipe(numbers(n), ps.count_by_key(), per_time()),
+    "below what waits": lambda n: ps.pipe(numbers(n), per_time(), ps.count_by_key(), per_time(), ps.batch(2)),
     "merge": lambda n: ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)),
     "merge, and two": lambda n: ps.pipe(ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)), *counts(2)),
     "loop": lambda n: ps.pipe(numbers(n), ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n))),

@@ -4,13 +4,10 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 from timely import Product
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-
-
-class Oops(Exception):
-    """What these tests raise."""
 
 
 def test_running_refuses_times_in_no_order():
@@ -50,12 +47,12 @@ async def test_an_effect_that_fails_is_no_completion(limit):
     def store(time, values):
         calls.append(time)
         if time == 1:
-            raise Oops
+            raise Unseen
 
     source = ps.values([0, 1, 2], time=lambda n: n)
-    with pytest.raises(Oops):
+    with pytest.raises(Unseen):
         async with ps.pipe(source, ps.at_completion(store)).open(limit=limit) as running:
             await running.progress.completed(0)
-            with pytest.raises(Oops):
+            with pytest.raises(Unseen):
                 await running.progress.completed(1)
     assert calls == [0, 1]

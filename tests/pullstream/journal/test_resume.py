@@ -1,12 +1,9 @@
 """A run with a journal goes on where the last one was: what is done is dropped, what is not is done whole."""
 
 import os
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from time import sleep
 
 import pytest
@@ -301,37 +298,6 @@ async def test_two_runs_at_once_are_refused(path):
                 pytest.fail("it was opened")
         await running.result()
     await ps.arun(pipeline, journal=path)
-
-
-def test_a_killed_run_lets_go_of_its_journal(path):
-    """A process that is killed leaves a journal that can be opened at once, with what it had completed."""
-    program = f"""
-import os, signal, pullstream as ps
-def kill(n):
-    if n == 7:
-        os.kill(os.getpid(), signal.SIGKILL)
-async def slowly(n):
-    import trio
-    await trio.sleep(1 if n == 7 else 0.02)  # what came before has been recorded
-    kill(n)
-    return n
-journal = ps.Journal({str(path)!r}, version="1")
-ps.run(ps.pipe(ps.values(range(10)), ps.stamp_epochs(2), ps.map_async(slowly, 1), ps.drain()), journal=journal)
-"""
-    ended = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=False
-    )
-    assert ended.returncode == -9
-    seen = []
-
-    async def slowly(n):
-        seen.append(n)
-        return n
-
-    journal = ps.Journal(path, version="1")
-    ps.run(ps.pipe(ps.values(range(10)), ps.stamp_epochs(2), ps.map_async(slowly, 1), ps.drain()), journal=journal)
-    assert seen[-4:] == [6, 7, 8, 9]
-    assert 0 not in seen
 
 
 @pytest.mark.parametrize(

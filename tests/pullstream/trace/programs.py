@@ -11,6 +11,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.checker import Violation
+from tests.pullstream.common import per_time
 
 
 def traced(pipeline, *, seed=0, **options):
@@ -27,19 +28,6 @@ def traced(pipeline, *, seed=0, **options):
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
     return file.getvalue()
-
-
-@ps.transformer
-async def per_time(upstream, ctx):
-    """The sum of each time, when it is complete."""
-    sums = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                ctx.notify_at(time)
-                sums[time] = sums.get(time, 0) + sum(values)
-            case ps.Completed(time):
-                yield ps.Batch(time, [sums.pop(time)])
 
 
 @functools.total_ordering
