@@ -159,7 +159,7 @@ class ChangeCursor(RowCursor):
         self.table: Any = table_of(target, name)
         self._version = begin
         self._rows: Iterator[RecordBatch] = iter(())
-        self.what = f"the changes of the table {str(name)!r} in {target.shown}"
+        self.what = f"the changes of {self.table.shown}"
 
     @override
     def open(self, last: Any) -> None:

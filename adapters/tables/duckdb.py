@@ -87,7 +87,3 @@ class DuckdbTable(SqlTable):
         into = self.name.sql if table is None else quoted(table)
         self.execute(f"INSERT INTO {into} ({names}) SELECT {names} FROM {_ROWS}")
         self._connection.unregister(_ROWS)
-
-    @override
-    def interrupt(self) -> None:
-        self._connection.interrupt()

@@ -8,14 +8,14 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream import DONE, Batch, CompositionError, Source
-from pullstream.authoring import Backlog, Carries, Done, Kernel, Module, Outside, Site, Traits
+from pullstream import DONE, Batch, Source
+from pullstream.authoring import Backlog, Carries, Done, Kernel, Module, Outside, Traits
 
 from ..arrow import As, RecordBatch, Shape, pyarrow, run_starts, shape_argument, values
 from ..stopping import stoppably
 from .cursors import ChangeCursor, RowCursor, SqlCursor
 from .errors import TableError
-from .target import Address, Name
+from .target import Address, Name, refused
 
 T = TypeVar("T")
 
@@ -65,18 +65,16 @@ def read_rows(
         TableError: at an ask; the database refused the query, or the time column is not in its result.
         ArrowMissing: at an ask; the driver is not installed.
     """
-    module, site = "read_rows", Site.here()
+    module = "read_rows"
     where = Address.of(module, target)
     if where.kind in {"delta", "iceberg"}:
-        raise CompositionError(
-            f"read_rows() at {site} got {target!r}: it reads SQLite, DuckDB and PostgreSQL. For Delta Lake, use "
-            f"read_changes()"
-        )
+        why = f"got {target!r}: it reads SQLite, DuckDB and PostgreSQL. For Delta Lake, use read_changes()"
+        raise refused(module, why)
     for name, given in (("query", query), ("time", time), *((("key", key),) if key is not None else ())):
         if not isinstance(given, str) or not given.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"read_rows() at {site} needs text as {name}, but got {given!r}")
+            raise refused(module, f"needs text as {name}, but got {given!r}")
     if (key is not None or lateness is not None) and not follow:
-        raise CompositionError(f"read_rows() at {site} got key= or lateness=, which need follow=True")
+        raise refused(module, "got key= or lateness=, which need follow=True")
     ordering = [time] if key is None else [time, key]
     cursor = partial(SqlCursor, where, query, ordering, tuple(parameters), lateness, follow=follow)
     own = {"time": time, "key": key, "parameters": parameters or None, "lateness": lateness}
@@ -111,12 +109,13 @@ def read_changes(
         TableError: at an ask; there is no such table, or it has no change feed.
         ArrowMissing: at an ask; `deltalake` is not installed.
     """
-    module, site = "read_changes", Site.here()
+    module = "read_changes"
     where = Address.of(module, target)
     if where.kind != "delta" or type(begin) is not int or begin < 0:
-        raise CompositionError(
-            f"read_changes() at {site} needs a URL such as delta:///folder, and the number of a version to begin with, "
-            f"but got {target!r} and begin={begin!r}"
+        raise refused(
+            module,
+            f"needs a URL such as delta:///folder, and the number of a version to begin with, but got {target!r} and "
+            f"begin={begin!r}",
         )
     cursor = partial(ChangeCursor, where, Name.of(module, table, where.kind), begin)
     return _source(ReadingPlan(module, cursor, follow, every, as_), (where.shown, table), {"begin": begin or None})
@@ -126,9 +125,7 @@ def _source(plan: "ReadingPlan", positional: tuple[Any, ...], own: dict[str, Any
     module, every = plan.module, plan.every
     shape_argument(module, plan.as_)
     if isinstance(every, bool) or not isinstance(every, (int, float)) or not every > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs a number of seconds above 0 as every, but got {every!r}"
-        )
+        raise refused(module, f"needs a number of seconds above 0 as every, but got {every!r}")
     as_ = None if plan.as_ == "rows" else plan.as_
     own |= {"follow": plan.follow or None, "every": every if plan.follow else None, "as_": as_}
     shown = tuple((name, value) for name, value in own.items() if value is not None)

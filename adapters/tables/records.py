@@ -60,8 +60,7 @@ class Records:
         return ""
 
     def _refusal(self, why: str) -> TableError:
-        table = self._table
-        return TableError(f"write_rows() cannot write to the table {str(table.name)!r} in {table.target.shown}: {why}")
+        return TableError(f"write_rows() cannot write to {self._table.shown}: {why}")
 
     def entry(self, time: Hashable, rows: int) -> Entry:
         """Return the record for the next time."""

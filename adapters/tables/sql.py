@@ -49,9 +49,9 @@ class SqlTable(TargetTable):
         if self._connection is not None:
             self.interrupt()
 
-    @abstractmethod
     def interrupt(self) -> None:
         """Stop the statement that another thread executes."""
+        self._connection.interrupt()
 
     @override
     def disconnect(self) -> None:

@@ -134,10 +134,6 @@ class SqliteTable(SqlTable):
         # The commit may be in the log, and not yet on the disk.
         return self._committing and getattr(exc, "sqlite_errorname", "").startswith("SQLITE_IOERR")
 
-    @override
-    def interrupt(self) -> None:
-        self._connection.interrupt()
-
 
 def _bound(given: Sequence[Any]) -> dict[str, Any]:
     """Return the values of $1, $2, ...; dates and timestamps are text."""

@@ -46,6 +46,11 @@ class TargetTable(ABC):
         self.keys = keys
         self.time = time
 
+    @property
+    def shown(self) -> str:
+        """The table, for messages."""
+        return f"the table {str(self.name)!r} in {self.target.shown}"
+
     @abstractmethod
     def connect(self) -> None:
         """Connect."""
@@ -131,8 +136,7 @@ class TargetTable(ABC):
     def busy(self, holder: str = "another run, or another sink of this one,") -> TableBusyError:
         """Return the refusal of a second writer."""
         return TableBusyError(
-            f"write_rows(): {holder} is writing to the table {str(self.name)!r} in {self.target.shown}: wait until it "
-            f"ends, or write to another table"
+            f"write_rows(): {holder} is writing to {self.shown}: wait until it ends, or write to another table"
         )
 
 

@@ -36,6 +36,11 @@ def folded(name: str) -> str:
     return name.translate(_FOLDED)
 
 
+def refused(module: str, why: str) -> CompositionError:
+    """Return the error about an argument of a module that is being composed."""
+    return CompositionError(f"{module}() at {Site.here()} {why}")
+
+
 @attrs.frozen
 class Address:
     """A database: its `kind`, its path or URL, and a text without the password."""
@@ -62,9 +67,10 @@ class Address:
                 raise cls._refusal(module, f"the scheme {scheme!r}")
             if kind == "postgresql":
                 if not {"/", "?", "#", "@"}.isdisjoint(_password(text)):
-                    raise CompositionError(
-                        f"{module}() at {Site.here()} got a URL in which a password ends at no certain place: write "
-                        f"/ ? # and @ in it, and @ in what follows it, as %2F %3F %23 and %40"
+                    raise refused(
+                        module,
+                        "got a URL in which a password ends at no certain place: write / ? # and @ in it, and @ in "
+                        "what follows it, as %2F %3F %23 and %40",
                     )
                 return cls(kind, text, _without_password(text))
             path = rest.removeprefix("/")
@@ -74,17 +80,16 @@ class Address:
             if kind is None:
                 raise cls._refusal(module, repr(_without_password(text)))
         if path in {"", ":memory:"}:
-            raise CompositionError(
-                f"{module}() at {Site.here()} needs a database that lasts, but got {text!r}: give the path of a file"
-            )
+            raise refused(module, f"needs a database that lasts, but got {text!r}: give the path of a file")
         return cls(kind, path, path)
 
     @staticmethod
     def _refusal(module: str, given: str) -> CompositionError:
-        return CompositionError(
-            f"{module}() at {Site.here()} got {given}: give the path of a file that ends with .sqlite, .db or .duckdb, "
-            f"or a URL such as sqlite:///sales.db, duckdb:///sales.duckdb, postgresql://user@host/database, "
-            f"delta:///folder or iceberg:///folder"
+        return refused(
+            module,
+            f"got {given}: give the path of a file that ends with .sqlite, .db or .duckdb, or a URL such as "
+            f"sqlite:///sales.db, duckdb:///sales.duckdb, postgresql://user@host/database, delta:///folder or "
+            f"iceberg:///folder",
         )
 
     def hidden(self, text: str) -> str:
@@ -132,24 +137,19 @@ class Name:
         """
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
-            raise CompositionError(
-                f"{module}() at {Site.here()} needs the name of a table, or a pair (schema, table), but got {given!r}"
-            )
+            raise refused(module, f"needs the name of a table, or a pair (schema, table), but got {given!r}")
         if len(parts) == 2 and kind == "sqlite":
-            raise CompositionError(f"{module}() at {Site.here()} got {given!r}: SQLite has no schemas, give one name")
+            raise refused(module, f"got {given!r}: SQLite has no schemas, give one name")
         if long := [part for part in parts if kind == "postgresql" and len(part.encode(errors="replace")) > 63]:
-            raise CompositionError(
-                f"{module}() at {Site.here()} got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes"
-            )
+            raise refused(module, f"got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes")
         if wrong := [part for part in parts if kind in {"delta", "iceberg"} and _FOLDER.fullmatch(part) is None]:
-            raise CompositionError(
-                f"{module}() at {Site.here()} got the name {wrong[0]!r}: a table is a folder of that name, which must "
-                f"have no slashes or control characters, and begin with no dot or underscore"
+            raise refused(
+                module,
+                f"got the name {wrong[0]!r}: a table is a folder of that name, which must have no slashes or control "
+                f"characters, and begin with no dot or underscore",
             )
         if folded(parts[-1]).startswith(OWN):
-            raise CompositionError(
-                f"{module}() at {Site.here()} got {given!r}: names with pullstream_ are for its own records"
-            )
+            raise refused(module, f"got {given!r}: names with pullstream_ are for its own records")
         return cls(parts[-1], parts[0] if len(parts) == 2 else None)
 
     @property

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from pullstream import Batch, CompositionError, Context, Sink
-from pullstream.authoring import LOG, Module, Site
+from pullstream import Batch, Context, Sink
+from pullstream.authoring import LOG, Module
 
 from ..arrow import (
     OpenTimes,
@@ -30,7 +30,7 @@ from .errors import TableError
 from .plan import RowsPlan
 from .records import Records
 from .table import Mode, table_of
-from .target import Address, Name
+from .target import Address, Name, refused
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -86,26 +86,23 @@ def write_rows(
         TableError: the table belongs to another journal, or the database refused something.
         ArrowMissing: the driver is not installed.
     """
-    site = Site.here()
+    module = "write_rows"
     if mode not in {"append", "upsert", "replace_time"}:
-        raise CompositionError(f"write_rows() at {site} got mode={mode!r}: use 'append', 'upsert' or 'replace_time'")
+        raise refused(module, f"got mode={mode!r}: use 'append', 'upsert' or 'replace_time'")
     keys: tuple[str, ...] = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     if bool(keys) != (mode == "upsert") or not all(isinstance(name, str) for name in keys):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(
-            f"write_rows() at {site} got key={key!r} with mode={mode!r}: mode='upsert' needs the key's column, or a "
-            f"list of columns, and the other modes take none"
+        raise refused(
+            module,
+            f"got key={key!r} with mode={mode!r}: mode='upsert' needs the key's column, or a list of columns, and the "
+            f"other modes take none",
         )
     if (time is None and mode == "replace_time") or time == "" or not isinstance(time, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(
-            f"write_rows() at {site} got time={time!r} with mode={mode!r}: give the name of the column with the time"
-        )
-    where = Address.of("write_rows", target)
-    plan = RowsPlan(
-        where, Name.of("write_rows", table, where.kind), mode, keys, time, schema_argument("write_rows", schema)
-    )
+        raise refused(module, f"got time={time!r} with mode={mode!r}: give the name of the column with the time")
+    where = Address.of(module, target)
+    plan = RowsPlan(where, Name.of(module, table, where.kind), mode, keys, time, schema_argument(module, schema))
     own = {"mode": mode if mode != "append" else None, "key": key, "time": time, "schema": plan.schema}
     shown = tuple((name, value) for name, value in own.items() if value is not None)
-    return Sink((Module("write_rows", SinkBody(RowsCommitter, plan), (where.shown, table), shown),))
+    return Sink((Module(module, SinkBody(RowsCommitter, plan), (where.shown, table), shown),))
 
 
 class RowsCommitter(SpoolCommitter):
