@@ -15,6 +15,7 @@ from ..arrow import ArrowRows, ColumnTimes
 from .by_time import InColumns
 from .event_times import FAR, TimeKind
 from .expressions import check_names, column_name
+from .frames import first_failure
 from .grouping import Numbers
 from .package import ColumnError, np, pa
 
@@ -117,7 +118,7 @@ class EventTimes(InColumns):
                 f"{self._outer[0]!r} and {outer!r}. To discard them, put map_time(lambda _: 0) in front"
             )
 
-    def _times(self, rows: ArrowRows) -> tuple[Numbers, ColumnError | None]:
+    def _times(self, rows: ArrowRows) -> tuple[Numbers, Exception | None]:
         """The times of rows, up to one without a time, and the error for that one."""
         at = self._at
         check_names(self.where, rows, {at})
@@ -127,7 +128,7 @@ class EventTimes(InColumns):
             self.begin()
             if self._given is not None:
                 self._lateness = self.kind.duration(self._given, "lateness")
-        failure = None
+        failure: Exception | None = None
         if column.null_count:
             place: int = column.is_null().index(value=True).as_py()
             failure = ColumnError(
@@ -135,7 +136,12 @@ class EventTimes(InColumns):
                 f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
             )
             column = column.slice(0, place)
-        return self.kind.numbers(column), failure
+        try:
+            return self.kind.numbers(column), failure
+        except ColumnError as exc:
+            sizes = range(1, len(column) + 1)
+            place, first = first_failure(lambda size: self.kind.numbers(column.slice(0, size)), sizes)
+            return self.kind.numbers(column.slice(0, place)), first or exc
 
     def _arrive(self, rows: Any, times: Numbers) -> None:
         before = np.maximum.accumulate(np.concatenate(([self._latest], times)))

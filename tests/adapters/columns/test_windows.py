@@ -168,12 +168,15 @@ def test_late_rows_stay_in_columns():
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
-def test_a_null_time_is_an_error_after_the_rows_before(limit):
+@pytest.mark.parametrize(
+    ("bad", "why"), [(None, r"'t' is null in row 3, \{'t': None\}"), (2**62, r"'t' has a time beyond")]
+)
+def test_a_wrong_time_is_an_error_after_the_rows_before(bad, why, limit):
     """The results that are final by then are delivered; the error names module, column and row."""
-    given = ps.pipe(numbers(1, 22, None, 50), columns.tumbling(10, at="t", lateness=0, n=columns.count()))
+    given = ps.pipe(numbers(1, 22, bad, 50), columns.tumbling(10, at="t", lateness=0, n=columns.count()))
     found = []
 
-    with pytest.raises(columns.ColumnError, match=r"tumbling, composed .*'t' is null in row 3, \{'t': None\}"):
+    with pytest.raises(columns.ColumnError, match=f"tumbling, composed .*{why}"):
         ps.run(ps.pipe(given, ps.drain(found.append)), limit=limit)
 
     assert [row["start"] for row in found] == [0]
