@@ -17,7 +17,7 @@ Column = Any
 
 
 class Grouped:
-    """The group of each row, as a number; groups are numbered in the order in which they first appear."""
+    """The group of each row, as a number from 0; every group has a row."""
 
     def __init__(
         self, numbers: Numbers, count: int, first_by: Sequence[Numbers] = (), last_by: Sequence[Numbers] = ()
@@ -124,7 +124,8 @@ class Grouped:
     def _by_arrow(self, column: Column, function: str, options: Any = None) -> Column:
         table = pa.table({"group": self.numbers, "value": column})
         made = table.group_by("group", use_threads=False).aggregate([("value", function, options)])
-        return made.column(f"value_{function}").combine_chunks()
+        # Arrow gives the groups in the order in which they first appear, which need not be that of their numbers.
+        return made.sort_by("group").column(f"value_{function}").combine_chunks()
 
 
 def _order(by: Sequence[Numbers], count: int) -> Numbers:

@@ -20,7 +20,7 @@ pl = pytest.importorskip("polars")
 from adapters import columns  # noqa: E402 - where polars is installed
 from adapters.columns import windowing, windows  # noqa: E402
 
-NAMES = ["size", "count", "sum", "least", "first", "last", "unique", "median", "variance"]
+NAMES = ["size", "count", "sum", "total", "least", "first", "last", "unique", "median", "variance"]
 KINDS = {
     "int": (pa.int64(), lambda n: n),
     "date": (pa.date32(), lambda n: dt.timedelta(days=n)),
@@ -39,7 +39,7 @@ ROW = st.fixed_dictionaries(
 @ps.source
 async def table(ctx, rows, cuts, kind):
     """The rows in batches that are cut at places, all at one time."""
-    schema = pa.schema([("t", pa.int32()), ("key", pa.string()), ("n", pa.int64()), ("price", pa.int64())])
+    schema = pa.schema([("t", pa.int32()), ("key", pa.string()), ("n", pa.int64()), ("price", pa.decimal128(9, 2))])
     whole = pa.RecordBatch.from_pylist(rows, schema)
     times = whole.column("t") if kind == "date" else whole.column("t").cast(pa.int64())
     whole = whole.set_column(0, "t", times.cast(KINDS[kind][0]))
