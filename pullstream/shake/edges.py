@@ -8,19 +8,21 @@ import trio
 from typing_extensions import override
 
 from pullstream.authoring import Kernel, Traits
-from pullstream.blueprint import Transformer
 from pullstream.checker.lanes import CheckedLane, RunEdge
 from pullstream.checker.pipeline import CheckedEdge, Checker
-from pullstream.decorators import opens, transformer
+from pullstream.decorators import transformer
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import WAIT, Batch, Done, Unanswered
 from pullstream.shake.choices import Choices
 
 PAUSES: Final = (0.0, 0.0, 0.001, 0.1, 1.0, 30.0)
 """The seconds by which an answer may be late; the second one is only a checkpoint."""
+
+NOT_CHOSEN: Final = -1
+"""The pause before an answer that nobody has asked for."""
 
 CUTS: Final = (1, 2, 3, 7)
 """The numbers of values to which an ask may be cut."""
@@ -30,8 +32,9 @@ class ShakeFailure(Exception):
     """A failure that a simulation raises, to see how a pipeline ends."""
 
 
+@transformer
 class InsertedPause(Kernel[Any]):
-    """Passes everything on, and may wait where a pipeline has no module that does."""
+    """Passes everything on, as a module of a user's own may: late, or in smaller batches."""
 
     traits = Traits(trusted=True)
 
@@ -40,32 +43,28 @@ class InsertedPause(Kernel[Any]):
         return await self.upstream.ask(limit)
 
 
-@transformer
-def inserted_pause() -> Transformer[Any, Any]:
-    """Pass everything on, late or in smaller batches."""
-    return opens(InsertedPause())
+Poll = Callable[[int], Batch[Any] | Done | Unanswered]
 
-
-Arrived = Callable[[str, Sequence[Hashable], Sequence[Any]], object]
-"""Receives what arrives at a sink: its name, the times and the values."""
+Arrived = Callable[[Sequence[Hashable], Sequence[Any]], object]
+"""Receives what arrives at a sink: the times and the values."""
 
 
 class SinkEdge(CheckedEdge):
     """The edge above a sink, which tells what arrives there."""
 
-    def __init__(self, record: RunEdge, sink: str, arrived: Arrived) -> None:
+    def __init__(self, record: RunEdge, arrived: Arrived) -> None:
         super().__init__(record)
-        self._sink, self._arrived = sink, arrived
+        self._arrived = arrived
 
     @override
     def lane(self) -> "SinkLane":
-        return SinkLane(self.record, partial(self._arrived, self._sink))
+        return SinkLane(self.record, self._arrived)
 
 
 class SinkLane(CheckedLane):
     """A lane of a sink."""
 
-    def __init__(self, record: RunEdge, arrived: Callable[[Sequence[Hashable], Sequence[Any]], object]) -> None:
+    def __init__(self, record: RunEdge, arrived: Arrived) -> None:
         super().__init__(record)
         self._arrived = arrived
 
@@ -80,7 +79,7 @@ class SinkLane(CheckedLane):
 class EdgeWatcher(Checker):
     """The checker of a simulated run, which sees every edge before its first ask, and may change its behaviour."""
 
-    def __init__(self, choices: Choices, arrived: Arrived) -> None:
+    def __init__(self, choices: Choices, arrived: Callable[[str, Sequence[Hashable], Sequence[Any]], object]) -> None:
         super().__init__()
         self._choices = choices
         self._arrived = arrived
@@ -104,7 +103,7 @@ class EdgeWatcher(Checker):
         if not sidecar.inner:
             self.sidecar = sidecar
         if port.location in sidecar.sinks and not sidecar.inner:
-            return SinkEdge(checked.record, self._name(port.location), self._arrived)
+            return SinkEdge(checked.record, partial(self._arrived, self._name(port.location)))
         return checked
 
     def _name(self, location: Location) -> str:
@@ -125,27 +124,51 @@ class EdgeWatcher(Checker):
             return self._cut(name, number, limit)
 
         if polled is not None:
-            edge.polled = lambda limit: polled(begun(limit))
+            self._pause_polls(edge, name, polled, begun)
             return
         produce, waits = edge.produce, edge.waits
 
         async def produced(limit: int) -> Any:
             number = self.busy[name] = self.asks.get(name, 0) + 1
             try:
-                if waits:
-                    await self._pause(name, number)
+                if waits and (pause := self._pause(name, number)):
+                    await trio.sleep(PAUSES[pause])
                 return await produce(begun(limit))
             finally:
                 self.busy.pop(name, None)
 
         edge.produce = produced
 
-    async def _pause(self, name: str, number: int) -> None:
-        pause = self._choices.choose(
-            "pause", len(PAUSES), lambda option: f"{name} took {_seconds(PAUSES[option])} for answer {number}", name
-        )
-        if pause:
-            await trio.sleep(PAUSES[pause])
+    def _pause_polls(self, edge: Edge[Any], name: str, polled: Poll, begun: Callable[[int], int]) -> None:
+        """Let a module whose answers come at once wait for some of them, as a module of a user's own would."""
+        wait, pause = edge.wait, NOT_CHOSEN
+
+        def poll(limit: int) -> Batch[Any] | Done | Unanswered:
+            nonlocal pause
+            if pause == NOT_CHOSEN:
+                pause = self._pause(name, self.asks.get(name, 0) + 1)
+            if pause:
+                return WAIT
+            answer = polled(begun(limit))
+            if not isinstance(answer, Unanswered):
+                pause = NOT_CHOSEN
+            return answer
+
+        async def waited() -> None:
+            nonlocal pause
+            if pause:
+                await trio.sleep(PAUSES[pause])
+                pause = 0
+            else:
+                await wait()
+
+        edge.polled, edge.wait, edge.waits_itself = poll, waited, True
+
+    def _pause(self, name: str, number: int) -> int:
+        def told(option: int) -> str:
+            return f"{name} took {f'{PAUSES[option]:g} s' if option > 1 else 'one more step'} for answer {number}"
+
+        return self._choices.choose("pause", len(PAUSES), told, name)
 
     def _cut(self, name: str, number: int, limit: int) -> int:
         cuts = [cut for cut in CUTS if cut < limit]
@@ -158,7 +181,3 @@ class EdgeWatcher(Checker):
             name,
         )
         return cuts[cut - 1] if cut else limit
-
-
-def _seconds(pause: float) -> str:
-    return f"{pause:g} s" if pause else "one more step"

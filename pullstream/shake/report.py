@@ -71,9 +71,5 @@ class Shaken:
         if self.ok:
             return f"{count}: no difference. {self.compared}"
         found = ", ".join(f"{kind} x {count}" for kind, count in self.kinds.most_common())
-        return "\n\n".join(
-            [
-                f"{count}: {self.kinds.total()} with a difference ({found}). {self.compared}",
-                *map(str, self.differences),
-            ]
-        )
+        head = f"{count}: {self.kinds.total()} with a difference ({found}). {self.compared}"
+        return "\n\n".join([head, *map(str, self.differences)])

@@ -33,7 +33,6 @@ def shake(
     journal: bool = False,
     compare: Compare = "auto",
     checks: Sequence[Check] = (),
-    progress: Callable[[int], object] | None = None,
 ) -> Shaken:
     """Run the pipeline that `make` returns under many seeds, and compare each run with an undisturbed one.
 
@@ -84,8 +83,6 @@ def shake(
                         differences.append(_shrunk(lives, number, run, wrong))
                 # Between two runs: in the middle of one, a collection could change its course.
                 gc.collect(1)
-                if progress is not None:
-                    progress(number)
         finally:
             if collecting:
                 gc.enable()
@@ -100,7 +97,7 @@ def shake(
 
 def _shrunk(lives: Lives, seed: int, run: Simulated, wrong: Wrong) -> Difference:
     """Find the fewest deviations that show the same kind of fault: leave out ever smaller parts of them."""
-    deviations = dict(run.deviations)
+    deviations = dict(run.choices.deviations)
     tries = 0
 
     def shows(choices: Iterable[Choice]) -> tuple[Simulated, Wrong] | None:

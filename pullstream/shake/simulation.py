@@ -22,10 +22,10 @@ from pullstream.errors import Abandoned, CompositionError, failure_in
 from pullstream.logger import LOG
 from pullstream.program.pipeline import Pipeline
 from pullstream.program.running import Running
-from pullstream.shake.choices import Choice, Choices, Deviations
+from pullstream.shake.choices import Choice, Choices
 from pullstream.shake.disk import Disk, Killed
 from pullstream.shake.door import decided_by, enter
-from pullstream.shake.edges import EdgeWatcher, ShakeFailure, inserted_pause
+from pullstream.shake.edges import EdgeWatcher, InsertedPause, ShakeFailure
 from pullstream.timely import less_equal
 from pullstream.trace.file import Trace
 
@@ -108,11 +108,6 @@ class Simulated:
     def injected(self) -> ShakeFailure | None:
         """The failure that the simulation raised, if it did."""
         return None if self.watcher is None else self.watcher.raised
-
-    @property
-    def deviations(self) -> Deviations:
-        """The choices that were not the normal ones."""
-        return self.choices.deviations
 
     def story(self) -> list[str]:
         """Return the deviations in words."""
@@ -200,7 +195,7 @@ class Simulation(trio.abc.Instrument):
         chosen = self._choices.choose("order", 2 * count, lambda option: self._told_order(tasks, option))
         if not chosen:
             return
-        self._deviated()
+        self.out.moment = self._clock.current_time()
         number, last = divmod(chosen, 2)
         task = tasks.pop(number)
         if last:
@@ -242,9 +237,6 @@ class Simulation(trio.abc.Instrument):
         chosen = self._choices.choose("thread", len(ANSWERS), lambda option: f"{what} {ANSWERS[option]:g} s late", name)
         await trio.sleep(ANSWERS[chosen])
 
-    def _deviated(self) -> None:
-        self.out.moment = self._clock.current_time()
-
     # ---- the rounds of trio
 
     @override
@@ -261,7 +253,7 @@ class Simulation(trio.abc.Instrument):
             if not statistics.tasks_runnable and 0 < ahead < self._outside.deadline - self._clock.current_time():
                 chosen = self._choices.choose("clock", len(JUMPS), _told_jump)
                 if chosen:
-                    self._deviated()
+                    self.out.moment = self._clock.current_time()
                     self._clock.jump(ahead + JUMPS[chosen])
 
     # ---- the program
@@ -324,7 +316,7 @@ class Simulation(trio.abc.Instrument):
             if not module.follows and self._choices.choose(
                 "insert", 2, _told_pause(module.name), str(number), share=0.2
             ):
-                modules += inserted_pause().modules
+                modules += InsertedPause().modules
             modules += (module,)
         return [Pipeline[Any](modules), *parts[1:]]
 
@@ -387,7 +379,7 @@ class Simulation(trio.abc.Instrument):
             await trio.lowlevel.checkpoint()
         out = self.out
         assert out.watcher is not None
-        self._deviated()
+        self.out.moment = self._clock.current_time()
         busy = " and ".join(f"{name} was asked for answer {number}" for name, number in out.watcher.busy.items())
         done = {"abort": "aborted", "finish": "finished", "cancel": "cancelled"}[way]
         out.way = way

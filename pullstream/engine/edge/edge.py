@@ -90,14 +90,15 @@ class Edge(Generic[T]):
         self.polled: Callable[[int], Batch[T] | Done | Unanswered] | None = None
         """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
         if isinstance(module, Polled):
-            self.polled = method_of(module, "poll")
+            self.polled, self.wait = method_of(module, "poll"), method_of(module, "wait")
         else:
             self.produce = method_of(module, "produce")
             """The method of a module that is not polled."""
         own = module.__overrides__
         self._acquires = own.acquires
         self._at_once = own.at_once
-        self._waits_itself = self.polled is not None and own.waits_itself
+        self.waits_itself = self.polled is not None and own.waits_itself
+        """Whether the `wait` of a polled module may wait for anything but its inputs."""
         self.waits = traits.waits and (self.polled is None or own.waits)
         """Whether its beginning, its code or its end may wait for anything but its inputs, or what `halt` ends."""
         self._trusted = traits.trusted
@@ -234,11 +235,11 @@ class Edge(Generic[T]):
                 while isinstance(polled, Unanswered):
                     if polled is not WAIT:
                         await self.breathe()
-                    elif self._waits_itself:
+                    elif self.waits_itself:
                         with own_scope() as self._scope:
-                            await method_of(self.module, "wait")()
+                            await self.wait()
                     else:
-                        await method_of(self.module, "wait")()
+                        await self.wait()
                     polled = self.polled(limit) if self.goes_on else DONE
                 answer = polled
             elif self.waits:
