@@ -45,10 +45,7 @@ def add_shake(commands: Any) -> None:
         help="what is the same in every run: the values in order, or per time (by default, the modules decide)",
     )
     parser.add_argument(
-        "--trace",
-        type=Path,
-        metavar="PATH",
-        help="write the first difference's trace there, and a page",
+        "--trace", type=Path, metavar="PATH", help="write the trace of the first difference, and a page"
     )
 
 

@@ -43,8 +43,6 @@ class InsertedPause(Kernel[Any]):
         return await self.upstream.ask(limit)
 
 
-Poll = Callable[[int], Batch[Any] | Done | Unanswered]
-
 Arrived = Callable[[Sequence[Hashable], Sequence[Any]], object]
 """Receives what arrives at a sink: the times and the values."""
 
@@ -124,7 +122,7 @@ class EdgeWatcher(Checker):
             return self._cut(name, number, limit)
 
         if polled is not None:
-            self._pause_polls(edge, name, polled, begun)
+            self._pauses(edge, name, polled, begun)
             return
         produce, waits = edge.produce, edge.waits
 
@@ -139,11 +137,11 @@ class EdgeWatcher(Checker):
 
         edge.produce = produced
 
-    def _pause_polls(self, edge: Edge[Any], name: str, polled: Poll, begun: Callable[[int], int]) -> None:
+    def _pauses(self, edge: Edge[Any], name: str, polled: Callable[[int], Any], begun: Callable[[int], int]) -> None:
         """Let a module whose answers come at once wait for some of them, as a module of a user's own would."""
         wait, pause = edge.wait, NOT_CHOSEN
 
-        def poll(limit: int) -> Batch[Any] | Done | Unanswered:
+        def poll(limit: int) -> Any:
             nonlocal pause
             if pause == NOT_CHOSEN:
                 pause = self._pause(name, self.asks.get(name, 0) + 1)
@@ -177,7 +175,12 @@ class EdgeWatcher(Checker):
         cut = self._choices.choose(
             "cut",
             len(cuts) + 1,
-            lambda option: f"{name} was asked for {cuts[option - 1]} values, not {limit}, in ask {number}",
+            lambda option: f"{name} was asked for {counted_values(cuts[option - 1])}, not {limit}, in ask {number}",
             name,
         )
         return cuts[cut - 1] if cut else limit
+
+
+def counted_values(count: int) -> str:
+    """Return a number of values in words."""
+    return f"{count} value{'s' * (count != 1)}"

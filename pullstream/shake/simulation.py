@@ -313,9 +313,8 @@ class Simulation(trio.abc.Instrument):
             return parts
         modules = given.modules[:1]
         for number, module in enumerate(given.modules[1:], 1):
-            if not module.follows and self._choices.choose(
-                "insert", 2, _told_pause(module.name), str(number), share=0.2
-            ):
+            told = _told_pause(module.name)
+            if not module.follows and self._choices.choose("insert", 2, told, str(number), share=0.2):
                 modules += InsertedPause().modules
             modules += (module,)
         return [Pipeline[Any](modules), *parts[1:]]
