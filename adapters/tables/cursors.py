@@ -39,17 +39,10 @@ class SqlCursor(RowCursor):
     """The rows of a query, with a cursor of the server's; the arguments are those of `read_rows`."""
 
     def __init__(
-        self,
-        target: Address,
-        query: str,
-        ordering: list[str],
-        parameters: Sequence[Any],
-        lateness: Any,
-        *,
-        follow: bool,
+        self, target: Address, query: str, order: list[str], parameters: Sequence[Any], lateness: Any, *, follow: bool
     ) -> None:
         self._query = query.rstrip("; \t\r\n")
-        self._ordering = ordering
+        self._order = order
         """The columns of the time and, if it is given, of the key."""
         self._parameters = parameters
         self._lateness = lateness
@@ -61,7 +54,7 @@ class SqlCursor(RowCursor):
         self._found = False
         """Whether the query has given rows."""
         self._ended = False
-        self.time = ordering[0]
+        self.time = order[0]
         self.what = f"{query!r} in {target.shown}"
 
     @override
@@ -79,10 +72,10 @@ class SqlCursor(RowCursor):
             for batch in self._rows or ():
                 if batch.num_rows:
                     last = batch.slice(batch.num_rows - 1)
-                    if missing := [name for name in self._ordering if name not in batch.schema.names]:
+                    if missing := [name for name in self._order if name not in batch.schema.names]:
                         names = ", ".join(batch.schema.names)
                         raise TableError(f"read_rows(): {self.what} has no column {missing[0]!r}; it has {names}")
-                    self._last = tuple(last.column(name)[0].as_py() for name in self._ordering)
+                    self._last = tuple(last.column(name)[0].as_py() for name in self._order)
                     self._found = True
                     return batch
             self._rows = None
@@ -101,7 +94,7 @@ class SqlCursor(RowCursor):
             given.append(value)
             return f"${len(given)}"
 
-        time, *keys = map(quoted, self._ordering)
+        time, *keys = map(quoted, self._order)
         rows = f"FROM ({self._query}\n) AS pullstream_query"
         conditions: list[str] = []
         if self._follow or self._last:
@@ -130,10 +123,10 @@ class SqlCursor(RowCursor):
         return True
 
     def _refuse_nulls(self, rows: str, given: Sequence[Any]) -> None:
-        nulls = " OR ".join(f"{quoted(name)} IS NULL" for name in self._ordering)
+        nulls = " OR ".join(f"{quoted(name)} IS NULL" for name in self._order)
         for batch in self.table.stream(f"SELECT * {rows} WHERE {nulls} LIMIT 1", *given):
             for row in batch.to_pylist():
-                missing = next((name for name in self._ordering if row.get(name) is None), self.time)
+                missing = next((name for name in self._order if row.get(name) is None), self.time)
                 raise NullTimeError(
                     f"read_rows(): the column {missing!r} is null in the row {row!r} of {self.what}. Give every row a "
                     f"value there, or leave out such rows in the query"

@@ -75,8 +75,8 @@ def read_rows(
             raise refused(module, f"needs text as {name}, but got {given!r}")
     if (key is not None or lateness is not None) and not follow:
         raise refused(module, "got key= or lateness=, which need follow=True")
-    ordering = [time] if key is None else [time, key]
-    cursor = partial(SqlCursor, where, query, ordering, tuple(parameters), lateness, follow=follow)
+    order = [time] if key is None else [time, key]
+    cursor = partial(SqlCursor, where, query, order, tuple(parameters), lateness, follow=follow)
     own = {"time": time, "key": key, "parameters": parameters or None, "lateness": lateness}
     plan = ReadingPlan(module, cursor, follow, every, as_)
     return _source(plan, (where.shown, query), own)

@@ -56,10 +56,9 @@ def write_rows(
     [(1, 'tea'), (2, 'figs')]
 
     `target` is a file whose name ends with .sqlite, .db or .duckdb, or a URL: sqlite:///sales.db, duckdb:///sales.duckdb,
-    postgresql://user@host/database. Passwords are better left to libpq (`~/.pgpass`, PGPASSWORD). A folder of tables is
-    delta:///folder (Delta Lake) or iceberg:///folder (Iceberg, with a catalog in SQLite). `table` is a name, or a pair
-    (schema, name). The table is created with the first time, if it does not exist. The result is the list of times that
-    this run committed.
+    postgresql://user@host/database, or delta:///folder (Delta Lake) and iceberg:///folder (Iceberg) for a folder of
+    tables. `table` is a name, or a pair (schema, name). The table is created with the first time, if it does not exist.
+    The result is the list of times that this run committed.
 
     A transaction contains all rows of a time, and the record that the time was committed. So other readers see a time
     as a whole or not at all. A program that was killed can be started again: it commits what is missing and repeats
@@ -75,9 +74,7 @@ def write_rows(
     existing table, or are derived from the first rows. Each value is stored unchanged or refused. Rows of open times
     wait in memory and, above 64 MB in all, in temporary files.
 
-    The records are in the tables `pullstream_targets` and `pullstream_times`, beside the table; in Delta Lake and
-    Iceberg they are in the metadata of the commits. A table is written by one run at a time, with one sink. If it was
-    written with a journal, other journals are refused.
+    One run at a time writes to a table, with one sink. If it was written with a journal, other journals are refused.
 
     Raises:
         CompositionError: the target, the table's name, the mode or the schema is invalid; when composing.
