@@ -1,7 +1,7 @@
 """Sinks that commit complete times: what those of files, tables and Spark share beyond the completion protocol."""
 
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import trio
@@ -10,10 +10,7 @@ from typing_extensions import override
 from pullstream import Batch, Context, Reader
 from pullstream.authoring import Committer
 
-from .arrow import OpenTimes, row_count
-
-FIRST_ROWS: Final = 8192
-"""The most rows that wait for their schema to be derived."""
+from .arrow import OpenTimes
 
 
 @attrs.frozen
@@ -36,28 +33,13 @@ class SpoolCommitter(Committer[list[Hashable]]):
     def __init__(self) -> None:
         self.written: list[Hashable] = []
         self.spools: OpenTimes | None = None
-        """The rows of open times, once their schema is known."""
-        self._first_rows = 0
-        """The number of rows until the schema was known."""
-
-    def opened(self) -> OpenTimes:
-        """Return the rows of open times; a subclass may need some rows to know the schema."""
-        assert self.spools is not None
-        return self.spools
-
-    def add(self, batch: Batch[Any]) -> None:
-        """Store rows."""
-        self.opened().add(batch)
+        """The rows of open times; a subclass gives it as soon as it knows their schema."""
 
     @override
     def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
-        self.add(batch)
-        if self.spools is None:
-            self._first_rows += row_count(batch.values)
-            if self._first_rows < FIRST_ROWS:
-                return None
-        opened = self.opened()
-        return self._relieve(opened) if opened.full else None
+        assert self.spools is not None
+        self.spools.add(batch)
+        return self._relieve(self.spools) if self.spools.full else None
 
     async def _relieve(self, opened: OpenTimes) -> None:
         """Let the commits catch up; if it is open times that take the memory, move the largest to files."""

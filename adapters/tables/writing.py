@@ -3,7 +3,7 @@
 import datetime as dt
 import os
 from collections import Counter
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Container, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -31,6 +31,9 @@ from .plan import RowsPlan
 from .records import Records
 from .table import Mode, table_of
 from .target import Address, Name, refused
+
+FIRST_ROWS: Final = 8192
+"""The most rows that wait for their schema to be derived."""
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -113,6 +116,7 @@ class RowsCommitter(SpoolCommitter):
         self._schema: Schema
         self._first: list[Batch[Any]] = []
         """The rows before the schema is known."""
+        self._rows = 0
         self._ctx: Context
         self._recorded = Recorded()
         self._skipped = Counter[Hashable]()
@@ -156,11 +160,14 @@ class RowsCommitter(SpoolCommitter):
             raise TableError(f"write_rows() cannot open {self._plan.shown}: {table.text(exc)}") from None
 
     @override
-    def add(self, batch: Batch[Any]) -> None:
-        if self.spools is None:
-            self._first.append(batch)
-        else:
-            self.spools.add(batch)
+    def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
+        if self.spools is not None:
+            return super().prepare(batch)
+        self._first.append(batch)
+        self._rows += row_count(batch.values)
+        if self._rows >= FIRST_ROWS:
+            self._derive()
+        return None
 
     @override
     def skip(self, batch: Batch[Any]) -> None:
@@ -183,13 +190,9 @@ class RowsCommitter(SpoolCommitter):
             )
 
     @override
-    def opened(self) -> OpenTimes:
-        return self.spools or self._derive()
-
-    @override
     async def commit(self, times: Sequence[Hashable]) -> None:
         for time in times:
-            with self.opened().complete([time]) as [spool]:
+            with (self.spools or self._derive()).complete([time]) as [spool]:
                 await stoppably(self._commit, self._table.cancel, time, spool)
             self.written.append(time)
             if self._ctx.memory.saves:

@@ -124,7 +124,8 @@ class TableCommitter(SpoolCommitter):
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:
         assert self._partitions is not None
-        with self.opened().complete(times) as spools:
+        assert self.spools is not None
+        with self.spools.complete(times) as spools:
             await stoppably(self._partitions.write, self._partitions.cancel, spools)
         self.written += times
 

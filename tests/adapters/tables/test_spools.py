@@ -24,13 +24,12 @@ def test_large_times_are_in_files(base, monkeypatch):
 @pytest.mark.parametrize("lateness", [0, 1000])
 def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
     """Complete times are committed before more is taken; the largest of the open ones go to files."""
-    from adapters import sinks
     from adapters.arrow import spools
     from adapters.tables import writing
 
     monkeypatch.setattr(spools, "SORTED_BYTES", 100)
     monkeypatch.setattr(spools, "IN_MEMORY", 5_000)
-    monkeypatch.setattr(sinks, "FIRST_ROWS", 50)
+    monkeypatch.setattr(writing, "FIRST_ROWS", 50)
     held, spilled = [], []
     relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill
 
