@@ -23,8 +23,6 @@ ORDER_MATTERS: Final = frozenset(
 )
 """Modules with results that depend on the order of values at one time."""
 
-MISSING: Final = "did not receive"
-
 HANDLERS: Final = frozenset(
     {"catch", "retry", "worker_pool", "flatten", "group_by", "dynamic_merge", "deferred", "batch"}
 )
@@ -113,7 +111,7 @@ class Judgement:
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
             want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
             if (what := self._unlike(want, got, whole=whole, anywhere=run.resumed)) is not None:
-                return Wrong("missing values" if what.startswith(MISSING) else "values", f"{sink} {what}")
+                return Wrong("missing values" if what.startswith("did not") else "values", f"{sink} {what}")
         if complete and not self._same_result(self.like.result, run.result):
             result, expected = _shortened(shown(run.result)), _shortened(shown(self.like.result))
             return Wrong("result", f"the result was {result}, and is {expected} otherwise")
@@ -128,13 +126,13 @@ class Judgement:
             if len(got) > len(want) and not self.cut:
                 return f"received {counted_values(len(got) - len(want))} too many, first {_told(got[len(want)])}"
             if whole and len(got) < len(want):
-                return f"{MISSING} {counted_values(len(want) - len(got))}, first {_told(want[len(got)])}"
+                return f"did not receive {counted_values(len(want) - len(got))}, first {_told(want[len(got)])}"
             return None
         wanted, received = _counted(want), _counted(got)
         if not self.cut and (more := received - wanted):
             return f"received {_pair(next(iter(more)))}, which the undisturbed run does not give"
         if whole and (fewer := wanted - received):
-            return f"{MISSING} {_pair(next(iter(fewer)))}"
+            return f"did not receive {_pair(next(iter(fewer)))}"
         return None
 
     def _same_result(self, want: object, result: object) -> bool:

@@ -211,8 +211,10 @@ class Simulation(trio.abc.Instrument):
 
     def worked(self) -> float:
         """Choose how long a step worked."""
-        chosen = self._choices.choose("work", len(WORK), lambda option: f"a step took {WORK[option]:g} s of work")
-        return WORK[chosen]
+        return WORK[self._choices.choose("work", len(WORK), self._told_work)]
+
+    def _told_work(self, option: int) -> str:
+        return f"after {self._clock.current_time():g} s a step took {WORK[option]:g} s of work"
 
     async def call(self, function: Callable[..., Any], args: tuple[Any, ...], *, abandon: bool) -> Any:
         """Call a function in place of a thread, which may begin and answer late."""
@@ -251,10 +253,13 @@ class Simulation(trio.abc.Instrument):
             ahead = statistics.seconds_to_next_deadline
             # Beyond the last deadline, nothing happens any more: a jump there would end the run instead.
             if not statistics.tasks_runnable and 0 < ahead < self._outside.deadline - self._clock.current_time():
-                chosen = self._choices.choose("clock", len(JUMPS), _told_jump)
+                chosen = self._choices.choose("clock", len(JUMPS), self._told_jump)
                 if chosen:
                     self.out.moment = self._clock.current_time()
                     self._clock.jump(ahead + JUMPS[chosen])
+
+    def _told_jump(self, option: int) -> str:
+        return f"after {self._clock.current_time():g} s the clock went on by {JUMPS[option]:g} s more than awaited"
 
     # ---- the program
 
@@ -382,17 +387,13 @@ class Simulation(trio.abc.Instrument):
         busy = " and ".join(f"{name} was asked for answer {number}" for name, number in out.watcher.busy.items())
         done = {"abort": "aborted", "finish": "finished", "cancel": "cancelled"}[way]
         out.way = way
-        self._choices.told[choice] = f"the run was {done} after {out.moment:g} s" + (f", while {busy}" if busy else "")
+        self._choices.told[choice] = f"after {out.moment:g} s the run was {done}" + (f", while {busy}" if busy else "")
         if way == "abort":
             running.abort_nowait()
         elif way == "cancel":
             self._outside.cancel()
         else:
             await running.finish()
-
-
-def _told_jump(option: int) -> str:
-    return f"the clock went on by {JUMPS[option]:g} s more than was waited for"
 
 
 def _told_limit(option: int) -> str:
