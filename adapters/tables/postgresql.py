@@ -28,11 +28,6 @@ _FORMATS: Final = {
 class PostgresqlTable(SqlTable):
     """A database of a PostgreSQL server."""
 
-    @property
-    @override
-    def record_name(self) -> str:
-        return self.name.table
-
     @override
     def connect(self) -> None:
         driver = of_extra("postgresql", "adbc_driver_postgresql.dbapi", ArrowMissing, named="adbc-driver-postgresql")

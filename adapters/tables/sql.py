@@ -39,7 +39,7 @@ class SqlTable(TargetTable):
     begin = "BEGIN"
     """The statement that begins a transaction."""
     _committing = False
-    """Whether a COMMIT was sent, and not answered."""
+    """Whether the last statement was a COMMIT."""
     turn: AbstractContextManager[Any] = nullcontext()
     """Held by a transaction."""
 
@@ -61,7 +61,7 @@ class SqlTable(TargetTable):
     @property
     def record_name(self) -> str:
         """The table's name in the records: the same for all spellings that mean the same table."""
-        return folded(self.name.table)
+        return folded(self.name.table) if self.ignores_case else self.name.table
 
     @override
     def identity(self) -> tuple[Path, str]:
@@ -98,7 +98,6 @@ class SqlTable(TargetTable):
                 yield
                 self._committing = True
                 self.execute("COMMIT")
-                self._committing = False
             except BaseException:
                 # Some failures, such as a full disk or a failed commit, have ended the transaction already.
                 with suppress(*self.failures):
