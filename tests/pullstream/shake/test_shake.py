@@ -171,10 +171,26 @@ def resists():
     return ps.pipe(ps.values(range(3)), ps.transformer(Resists)(), ps.collect())
 
 
+class Impatient(ps.authoring.Kernel):
+    """Ends its stream if an answer takes long."""
+
+    async def produce(self, limit):
+        with trio.move_on_after(0.5):
+            return await self.upstream.ask(limit)
+        return ps.DONE
+
+
+def impatient_inside():
+    """The values inside never take long, except for a pause of the simulation."""
+    inside = ps.flat_map(lambda n: ps.pipe(ps.values([n, n + 1]), ps.transformer(Impatient)()))
+    return ps.pipe(ps.values([0, 2]), inside, ps.collect())
+
+
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
         (depends_on_batches, "values"),
+        (impatient_inside, "missing values"),
         (races, "values"),
         (swallows_failures, "missing values"),
         (loses_failures, "ending"),
