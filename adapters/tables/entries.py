@@ -69,19 +69,14 @@ def encoded(time: Any) -> str:
         return json.dumps(time)
     if isinstance(time, (Real, Decimal)):
         return _number(time)
-    if isinstance(time, tuple):
-        return f"({_listed(time)})"
-    if isinstance(time, (Product, Lexicographic)):
-        return f"{type(time).__name__}({_listed(time)})"
+    if isinstance(time, (tuple, Product, Lexicographic)):
+        kind = "" if isinstance(time, tuple) else type(time).__name__
+        return f"{kind}({', '.join(map(encoded, time))})"  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(time, frozenset):
         return f"{{{', '.join(sorted(map(encoded, time)))}}}"  # pyright: ignore[reportUnknownArgumentType]
     if type(time) in _BY_REPR:
         return repr(time)
     raise ValueError(f"{time!r} ({type(time).__name__}) has no text that is the same in all processes")
-
-
-def _listed(times: Any) -> str:
-    return ", ".join(map(encoded, times))
 
 
 def _number(time: Any) -> str:
