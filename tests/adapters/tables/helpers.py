@@ -3,6 +3,9 @@
 import pullstream as ps
 from pullstream import tables
 
+UNKNOWN = "it is unknown whether it was committed. The next run asks the table, and goes on from there"
+"""How the error of a commit ends if the connection was lost while it committed."""
+
 
 def sales(count, days=3):
     """Rows at days, of which each has several."""
