@@ -6,6 +6,7 @@ import re
 import time
 import traceback
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 import trio
@@ -376,13 +377,6 @@ def rows(tmp_path):
     return files.read_csv(tmp_path / "a.csv")
 
 
-def test_a_failure_names_the_row_it_struck_at(rows):
-    """As it does any other value."""
-    with pytest.raises(ZeroDivisionError) as caught:
-        ps.run(ps.pipe(rows, ps.map(lambda row: 1 / row.count), ps.drain()))
-    assert caught.value.__notes__[0].endswith("at the value Row(item='tea', count=0)")
-
-
 class Unreleased(ps.authoring.PerBatch):
     """A module of one's own that fails in a batch, or when it is released."""
 
@@ -541,19 +535,6 @@ def test_a_class_that_forgets_what_it_is_made_of_is_told():
 
     with pytest.raises(ps.CompositionError, match=r"Forgets, composed at .*super\(\).__init__\(\)"):
         ps.run(ps.pipe(ps.values([1]), Forgets(), ps.collect()))
-
-
-@pytest.mark.parametrize("window", [ps.tumbling(60), ps.sliding(60, 30), ps.sessions(60)], ids=str)
-def test_windows_over_values_without_times_are_remarked(window, caplog):
-    """All in one window is what comes of a forgotten `time=`."""
-    ps.run(ps.pipe(ps.values([1, 2, 3]), window, ps.drain()))
-    (message,) = caplog.messages
-    assert "the time 0" in message
-    assert "stamp(...)" in message
-    caplog.clear()
-    ps.run(ps.pipe(ps.values([0, 0, 1], time=lambda n: n), window, ps.drain()))
-    ps.run(ps.pipe(ps.values([5], time=lambda n: n), window, ps.drain()))
-    assert not caplog.messages
 
 
 @pytest.mark.parametrize(
@@ -937,6 +918,9 @@ async def swallows(upstream, ctx):
         pass
 
 
+WINDOWS = [ps.tumbling(60), ps.sliding(60, 30), ps.sessions(60)]
+
+
 async def blocks(n):
     time.sleep(0.15)  # noqa: ASYNC251 - the slip
     return n
@@ -954,6 +938,7 @@ async def blocks(n):
         ((ps.map(fails), ps.catch(), ps.drain()), "catch", "had failed with OSError(0)"),
         ((ps.map(fails, on_error="skip"), ps.drain()), "map -> on_error", "left out all 8 values"),
         ((ps.stamp(abs), ps.windowed(2), ps.drain()), "windowed", "map_time(lambda _: 0)"),
+        *(((window, ps.drain()), window.modules[0].name, "stamp(...)") for window in WINDOWS),
         ((ps.loop(ps.map(lambda n: ps.Again(n + 1) if n < 99 else n)), ps.drain()), "loop ingress", "round 20 times"),
     ],
 )
@@ -1015,4 +1000,6 @@ def test_what_is_right_is_not_remarked(caplog):
     ps.run(ps.pipe(ps.values([0.2] * 4), ps.map_async(trio.sleep, 2), ps.drain()))
     ps.run(ps.pipe(ps.values([1, 1, 1, 2], time=abs), ps.windowed(2, 3), ps.drain()))
     ps.run(ps.pipe(ps.values([1]), ps.windowed(2), ps.drain()))
+    for values, window in product([[0, 0, 1], [5]], WINDOWS):
+        ps.run(ps.pipe(ps.values(values, time=abs), window, ps.drain()))
     assert not caplog.messages

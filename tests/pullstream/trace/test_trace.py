@@ -244,13 +244,6 @@ def test_a_disk_that_is_full_lets_the_run_go_on():
         ps.run(ps.pipe(ps.values("ab"), ps.collect()), trace=Full())
 
 
-@pytest.mark.parametrize("text", ["", "{}\n", "nothing\n", '{"trace":1}\n[1,'])
-def test_what_is_no_trace_is_refused(text):
-    """In words, and with the line."""
-    with pytest.raises(TraceError, match="trace"):
-        read(text)
-
-
 @pytest.mark.parametrize("left", [0, 3, 9])
 def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
     """Of a run that was killed: its last line ends anywhere, also in the middle of a letter; there is no verdict."""
@@ -263,13 +256,6 @@ def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
     assert data_of(trace)["verdict"]["verdict"] == "none"
 
 
-def test_a_line_that_is_cut_in_the_middle_of_a_trace_is_refused():
-    """Only the last one can have been cut by an end."""
-    lines = traced(days(), limit=1).splitlines()
-    with pytest.raises(TraceError, match="line 4 of the trace is incomplete"):
-        Trace.of([*lines[:3], lines[3][:-1], *lines[4:]])
-
-
 def test_bytes_that_are_no_letter_are_refused(tmp_path):
     """They are not shown as a value that never was."""
     traced_bytes = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode()
@@ -277,18 +263,6 @@ def test_bytes_that_are_no_letter_are_refused(tmp_path):
     file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
     with pytest.raises(TraceError, match="is incomplete"):
         Trace.read(file)
-
-
-@pytest.mark.parametrize("text", ['{"trace":1}', "[1]", '"word"', "7", "[true, 1]", '["1", 0, "ask"]'])
-def test_a_line_that_is_no_event_is_refused(text):
-    """With its number; and so is a first line that does not tell of a run."""
-    lines = traced(days(), limit=1).splitlines()
-    if text.startswith("{"):
-        with pytest.raises(TraceError, match="its first line does not describe its modules"):
-            Trace.of([text, *lines[1:]])
-    else:
-        with pytest.raises(TraceError, match="line 4 of the trace is not an event"):
-            Trace.of([*lines[:3], text, *lines[3:]])
 
 
 @pytest.mark.parametrize(
@@ -355,3 +329,25 @@ def test_times_that_cannot_be_compared_are_judged_as_far_as_they_can():
     assert odd.verdict["verdict"] == "allowed"
     assert "until" not in odd.verdict
     assert "does not say how" in judge(odd).until[1]
+
+
+WHOLE = traced(days(), limit=1).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        *((text.splitlines(), "trace") for text in ("", "{}\n", "nothing\n", '{"trace":1}\n[1,')),
+        (['{"trace":1}', *WHOLE[1:]], "its first line does not describe its modules"),
+        # Only the last line can have been cut by an end.
+        ([*WHOLE[:3], WHOLE[3][:-1], *WHOLE[4:]], "line 4 of the trace is incomplete"),
+        *(
+            ([*WHOLE[:3], text, *WHOLE[3:]], "line 4 of the trace is not an event")
+            for text in ("[1]", '"word"', "7", "[true, 1]", '["1", 0, "ask"]')
+        ),
+    ],
+)
+def test_what_is_no_trace_is_refused(lines, told):
+    """In words, and with the number of the line."""
+    with pytest.raises(TraceError, match=told):
+        Trace.of(lines)
