@@ -83,8 +83,10 @@ class Lives:
 
     def _wrong(self, run: Simulated) -> Wrong | None:
         wrong = self._judging.wrong(run)
-        # The folder's name differs from process to process.
-        return wrong and Wrong(wrong.kind, wrong.what.replace(str(self._folder), "."))
+        if wrong is not None and self._folder is not None:
+            # The folder's name differs from process to process.
+            wrong = Wrong(wrong.kind, wrong.what.replace(str(self._folder), ".") + ", when resumed" * run.resumed)
+        return wrong
 
     def _life(
         self, choices: Choices, seed: int, like: Simulated | None = None, dies_at: int = 0, *, last: bool = True

@@ -318,8 +318,8 @@ class Simulation(trio.abc.Instrument):
             return parts
         modules = given.modules[:1]
         for number, module in enumerate(given.modules[1:], 1):
-            told = _told_pause(module.name)
-            if not module.follows and self._choices.choose("insert", 2, told, str(number), share=0.2):
+            told = f"a pause was inserted before {module.name}"
+            if not module.follows and self._choices.choose("insert", 2, lambda _, it=told: it, f"{number}", share=0.2):
                 modules += InsertedPause().modules
             modules += (module,)
         return [Pipeline[Any](modules), *parts[1:]]
@@ -398,10 +398,6 @@ class Simulation(trio.abc.Instrument):
 
 def _told_limit(option: int) -> str:
     return f"the run's limit was {LIMITS[option]}"
-
-
-def _told_pause(name: str) -> Callable[[int], str]:
-    return lambda _: f"a pause was inserted before {name}"
 
 
 def shown(value: object) -> str:

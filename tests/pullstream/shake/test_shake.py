@@ -229,9 +229,10 @@ def test_a_completion_that_comes_too_early_is_found(monkeypatch):
 
 def test_a_check_of_ones_own():
     """What it returns is the difference."""
-    report = shake(five_modules, 30, checks=[lambda run: "too slow" if run.ending == "abandoned" else None])
+    report = shake(five_modules, 30, checks=[lambda run: "None, too slow" if run.ending == "abandoned" else None])
 
     assert report.kinds == {"<lambda>": report.kinds.total()}
+    assert "None, too slow" in report.differences[0].what
     assert "was" in report.differences[0].steps[-1]
     assert "while" in str(report) or "after" in str(report)
 
