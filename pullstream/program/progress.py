@@ -31,6 +31,7 @@ class Progress:
         Raises:
             Abandoned: the stream was aborted before.
             BaseException: the stream's failure, if it failed before. A failure never completes a time.
+            TimeDomainError: `time` cannot be compared with the times of the stream.
         """
         for location in self._resolve(at):
             await self._sidecar.settled(location, time)
@@ -52,6 +53,9 @@ class Progress:
 
         A pointstamp counts if it is at `time` or earlier, because it may still produce values there. Of several at one
         place, only the minimal ones are returned.
+
+        Raises:
+            TimeDomainError: `time` cannot be compared with the times of the stream.
         """
         return blocking_at(self._sidecar, self._resolve(at), time)
 

@@ -99,7 +99,7 @@ async def test_watch_ends_as_the_stream_does(how, autojump_clock):
 
 
 async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
-    """`completed` raises when it cannot compare the times, and the run goes on."""
+    """`explain` and `completed` raise when they cannot compare the times, and the run goes on."""
     finish = trio.Event()
 
     @ps.source
@@ -110,6 +110,9 @@ async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
     async with ps.pipe(source(), ps.drain()).open() as running:
         with pytest.raises(timely.TimelyError, match="cannot be compared"):
             await running.progress.completed("tuesday")
+        with pytest.raises(timely.TimelyError, match="cannot be compared"):
+            running.progress.explain("tuesday")
+        assert running.progress.frontier() == timely.Antichain([1])
         finish.set()
         await running.progress.completed(1)
 

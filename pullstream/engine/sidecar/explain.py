@@ -1,12 +1,13 @@
 """Explanations of a sidecar: what keeps a time from completing, all pointstamps, and the text of a stall."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 
 import attrs
 
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.timely import Blocker, Source
+from pullstream.timely import Blocker, Source, TimeDomainError
 
 _ADVICE = (
     "A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when a "
@@ -100,13 +101,12 @@ def explain_stall(sidecar: Sidecar) -> str:
             continue
         wanted = waiter.wanted
         lines.append(f"{waiter}. Blocked by:" if wanted else str(waiter))
-        for place, time in wanted:
-            for blocker in waited.frontiers.explain(place, time):
-                blocking = _blocking(waited, blocker)
-                own = blocking.holder == waiter.owner.name
-                lines.append(f"    {blocking}{', which is the module that waits' if own else ''}")
-                if own:
-                    advice = _ADVICE
+        for blocker in _blockers(waited, wanted):
+            blocking = _blocking(waited, blocker)
+            own = blocking.holder == waiter.owner.name
+            lines.append(f"    {blocking}{', which is the module that waits' if own else ''}")
+            if own:
+                advice = _ADVICE
     if asked := _asked(sidecar):
         lines.append(f"asked, but not answering: {asked}")
     if len(lines) == 1:
@@ -114,6 +114,15 @@ def explain_stall(sidecar: Sidecar) -> str:
     if advice:
         lines.append(advice)
     return "\n".join(dict.fromkeys(lines))
+
+
+def _blockers(sidecar: Sidecar, wanted: Iterable[tuple[int, Hashable]]) -> list[Blocker]:
+    """Return what keeps awaited times from completing. If one cannot be compared, its wait fails once it is known."""
+    found: list[Blocker] = []
+    for place, time in wanted:
+        with suppress(TimeDomainError):
+            found += sidecar.frontiers.explain(place, time)
+    return found
 
 
 def waits_for_handles(sidecar: Sidecar) -> str:
@@ -146,8 +155,7 @@ def moved_from_outside(sidecar: Sidecar) -> bool:
         if task is None or not sidecar.detector.has(task) or not _steered(waited):
             continue
         wanted = waiter.wanted
-        blockers = [blocker for place, time in wanted for blocker in waited.frontiers.explain(place, time)]
-        if not wanted or all(_gives_way(waited, blocker) for blocker in blockers):
+        if not wanted or all(_gives_way(waited, blocker) for blocker in _blockers(waited, wanted)):
             return True
     return False
 

@@ -7,8 +7,8 @@ nothing can be computed any more, and anything may still come. The module where 
 
 Computing a frontier runs user code: functions of times in summaries, and the order, the equality and the hash of times.
 A frontier may be read during a change that must not be interrupted halfway, such as the end of an edge. So nothing here
-raises: an exception in user code is reported to the sidecar (`report`), and what cannot be known any more counts as not
-complete.
+raises, except for a question with a time of another domain (`explain`): an exception in user code is reported to the
+sidecar (`report`), and what cannot be known any more counts as not complete.
 """
 
 from collections import Counter
@@ -19,7 +19,17 @@ from typing_extensions import override
 
 from pullstream.engine.observer import Update
 from pullstream.engine.sidecar.location import Claim, Ending, Location, Port
-from pullstream.timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Target, Tracker
+from pullstream.timely import (
+    BEGINNING,
+    Antichain,
+    Blocker,
+    Graph,
+    GraphBuilder,
+    Source,
+    Target,
+    TimeDomainError,
+    Tracker,
+)
 from pullstream.timely.order import minimal
 
 MANY: Final = 64
@@ -186,11 +196,17 @@ class Frontiers:
         return minimal(list(_times(leading, location.ports if arrived else ())))
 
     def explain(self, place: int, time: Any) -> list[Blocker]:
-        """The pointstamps that may still lead to `time` at a place."""
+        """The pointstamps that may still lead to `time` at a place.
+
+        Raises:
+            TimeDomainError: `time` cannot be compared with the times here. This is the mistake of the question.
+        """
         self.track()
         if self._tracker is not None:
             try:
                 return self._tracker.explain(place, time)
+            except TimeDomainError:
+                raise
             except BaseException as exc:  # noqa: BLE001 - as above
                 self._report(exc)
                 return []
