@@ -10,7 +10,6 @@ from typing_extensions import override
 from pullstream.authoring import Kernel, Traits
 from pullstream.checker.lanes import CheckedLane, RunEdge
 from pullstream.checker.pipeline import CheckedEdge, Checker
-from pullstream.decorators import transformer
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location, Port
@@ -32,7 +31,6 @@ class ShakeFailure(Exception):
     """A failure that a simulation raises, to see how a pipeline ends."""
 
 
-@transformer
 class InsertedPause(Kernel[Any]):
     """Passes everything on, as a module of a user's own may: late, or in smaller batches."""
 

@@ -9,6 +9,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from reprlib import Repr
 from typing import Any, Final, TypeAlias, cast
 
@@ -17,6 +18,7 @@ import trio
 from trio.testing import MockClock
 from typing_extensions import override
 
+from pullstream.decorators import transformer
 from pullstream.engine.sidecar.location import Ending
 from pullstream.errors import Abandoned, CompositionError, failure_in
 from pullstream.logger import LOG
@@ -318,9 +320,9 @@ class Simulation(trio.abc.Instrument):
             return parts
         modules = given.modules[:1]
         for number, module in enumerate(given.modules[1:], 1):
-            told = f"a pause was inserted before {module.name}"
-            if not module.follows and self._choices.choose("insert", 2, lambda _, it=told: it, f"{number}", share=0.2):
-                modules += InsertedPause().modules
+            told = partial("a pause was inserted before {}".format, module.name)
+            if not module.follows and self._choices.choose("insert", 2, told, str(number), share=0.2):
+                modules += transformer(InsertedPause)().modules
             modules += (module,)
         return [Pipeline[Any](modules), *parts[1:]]
 
