@@ -72,11 +72,12 @@ def failing(kind, failure):
         "map_async": lambda: ps.pipe(timed(1, 2, 3), ps.map_async(call, 2), ps.collect()),
         "generator": lambda: ps.pipe(timed(1, 2, 3), generator(), ps.map(str), ps.collect()),
         "sink": lambda: ps.pipe(timed(1, 2, 3), ps.map(lambda n: n), ps.drain(bad)),
+        "key": lambda: ps.pipe(timed(1, 2, 3), ps.partition(bad, {1: ps.collect()}, other=ps.drain())),
         "branch": lambda: ps.pipe(timed(1, 2, 3), ps.tee(ps.collect(), ps.drain(bad))),
     }[kind]()
 
 
-KINDS = ["source", "map", "map_async", "generator", "sink", "branch"]
+KINDS = ["source", "map", "map_async", "generator", "sink", "key", "branch"]
 
 
 @pytest.mark.parametrize("asked", ["before", "after"])
