@@ -133,9 +133,20 @@ def without_cancelled(
 
 
 def failure_in(exc: BaseException) -> BaseException | None:
-    """Return a module's failure without cancellations, unwrapped from a group of one; None if there is none."""
+    """Return a module's failure without cancellations, unwrapped from a group of one; None if there is none.
+
+    In place of a StopIteration, which no coroutine can raise, it is a RuntimeError.
+    """
     rest = without_cancelled(exc)
-    return None if rest is None else sole(rest)
+    failure = None if rest is None else sole(rest)
+    return no_end(failure) if isinstance(failure, StopIteration) else failure
+
+
+def no_end(stop: StopIteration | None = None) -> RuntimeError:
+    """The error for a function that raises StopIteration: an iterator that calls it would seem to have ended."""
+    error = RuntimeError("a function raised StopIteration")
+    error.__cause__ = stop
+    return error if stop is None else error.with_traceback(stop.__traceback__)
 
 
 def raised_by_closing(exc: BaseException) -> BaseException | None:

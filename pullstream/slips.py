@@ -18,7 +18,8 @@ _ANYWHERE: Final = {
     "'Completed' object has no": "an event is a Batch or a Completed, which has only a time: tell them apart with "
     "`match event:`, `case ps.Batch(time, values):` and `case ps.Completed(time):`",
     "'Completed'": "a Completed is not a time: its time is event.time",
-    "raised StopIteration": "to end a generator, write return",
+    "raised StopIteration": "next(iterator) does so when nothing is left, and next(iterator, None) does not; to end a "
+    "generator, write return",
     "must be called from async context": "trio cannot run here: give an async function that uses trio to map_async "
     "itself, without asyncio_call; from a thread, call it with trio.from_thread.run(f)",
     "expected str instance": "to make text of the values first, put map(str) in front",

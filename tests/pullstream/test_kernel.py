@@ -271,6 +271,12 @@ async def test_a_failure_beside_cancellations_is_kept(edge, autojump_clock):
         lambda stop: ps.values([1, 2], time=lambda n: 0 if n == 1 else stop(n)),
         lambda stop: ps.unfold(0, stop),
         lambda stop: ps.pipe(ps.values([1]), ps.reduce_by_key(ps.Fold(int, max), key=stop)),
+        lambda stop: ps.pipe(ps.values([1, 2]), ps.count_by_key(lambda n: 0 if n == 1 else stop(n))),
+        lambda stop: ps.pipe(ps.values([1]), ps.reduce_by_time(ps.Fold(int, lambda _, n: stop(n)))),
+        lambda stop: ps.pipe(ps.values([1, 2], time=int), ps.sliding(2, 1, ps.agg.count(), key=stop)),
+        lambda stop: ps.pipe(ps.values([1, 2]), ps.stamp(stop)),
+        lambda stop: ps.pipe(ps.values([1, 2]), ps.stamp(stop, lateness=1)),
+        lambda stop: ps.join(ps.values([1, 2]), ps.values([1, 2]), on=stop),
     ],
 )
 @pytest.mark.parametrize("exception", [StopIteration, StopAsyncIteration])

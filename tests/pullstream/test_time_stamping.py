@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from functools import partial
 
 import pytest
 import trio
@@ -129,6 +130,10 @@ def test_a_ready_source_that_is_not_sorted_names_the_value():
         ps.values([math.nan, 5.0], time=lambda n: n),
         ps.pipe(ps.values([3.0, math.nan]), ps.stamp(lambda n: n)),
         ps.pipe(ps.values([3.0, math.nan]), ps.stamp(lambda n: n, lateness=1)),
+        ps.pipe(ps.values([math.nan]), ps.stamp(lambda n: n)),
+        ps.pipe(ps.values([math.nan, 3.0]), ps.stamp(lambda n: n, lateness=1, late="drop")),
+        ps.pipe(ps.values([3.0, math.nan]), ps.stamp(lambda n: n, lateness=1, late="drop")),
+        ps.values([math.nan], time=lambda n: n),
     ],
 )
 def test_a_time_that_is_no_number_has_no_place_in_an_order(source):
@@ -137,6 +142,21 @@ def test_a_time_that_is_no_number_has_no_place_in_an_order(source):
         ps.run(ps.pipe(source, ps.drain()))
     assert "Sort" not in str(caught.value)
     assert "Allow more lateness" not in str(caught.value)
+
+
+@pytest.mark.parametrize("assigning", [ps.stamp, partial(ps.stamp, lateness=1), None])
+def test_a_coroutine_is_no_time(assigning):
+    """Nobody awaits it."""
+
+    async def later(n):
+        return n
+
+    def time_of(n):
+        return later(n)
+
+    stream = ps.values([1], time=time_of) if assigning is None else ps.pipe(ps.values([1]), assigning(time_of))
+    with pytest.raises(TypeError, match=r"1 has no time: .*coroutine.*map_async first"):
+        ps.run(ps.pipe(stream, ps.drain()))
 
 
 def test_a_second_time_is_refused_with_a_way_out():

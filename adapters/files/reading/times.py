@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pullstream import Batch, CompositionError
-from pullstream.authoring import Ascending, Call, Site, Sync, ascending, stamped
+from pullstream.authoring import Ascending, Call, Site, Sync, ascending
 
 from ...arrow import Shape, pyarrow
 from .errors import FileReadError, NoColumnError
@@ -147,7 +147,7 @@ class Timing:
         self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]
     ) -> Iterator[Batch[Any] | Bad]:
         try:
-            times = list(map(function, values))
+            times = [function(value) for value in values]
             same = times.count(times[0]) == len(times)
             bad = None in times or any(map(no_time, times[:1] if same else _different(times)))
         except Exception:  # noqa: BLE001 - raised again below, with its line
@@ -169,8 +169,10 @@ class Timing:
         for number, value in enumerate(values):
             at = None if line is None else line + number
             try:
-                time = stamped(value, function)
+                time = function(value)
                 why = no_time(time)
+                if time is None:
+                    raise TypeError(f"{value!r} has no time: the function that computes times returned None")  # noqa: TRY301 - as what it raises
             except Exception as exc:  # noqa: BLE001 - the value has no time, and the policy decides what happens
                 name = self._column
                 if name is not None:

@@ -6,6 +6,7 @@ from functools import reduce
 from itertools import islice, tee
 from typing import Any, TypeAlias, cast
 
+from pullstream.errors import no_end
 from pullstream.failures import caught
 from pullstream.modules.folds.fold import LISTING, Fold, itself, one_more
 
@@ -34,7 +35,9 @@ def keys_of(
         failure = exc
     keys = list(islice(kept, len(hashes)))
     if failure is None:
-        return keys, None
+        if len(keys) == len(values):
+            return keys, None
+        failure = no_end()
     # Where a key is no function of Python's, an error shows what has this name here.
     value = values[len(keys)]
     return keys, (value, failure)
@@ -128,8 +131,7 @@ class Accumulator:
         if key is None:
             table[None] = self._all(table[None], values)
         elif isinstance(table, Counter):
-            names: Iterable[Hashable] = values if key is itself else map(key, values)
-            table.update(names)
+            table.update(values if key is itself else [key(value) for value in values])
         else:
             for value in values:
                 name = key(value)
@@ -140,7 +142,8 @@ class Accumulator:
         if self.counts and key is not None:
             names: list[Hashable] = []
             try:
-                names += map(key, values)
+                for value in values:
+                    names.append(key(value))  # noqa: PERF401 - those before a failure count
             finally:
                 for table in tables:
                     cast("Counter[Hashable]", table).update(names)
@@ -170,7 +173,8 @@ class Accumulator:
             for table, value in zip(tables, values, strict=False):
                 table[None] = step(table[None], value)
         elif self.counts:
-            for table, name in zip(tables, map(key, values), strict=False):
+            for table, value in zip(tables, values, strict=False):
+                name = key(value)
                 table[name] = table.get(name, 0) + 1
         else:
             for table, value in zip(tables, values, strict=False):

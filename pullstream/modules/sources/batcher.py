@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any
 
+from pullstream.modules.times.known import known
 from pullstream.protocol import Batch
 from pullstream.timely import less_equal
 from pullstream.timely.order import Ascending
@@ -83,9 +84,3 @@ def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:
     time = time_of(value)
     known(time, value)
     return time
-
-
-def known(time: Hashable, value: Any) -> None:
-    """Refuse a value of which no time is known."""
-    if time is None:
-        raise TypeError(f"{value!r} has no time: what was given as time= returned None")

@@ -20,8 +20,9 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
-from pullstream.errors import CapabilityError
+from pullstream.errors import CapabilityError, no_end
 from pullstream.failures import caught
+from pullstream.modules.times.known import known
 from pullstream.modules.times.late import LateOption
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import in_microseconds, not_negative
@@ -82,8 +83,8 @@ class _InOrder(Clock):
         for value in values:
             try:
                 time = self._time_of(value)
-                if time is None:
-                    raise _no_time(value)  # noqa: TRY301 - a failure like what the function raises
+                if time != self.hold:
+                    known(time, value)
             except Exception as exc:  # noqa: BLE001 - handled by the policy
                 times.append(self.hold)
                 out.append(caught(value, exc))
@@ -98,18 +99,19 @@ class _InOrder(Clock):
         failure: BaseException | None = None
         try:
             found += map(self._time_of, values)
+            if len(found) < len(values):
+                raise no_end()  # noqa: TRY301 - as what the function raises otherwise
         except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been given
             failure = exc
         in_order = in_one_order(found) and all(map(le, found, islice(found, 1, None)))
-        if in_order and less_equal(self.hold, found[0]):
+        if in_order and found[0] == found[0] and less_equal(self.hold, found[0]):
             times += found
             out += values if failure is None else values[: len(found)]
             self.hold = found[-1]
         else:
             for value, time in zip(values, found, strict=False):
-                if time is None:
-                    raise _no_time(value)
                 if time != self.hold:
+                    known(time, value)
                     self.go_on(value, time)
                 times.append(time)
                 out.append(value)
@@ -148,8 +150,8 @@ class _WithLateness(Clock):
         for value in values:
             try:
                 time: Any = time_of(value)
-                if time is None:
-                    raise _no_time(value)  # noqa: TRY301 - a failure like what the function raises
+                if time is None or time != time:  # noqa: PLR0124 - NaN
+                    known(time, value)
             except Exception as exc:
                 if not self._catches:
                     raise
@@ -157,7 +159,7 @@ class _WithLateness(Clock):
                 out.append(caught(value, exc))
                 continue
             try:
-                early, newer = hold <= time, not time <= latest
+                early, newer = hold <= time, not time <= latest  # pyright: ignore[reportOptionalOperand]
             except TypeError:
                 early, newer = less_equal(hold, time), not less_equal(time, latest)
             if not early:
@@ -165,15 +167,16 @@ class _WithLateness(Clock):
                 continue
             if newer:
                 self._latest = latest = time
-                self.hold = hold = self._before(time)
+                self.hold = hold = self._before(time, value)
             times.append(time)
             out.append(value)
 
-    def _before(self, time: Any) -> Any:
-        """Compute the least time that may still be assigned after `time` has arrived."""
+    def _before(self, time: Any, value: Any) -> Any:
+        """Compute the least time that may still be assigned after `time`, of this value, has arrived."""
         try:
             return time - self._lateness
         except TypeError as exc:
+            known(time, value)
             raise TypeError(
                 f"{self._location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
                 f"{exc}. Use numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
@@ -191,10 +194,6 @@ class _WithLateness(Clock):
             return
         times.append(self.hold)
         out.append(_Late(value))
-
-
-def _no_time(value: Any) -> TypeError:
-    return TypeError(f"{value!r} has no time: the function that computes times returned None")
 
 
 class Stamping(PassOn):
