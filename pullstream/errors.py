@@ -198,6 +198,15 @@ def blame(exc: BaseException, module: str) -> None:
     exc.add_note(note)
 
 
+def failed_too(exc: BaseException, other: BaseException) -> None:
+    """Add a note to an exception about another one, which would otherwise not be reported at all."""
+    notes: list[str] = getattr(other, "__notes__", [])
+    exc.add_note(", ".join([f"failed too: {other!r}", *(note for note in notes if note.startswith("raised in"))]))
+    for note in notes:
+        if note.startswith("failed too"):
+            exc.add_note(note)
+
+
 class SketchesMissing(PullstreamError, ImportError):
     """`datasketches` is not installed, which folds with `approximate=True` need."""
 

@@ -174,7 +174,7 @@ class Consumer:
                     await (self._reader.abort() if reason is None else self._reader.error(reason))
                 self.location.abandon(reason)
                 raise
-            if exc is not self._reader.edge.failure:
+            if not self._reader.edge.raised(exc):
                 blame(exc, str(self.location))
             with trio.CancelScope(shield=True):
                 await self._reader.error(exc)

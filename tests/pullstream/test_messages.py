@@ -336,6 +336,45 @@ def test_what_a_release_raises_names_its_module_once(made, wrapped):
     assert note.startswith(f"raised in {made.__name__}, composed at {__file__}")
 
 
+@ps.source
+async def closes_badly(ctx):
+    try:
+        yield 1
+        yield 2
+    finally:
+        raise OSError("close")
+
+
+def strikes(value):
+    raise KeyError("strike")
+
+
+UNRELEASED = ps.transformer(FailsToRelease)()
+
+
+@pytest.mark.parametrize(
+    ("parts", "places"),
+    [
+        ((closes_badly(), ps.map(strikes), ps.collect()), ["map(strikes)", "closes_badly"]),
+        ((closes_badly(), ps.tee(ps.drain(strikes), ps.collect())), ["drain", "closes_badly"]),
+        ((closes_badly(), ps.tap(abs, on_end=strikes), ps.take(1), ps.collect()), ["on_end", "closes_badly"]),
+        ((closes_badly(), UNRELEASED, ps.take(1), ps.collect()), ["FailsToRelease", "closes_badly"]),
+        ((ps.concat(*[ps.pipe(ps.values([1]), UNRELEASED)] * 2), ps.collect()), ["FailsToRelease"]),
+        ((ps.zip(closes_badly(), ps.pipe(closes_badly(), UNRELEASED)), ps.take(1), ps.collect()), ["FailsToRelease"]),
+        ((closes_badly(), ps.first()), ["closes_badly"]),
+        ((ps.values([1]), ps.tap(abs, on_end=strikes), ps.collect()), ["on_end"]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [1, 16])
+def test_no_failure_of_an_ending_is_lost(parts, places, limit):
+    """Each is in the traceback with the module that raised it, named once, however far a source had run ahead."""
+    with pytest.raises((ValueError, KeyError, OSError)) as caught:
+        ps.run(ps.pipe(*parts), limit=limit)
+    text = "".join(traceback.format_exception(caught.value))
+    assert [place for place in places if text.count(f"raised in {place}, composed") != 1] == []
+
+
 RECORDS = [{"price": 1}, {"cost": 2}]
 
 

@@ -42,6 +42,7 @@ from pullstream.errors import (
     ProtocolError,
     ReleaseTimeout,
     blame,
+    failed_too,
     failure_in,
     raised_when_cancelled,
 )
@@ -152,6 +153,10 @@ class Edge(Generic[T]):
     def failure(self) -> BaseException | None:
         """The exception that the stream failed with, if any."""
         return self._requests.failure
+
+    def raised(self, exc: BaseException) -> bool:
+        """Whether an exception is the one that the stream failed with, or the one that its release raised."""
+        return exc is self._requests.failure or exc is self._trouble
 
     @property
     def memory(self) -> Memory:
@@ -454,7 +459,6 @@ class Edge(Generic[T]):
                         # The cancelled code raised an exception of its own: a failed release, which is kept. An
                         # exception raised before the cancellation reached it is dropped: it comes too late, as nobody
                         # asks any more.
-                        blame(failure, self._name())
                         self._keep(failure)
                     await self._until_over()
             finally:
@@ -562,9 +566,6 @@ class Edge(Generic[T]):
                 try:
                     await self._settle()
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
-                    # A failure from above has its note already, and a ReleaseTimeout names its module itself.
-                    if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc) or exc is reason):
-                        blame(exc, self._name())
                     self._keep(exc)
                 else:
                     if self.observer is not None and requests.acquired:
@@ -646,7 +647,7 @@ class Edge(Generic[T]):
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, or from elsewhere, rather than from this module."""
         # A function of times that failed in the sidecar: it has its note, and waiters there may have raised it already.
-        failed = any(exc is edge.failure for edge in self._above())
+        failed = any(edge.raised(exc) for edge in self._above())
         return failed or exc is self.scope.sidecar.trouble or bool(method_of(self.module, "relayed")(exc))
 
     def _name(self) -> str:
@@ -654,5 +655,13 @@ class Edge(Generic[T]):
         return method_of(self.module, "culprit")() or str(self.location)
 
     def _keep(self, exc: BaseException) -> None:
-        if self._trouble is None and exc is not self._requests.failure:
+        """Keep an exception of the release until the ending is confirmed. The first one gets notes about all others."""
+        if self.raised(exc):
+            return
+        # A failure from above has its note already, and a ReleaseTimeout names its module itself.
+        if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc)):
+            blame(exc, self._name())
+        if self._trouble is None:
             self._trouble = exc
+        else:
+            failed_too(self._trouble, exc)

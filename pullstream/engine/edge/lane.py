@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.end import End
 from pullstream.engine.sidecar.location import Port
-from pullstream.errors import without_cancelled
+from pullstream.errors import failed_too, without_cancelled
 from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done, Reader, Unanswered
 from pullstream.timely import Antichain
@@ -272,7 +272,7 @@ def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
 async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None) -> None:
     """Terminate several inputs, each in a task of its own, whose stack begins anew.
 
-    Raises: BaseException: the first failure of a release.
+    Raises: BaseException: the first failure of a release; its notes have the others.
     """
     # All are closed before any other task runs: otherwise a value could still pass on one while another is released
     # (R5, R6).
@@ -296,5 +296,7 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
     async with trio.open_nursery() as nursery:
         for lane, closed in closing:
             nursery.start_soon(confirm, lane, closed)
+    for other in failures[1:]:
+        failed_too(failures[0], other)
     if failures:
         raise failures[0]

@@ -19,7 +19,15 @@ from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import ProtocolError, failure_in, raised_by_closing, raised_when_cancelled, without_cancelled
+from pullstream.errors import (
+    ProtocolError,
+    blame,
+    failed_too,
+    failure_in,
+    raised_by_closing,
+    raised_when_cancelled,
+    without_cancelled,
+)
 from pullstream.frames import lead_to
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import less_equal
@@ -144,6 +152,13 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             raise
         if self._trouble is not None:
             raise self._trouble
+        failure, reason = self._ending, self.edge.failure
+        if not isinstance(failure, BaseException) or reason is None or reason is failure:
+            return
+        if not self.edge.relayed(failure):
+            # The generator had run ahead, and its failure was to be raised by an ask that never came.
+            blame(failure, str(self.location))
+            failed_too(reason, failure)
 
     async def _drive(self) -> None:
         context = Context(self._account)
