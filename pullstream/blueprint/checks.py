@@ -173,7 +173,7 @@ def sources(call: Call, value: Any) -> Any:
                 hint = "leave out its sink"
             elif callable(source):
                 hint = advice(call.module, source, wanted="source").removeprefix("; ")
-            if isinstance(source, (list, tuple)):
+            if isinstance(source, (list, tuple)) and any(isinstance(part, Source) for part in cast("Any", source)):
                 kind = type(cast("object", source)).__name__
                 raise call.refuse(f"needs sources, but got a {kind}: pass them one by one, {call.module}(*sources)")
             if table := table_advice(cast("object", source)):

@@ -128,6 +128,8 @@ def _unusable(module: Module, made: object, wanted: str) -> CompositionError:
         hint = f". Call the class: opens({made.__name__}(...))"
     elif isinstance(made, Blueprint):
         hint = ". A function that composes ready modules returns the blueprint and has no decorator"
+    elif hasattr(made, "produce") or hasattr(made, "poll"):
+        hint = f". Let {type(made).__name__} inherit ps.authoring.Kernel"
     return CompositionError(f"{named(module)}, composed at {module.site}, opens {made!r}, but must open {wanted}{hint}")
 
 

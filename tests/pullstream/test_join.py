@@ -249,6 +249,7 @@ def test_a_source_that_says_nothing_of_time_is_told_of(caplog):
     timed, timeless = ps.values(range(3), time=int), ps.values(range(3))
     for left, right, told in (
         (timed, timed, None),
+        (timed, ps.values([0], time=int), None),
         (timeless, timed, "its source 1 at the time 0"),
         (timed, timeless, "its source 2 at the time 0"),
         (timeless, timeless, "its source 1 and of its source 2 at the time 0"),

@@ -7,6 +7,7 @@ import time
 import traceback
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 import trio
@@ -519,6 +520,7 @@ def test_a_batch_that_is_changed_is_told(rest):
         (None, "opens None, but must open a kernel"),
         (FailsToRelease, r"Call the class: opens\(FailsToRelease\(...\)\)"),
         (ps.map(str), "has no decorator"),
+        (SimpleNamespace(produce=abs), "inherit ps.authoring.Kernel"),
     ],
     ids=str,
 )
@@ -773,6 +775,19 @@ class Text(ps.authoring.Kernel[str]):
         return batch if batch is ps.DONE else ps.Batch(batch.time, "tea")
 
 
+@ps.transformer
+class NoAsync(ps.authoring.Kernel[int]):
+    def produce(self, limit):
+        return ps.Batch(0, [1])
+
+
+@ps.transformer
+class LeavesOut(ps.authoring.Kernel[int]):
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        return ps.Batch(batch.time, [])
+
+
 async def iterates_the_reader(upstream, ctx):
     async for _ in upstream:
         pass
@@ -834,6 +849,8 @@ SLIPS = [
     (gives(ps.Batch(("tea", "rice"), "monday")), r"the time comes first, Batch\('monday', \('tea', 'rice'\)\)"),
     (gives(ps.Batch("monday", "tea")), LETTER + r"Batch\('monday', \['tea'\]\)"),
     (ps.pipe(ps.values([1, 2, 3]), Text()), LETTER + r"Batch\(0, \['tea'\]\)"),
+    (ps.pipe(THREE, NoAsync()), r"write `async def produce\(self, limit\):`"),
+    (ps.pipe(THREE, LeavesOut()), "0 values to an ask .* Ask upstream again"),
     (gives(ps.Batch([1], 0)), r"Batch\(0, \[1\]\)"),
     (gives(ps.Batch(0, 7)), r"Batch\(0, \[7\]\)"),
     (gives(ps.Batch(0, iter([7]))), r"Batch\(0, list\(...\)\)"),
@@ -841,6 +858,10 @@ SLIPS = [
     (
         ps.pipe(THREE, answers(lambda batch: ps.Batch(batch.time - 1, [1]))),
         r"at 2, but may not: .* that it works on is at 3\. To answer at 2 later",
+    ),
+    (
+        ps.pipe(ps.values([0, 1], time=abs), answers(lambda batch: ps.Batch(0, [1]))),
+        "at 0, but may not: it holds nothing, and the batch that it works on is at 1",
     ),
     (ps.pipe(THREE, answers(lambda batch: batch.values[0])), r"here Batch\(batch\.time, \[3\]\)"),
     (ps.pipe(THREE, answers(lambda batch: ps.Completed(batch.time))), "and no completion"),
@@ -1039,6 +1060,6 @@ def test_what_is_right_is_not_remarked(caplog):
     ps.run(ps.pipe(ps.values([0.2] * 4), ps.map_async(trio.sleep, 2), ps.drain()))
     ps.run(ps.pipe(ps.values([1, 1, 1, 2], time=abs), ps.windowed(2, 3), ps.drain()))
     ps.run(ps.pipe(ps.values([1]), ps.windowed(2), ps.drain()))
-    for values, window in product([[0, 0, 1], [5]], WINDOWS):
+    for values, window in product([[0, 0, 1], [5], [0]], WINDOWS):
         ps.run(ps.pipe(ps.values(values, time=abs), window, ps.drain()))
     assert not caplog.messages

@@ -96,6 +96,7 @@ async def some():
         (lambda: ps.join(ONE, ONE, on=(int, later)), "join.*map_async"),
         (lambda: ps.join(ONE, ONE, on=int, how="outer"), "join.*inner.*left"),
         (lambda: ps.join(ONE, ONE, on=int, within=-1), "join.*within"),
+        (lambda: ps.join(ONE, ONE, on=int, within=0), "Without within=, it pairs values at equal times"),
         (lambda: ps.join(ONE, ONE, on=int, capacity=0), "join.*capacity"),
         (lambda: ps.in_flight(ps.values([1]), 3), r"in_flight\(\) at .* needs a transformer"),
         (lambda: ps.in_flight(ps.take(1), 0), r"in_flight\(\) at .* at least 1 as its capacity"),

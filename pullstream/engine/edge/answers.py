@@ -16,7 +16,8 @@ def mistake(answer: object, limit: int) -> str:
         return problem
     if not 1 <= len(batch.values) <= limit:
         wanted = "one" if limit == 1 else f"1 to {limit}"
-        return f"{len(batch.values)} values to an ask for {wanted}"
+        hint = "" if len(batch.values) else ". Ask upstream again, until there is a value or the answer is DONE"
+        return f"{len(batch.values)} values to an ask for {wanted}{hint}"
     return ""
 
 

@@ -606,8 +606,8 @@ class Edge(Generic[T]):
                 await method_of(self.module, "release")()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
-                f"{self.location}, did not let go within {self.run.release_timeout} s of being ended; look for a "
-                f"shielded or blocking wait in it, or raise release_timeout",
+                f"{self.location}, did not let go within {self.run.release_timeout} s of being ended: its release, or "
+                f"its code under way, waits for longer, or blocks. Make that shorter, or raise release_timeout",
             )
 
     def _ended(self, reason: BaseException | None) -> None:

@@ -413,10 +413,11 @@ class Location(Metered):
         The location cannot know why the right is missing: it may never have existed, or was given up too soon.
         """
         current = ", ".join(repr(end.stamped) for end in ends if end.live)
+        held = [time for time, count in self._held.items() if count > self._waiting.get(time, 0)]
         asked = "works on no batch (asking again acknowledges the one before)"
         batch = f"the batch that it works on is at {current}" if current else asked
         return CapabilityError(
-            f"{self}, {what}: it holds {self.held or 'nothing'}, and {batch}.",
+            f"{self}, {what}: it holds {held or 'nothing'}, and {batch}.",
             time,
             f"To answer at {time!r} later, keep the right while a batch at it, or before it, is the current one: "
             f"ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not after; or a "

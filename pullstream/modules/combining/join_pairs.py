@@ -62,8 +62,12 @@ class Side:
         """Some of its keys, each with a time."""
 
     def timeless(self) -> bool:
-        """Whether all values so far were at the int 0, the time of a source without times."""
-        return len(self.times) == 1 and all(type(time) is int and time == 0 for time in self.times)
+        """Whether several values have come, all at the int 0, the time of a source without times."""
+        return (
+            self.port.values > 1
+            and len(self.times) == 1
+            and all(type(time) is int and time == 0 for time in self.times)
+        )
 
     def arriving(self) -> Antichain[Any]:
         """Give the frontier of the times that may still arrive."""

@@ -128,5 +128,8 @@ def duration(call: Call, value: Any) -> Any:
     else:
         positive = isinstance(value, NUMBERS) and not isinstance(value, bool) and isfinite(value) and value > 0
     if not positive:
-        raise call.refuse(f"needs a positive number or a positive timedelta as its {call.name}, but got {value!r}")
+        hint = "" if call.name != "within" else ". Without within=, it pairs values at equal times"
+        raise call.refuse(
+            f"needs a positive number or a positive timedelta as its {call.name}, but got {value!r}{hint}"
+        )
     return value

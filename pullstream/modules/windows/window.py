@@ -59,7 +59,7 @@ class Windowed(Notified):
 
     @override
     async def release(self) -> None:
-        if all(type(time) is int and time == 0 for time in self._times) and self._times:
+        if self.location.ports[0].values > 1 and all(type(time) is int and time == 0 for time in self._times):
             LOG.warning(
                 "%s, got every value at the time 0, so all of them fell into one window. Values without an assigned "
                 "time are at 0: assign times with time= in the source or with stamp(...), or correct the function that "
