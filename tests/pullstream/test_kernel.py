@@ -290,6 +290,41 @@ def test_a_callable_that_raises_stop_iteration_is_loud(pipeline, exception):
         ps.run(ps.pipe(pipeline(stop), ps.collect()))
 
 
+@pytest.mark.parametrize(
+    "modules",
+    [
+        lambda later: [ps.take(later)],
+        lambda later: [ps.skip(later)],
+        lambda later: [ps.unique(later)],
+        lambda later: [ps.count_by_key(later)],
+        lambda later: [ps.sliding(2, 1, key=later)],
+        lambda later: [ps.group_by(later, ps.map(str))],
+        lambda later: [ps.group_by(later, ps.prefetch(2))],
+        lambda later: [ps.reduce_by_time(ps.Fold(int, lambda _, n: later(n)))],
+        lambda later: [ps.accumulate(ps.Fold(int, max, later), eager=True)],
+        lambda later: [ps.tap(str, on_end=later)],
+        lambda later: [ps.find(later)],
+        lambda later: [ps.reduce(lambda _, n: later(n), 0)],
+        lambda later: [ps.on_end(later)],
+        lambda later: ps.pipe(ps.join(ps.values([1]), ps.values([1]), on=later), ps.collect()),
+    ],
+)
+def test_a_coroutine_is_no_result(modules):
+    """A function that gives one without being async is found when it is called."""
+
+    async def work(n):
+        return n
+
+    def later(n):
+        return work(n)
+
+    made = modules(later)
+    if isinstance(made, list):
+        made = ps.pipe(ps.values([1]), *made, *([] if made[0].kind == "sink" else [ps.collect()]))
+    with pytest.raises(TypeError, match="gave a coroutine, which nobody awaits here"):
+        ps.run(made)
+
+
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
 def test_exceptions_of_every_kind_arrive_as_themselves(exception, probe, counting):
     """A BaseException ends the stream in order, too: it releases the source and reaches the caller (R8)."""

@@ -62,7 +62,7 @@ class Stage:
     memory: StageMemory | None = None
 
 
-def result_of(function: Callable[[Any], Any], result: Any) -> Any:
+def result_of(function: Callable[..., Any], result: Any) -> Any:
     """Return a function's result; refuse a coroutine. Inspecting a lambda cannot tell whether it returns one."""
     if isinstance(result, CoroutineType):
         result.close()

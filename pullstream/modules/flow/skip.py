@@ -1,6 +1,7 @@
 """`skip`: a stream without its beginning."""
 
 from collections.abc import Callable, Hashable, Sequence
+from types import CoroutineType
 from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
@@ -10,6 +11,7 @@ from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, Failed
@@ -63,6 +65,8 @@ class _SkipWhile(PerBatch, Inline, Resumable):
             return
         for position, value in enumerate(values):
             holds = self._test(value)
+            if type(holds) is CoroutineType:
+                result_of(self._test, holds)  # pyright: ignore[reportUnknownArgumentType]
             if not holds:
                 self._skipping = False
                 out += values[position:]

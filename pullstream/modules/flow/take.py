@@ -1,6 +1,7 @@
 """`take` and `take_times`: the beginning of a stream."""
 
 from collections.abc import Callable, Hashable, Sequence
+from types import CoroutineType
 from typing import Annotated, Any, Final, Literal, overload
 
 import attrs
@@ -11,6 +12,7 @@ from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import PROMPT, Carries, Traits
@@ -57,6 +59,8 @@ class _TakeWhile(PerBatch, Inline):
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         for value in values:
             holds = self._test(value)
+            if type(holds) is CoroutineType:
+                result_of(self._test, holds)  # pyright: ignore[reportUnknownArgumentType]
             if not holds:
                 self.most = 0
                 if self._last:

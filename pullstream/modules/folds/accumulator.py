@@ -6,6 +6,7 @@ from functools import reduce
 from itertools import islice, tee
 from typing import Any, TypeAlias, cast
 
+from pullstream.engine.parts.fused import result_of
 from pullstream.errors import no_end
 from pullstream.failures import caught
 from pullstream.modules.folds.fold import LISTING, Fold, itself, one_more
@@ -36,6 +37,8 @@ def keys_of(
     keys = list(islice(kept, len(hashes)))
     if failure is None:
         if len(keys) == len(values):
+            if keys:
+                result_of(key, keys[0])
             return keys, None
         failure = no_end()
     # Where a key is no function of Python's, an error shows what has this name here.
@@ -193,13 +196,20 @@ class Accumulator:
         """The results of a table: `(key, result)` for each key, in the order in which they were first seen.
 
         Without a key, the result; none where every value was left out.
+
+        Raises:
+            TypeError: the first key or state is a coroutine.
         """
+        if self._key is not None and table:
+            result_of(self._key, next(iter(table)))
         if self._finish is itself:
+            for state in islice(table.values(), 1):
+                result_of(self._step, state)
             return list(table.values()) if self._key is None else list(table.items())
         return [self._result(name, state) for name, state in table.items()]
 
     def _result(self, name: Hashable, state: Any) -> Any:
-        result = self._finish(state)
+        result = result_of(self._finish, self._finish(state))
         return result if self._key is None else (name, result)
 
 

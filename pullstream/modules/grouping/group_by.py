@@ -18,6 +18,7 @@ from pullstream.engine.nested.inner_inputs import Portion
 from pullstream.engine.nested.inner_streams import follow_inner, inner_frontier, open_below
 from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.errors import blame
@@ -112,7 +113,7 @@ class GroupBy(SideBySide[_Group]):
         if group is None:
             if self._capacity is not None and len(self._groups) >= self._capacity and not self._make_room():
                 return None
-            group = self._open(key)
+            group = self._open(result_of(self._key, key))
         # Keep the groups in the order of their latest value.
         self._groups[key] = group
         return None if group.closing else group
@@ -218,7 +219,7 @@ class GroupRows(Notified, Inline):
                             before, portions = portions, {}
                             self._feed(time, before)
                             self._forget_oldest()
-                        rows[name] = self._open(name)
+                        rows[name] = self._open(result_of(key, name))
                     portions[name] = portion = []
                 portion.append(value)
                 if bounded:

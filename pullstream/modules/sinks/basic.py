@@ -186,7 +186,7 @@ async def reduce(
         # Free it before the next batch is made, whose values can then reuse its place in the processor's cache.
         del batch, values
         await ctx.breathe()
-    return fold.finish(result)
+    return result_of(fold.finish, fold.finish(result_of(function, result)))
 
 
 def _reduced(function: Callable[[Any, Any], Any], values: Iterable[Any], result: Any, ctx: Context) -> Any:

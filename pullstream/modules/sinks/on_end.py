@@ -8,6 +8,7 @@ import trio
 from pullstream.blueprint import Sync
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.fused import result_of
 from pullstream.errors import Abandoned, without_cancelled
 from pullstream.protocol import DONE, Reader
 
@@ -35,11 +36,11 @@ async def on_end(
     except BaseException as exc:
         reason = without_cancelled(exc)
         if reason is not None:
-            function(reason)
+            result_of(function, function(reason))
             raise
         await _abandon(upstream, function)
         raise
-    function(None)
+    result_of(function, function(None))
 
 
 async def _abandon(upstream: Reader[Any], function: Callable[[BaseException | None], object]) -> None:
@@ -47,6 +48,6 @@ async def _abandon(upstream: Reader[Any], function: Callable[[BaseException | No
         try:
             await upstream.abort()
         except BaseException as exc:
-            function(exc)
+            result_of(function, function(exc))
             raise
     function(Abandoned("the run was aborted before its end"))

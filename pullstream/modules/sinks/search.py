@@ -11,6 +11,7 @@ from pullstream.blueprint.parts import Function, OneOr
 from pullstream.decorators import alike, sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import before_last, countable
+from pullstream.engine.parts.fused import result_of
 from pullstream.modules.values.on_error import Skips
 from pullstream.protocol import DONE, Reader
 
@@ -51,7 +52,7 @@ async def find(
         values = countable(batch)
         for value in values:
             try:
-                if test(value):
+                if result_of(test, test(value)):
                     return value
             except Exception:
                 if on_error == "fail":

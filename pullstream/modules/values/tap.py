@@ -8,7 +8,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Module, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.fused import Kind, Stage
+from pullstream.engine.parts.fused import Kind, Stage, result_of
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches
@@ -76,6 +76,6 @@ class _OnEnd(PassOn):
         try:
             await super().dismiss(reason)
         except BaseException as exc:
-            self._on_end(exc)
+            result_of(self._on_end, self._on_end(exc))
             raise
-        self._on_end(reason)
+        result_of(self._on_end, self._on_end(reason))

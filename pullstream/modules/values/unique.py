@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Key, Positive, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.fused import Kind, Stage, StageMemory
+from pullstream.engine.parts.fused import Kind, Stage, StageMemory, result_of
 from pullstream.failures import Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches
 
@@ -67,7 +67,7 @@ def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> 
         name = value if key is None else key(value)
         if name in seen:
             return True
-        seen[name] = None
+        seen[name if key is None else result_of(key, name)] = None
         return False
 
     def save(memory: MutableMapping[Any, Any]) -> None:
@@ -92,7 +92,7 @@ def _seen_lately(key: Callable[[Any], Hashable] | None, capacity: int) -> SeenKe
         if name in seen:
             seen.move_to_end(name)
             return True
-        seen[name] = None
+        seen[name if key is None else result_of(key, name)] = None
         if len(seen) > capacity:
             seen.popitem(last=False)
         return False
