@@ -65,13 +65,14 @@ class _SkipWhile(PerBatch, Inline, Resumable):
             return
         for position, value in enumerate(values):
             holds = self._test(value)
-            if type(holds) is CoroutineType:
-                result_of(self._test, holds)  # pyright: ignore[reportUnknownArgumentType]
+            kind = type(holds)
+            if kind is CoroutineType:
+                result_of(self._test, holds)
             if not holds:
                 self._skipping = False
                 out += values[position:]
                 break
-            if type(holds) is Caught:
+            if kind is Caught:
                 out.append(holds)
         self.memory.at(time)["skipping"] = self._skipping
 
