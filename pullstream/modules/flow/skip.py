@@ -65,7 +65,7 @@ class _SkipWhile(PerBatch, Inline, Resumable):
             return
         for position, value in enumerate(values):
             holds = self._test(value)
-            kind = type(holds)
+            kind: type = type(holds)
             if kind is CoroutineType:
                 result_of(self._test, holds)
             if not holds:
