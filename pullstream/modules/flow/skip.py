@@ -65,7 +65,7 @@ class _SkipWhile(PerBatch, Inline, Resumable):
             return
         for position, value in enumerate(values):
             holds = self._test(value)
-            kind: type = type(holds)
+            kind: type[object] = type(holds)
             if kind is CoroutineType:
                 result_of(self._test, holds)
             if not holds:

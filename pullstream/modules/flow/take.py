@@ -59,7 +59,7 @@ class _TakeWhile(PerBatch, Inline):
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         for value in values:
             holds = self._test(value)
-            kind: type = type(holds)
+            kind: type[object] = type(holds)
             if kind is CoroutineType:
                 result_of(self._test, holds)
             if not holds:
