@@ -17,6 +17,10 @@ AHEAD: Final = 1 << 20
 """The number of rows that a source may be ahead of the other."""
 
 
+_LACKING: Final = {"left": (1,), "asof": (1,), "full": (0, 1)}
+"""The sources whose columns are in rows without a match."""
+
+
 class _Joining(JoinByTime):
     """Joins the columns of a time."""
 
@@ -28,6 +32,8 @@ class _Joining(JoinByTime):
         self._compared = on if at is None else (*on, at)
         self._forms: list[RowForm | None] = [None, None]
         self._schemas: list[Any] = [None, None]
+        self._began = [False, False]
+        """Whether each source has given a row."""
 
     @override
     async def acquire(self) -> None:
@@ -40,6 +46,7 @@ class _Joining(JoinByTime):
 
     @override
     def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
+        self._began[number] = True
         reader = self._readers[number]
         rows, failure = reader.until_failure(values)
         if rows is None:
@@ -51,8 +58,21 @@ class _Joining(JoinByTime):
         return rows, failure
 
     @override
+    def ready(self) -> bool:
+        """Whether the columns of the sources are known that give some to results even without a row at a time."""
+        return all(
+            self._began[number] or (self.all[number].ending is not None and not self.all[number])
+            for number in _LACKING.get(self._how, ())
+        )
+
+    @override
     def joined(self, time: Hashable, left: list[Any], right: list[Any]) -> Sequence[Any]:
-        frames = [self._frame(parts, schema) for parts, schema in zip((left, right), self._schemas, strict=True)]
+        # The types of a source without a row at this time do not matter where its columns do not.
+        needed = self._how in _LACKING
+        frames = [
+            self._frame(parts, schema) if parts or needed else None
+            for parts, schema in zip((left, right), self._schemas, strict=True)
+        ]
         form = self._forms[0] or self._forms[1]
         assert form is not None, "rows have arrived"
         try:
@@ -71,7 +91,7 @@ class _Joining(JoinByTime):
 
     def _joined(self, left: Any, right: Any) -> Any:
         if left is None or right is None:
-            # One source has given no row yet: what it lacks has no columns.
+            # A source without rows has no columns.
             keeps = ("left", "anti", "asof", "full") if right is None else ("full",)
             return (left if right is None else right) if self._how in keeps else None
         kinds = {name: self._common(name, left.schema[name], right.schema[name]) for name in self._compared}
@@ -167,7 +187,8 @@ def join(
     A time is joined when it is complete in both sources, and its rows are emitted in the order of the first source (by
     `at`, for "asof"; null and NaN are near nothing). Until then, the rows of both are kept in columns; a source that is
     more than about a million rows ahead of the other waits for it. A column of the second source whose name is taken
-    gets the suffix `_right`. Until a source has given a row, its columns are not known and results lack them.
+    gets the suffix `_right`. For "left", "asof" and "full", results wait until the second source (for "full", each) has
+    given its first row, as its columns are not known before; if it ends without a row, they are those of the other.
 
     Raises:
         ColumnError: at an ask; a column is missing, or has types that cannot be compared, such as text and numbers, or

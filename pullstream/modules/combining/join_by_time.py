@@ -78,6 +78,10 @@ class JoinByTime(FanIn):
         del number
         return values, None
 
+    def ready(self) -> bool:
+        """Whether a time that is complete can be joined; it may become so when a source answers."""
+        return True
+
     def most(self) -> int:
         """The most values to ask a source for."""
         return self.run.limit
@@ -104,7 +108,7 @@ class JoinByTime(FanIn):
             raise self._failure
         failures = [self._keep(number, each) for number, each in enumerate(self.all) if each]
         self._failure = next(filter(None, failures), None)
-        if self._failure is not None:
+        if self._failure is not None or (failures and self.failure_above is not None):
             return NOT_YET
         if self.failure_above is not None:
             raise self.failure_above
@@ -114,10 +118,12 @@ class JoinByTime(FanIn):
 
     @override
     def wait(self) -> Awaitable[None]:
-        return self.until_complete(self._open[:1] if self._chain else self._open)
+        return self.until_complete((self._open[:1] if self._chain else self._open) if self.ready() else ())
 
     def _complete(self) -> bool:
         """Join the times that are complete; True if there were any."""
+        if not self.ready():
+            return False
         fronts = [self.edge.arriving(number) for number, each in enumerate(self.all) if not each.done]
 
         def over(time: Hashable) -> bool:

@@ -2,10 +2,12 @@
 
 import datetime as dt
 import math
+from contextlib import nullcontext
 from decimal import Decimal
 from importlib import import_module
 
 import pytest
+import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -119,6 +121,71 @@ def test_a_key_without_values_has_the_type_of_the_other_source(turned):
     assert [(row["key"], row["t_right"]) for row in rows] == (
         [("b", None), ("a", 2), ("a", None)] if turned else [(None, None), ("a", 2), (None, None)]
     )
+
+
+DAYS = [{"day": 1, "k": "a"}, {"day": 2, "k": "a"}, {"day": 3, "k": "b"}]
+VALUES = [{"day": 2, "k": "a", "v": 7}, {"day": 4, "k": "c", "v": 8}]
+
+
+@pytest.mark.parametrize("slow", [None, 0, 1])
+@pytest.mark.parametrize("limit", [1, 4096])
+@pytest.mark.parametrize(
+    ("how", "given", "expected"),
+    [
+        ("inner", (DAYS, VALUES), [(2, "a", 2, 7)]),
+        ("semi", (DAYS, VALUES), [(2, "a")]),
+        ("anti", (DAYS, VALUES), [(1, "a"), (3, "b")]),
+        ("left", (DAYS, VALUES), [(1, "a", None, None), (2, "a", 2, 7), (3, "b", None, None)]),
+        ("asof", (DAYS, VALUES), [(1, "a", None), (2, "a", 7), (3, "b", None)]),
+        ("full", (DAYS, VALUES), [(1, "a", None, None), (2, "a", 2, 7), (3, "b", None, None), (None, "c", 4, 8)]),
+        ("full", (VALUES, DAYS), [(None, "a", None, 1), (2, "a", 7, 2), (None, "b", None, 3), (4, "c", 8, None)]),
+        *((how, (DAYS, []), DAYS) for how in ("left", "asof", "full", "anti")),
+        *((how, both, []) for both in [(DAYS, []), ([], DAYS)] for how in ("inner", "semi")),
+        ("full", ([], DAYS), DAYS),
+    ],
+)
+def test_the_columns_of_results_do_not_depend_on_which_source_answers_first(how, given, expected, slow, limit):
+    """Results wait for the columns of a source that has no row at the first times; or for its end, if it has none."""
+
+    @ps.source
+    async def rows(ctx, number, rows):
+        for row in rows:
+            if number == slow:
+                await trio.testing.wait_all_tasks_blocked()
+            yield ps.Batch(row["day"], [row])
+
+    options = {"at": "day"} if how == "asof" else {}
+    joined = columns.join(*(rows(*each) for each in enumerate(given)), on="k", how=how, **options)
+
+    found = ps.run(ps.pipe(joined, ps.collect()), limit=limit)
+
+    assert [tuple(row.values()) for row in found] == [
+        tuple(row.values()) if isinstance(row, dict) else row for row in expected
+    ]
+
+
+@pytest.mark.parametrize("how", ["left", "full"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_complete_times_wait_for_the_first_row_or_the_end(how, fails):
+    """Also where the source has said that it has no row at them; one that fails without a row has no columns."""
+    got = []
+
+    @ps.source
+    async def late(ctx):
+        ctx.advance(9)
+        await trio.testing.wait_all_tasks_blocked()
+        assert got == []
+        if fails:
+            raise ValueError("no more")
+        yield ps.Batch(9, [{"k": "d", "v": 1}])
+
+    joined = columns.join(ps.values(DAYS, time=lambda row: row["day"]), late(), on="k", how=how)
+
+    with pytest.raises(ValueError, match="no more") if fails else nullcontext():
+        ps.run(ps.pipe(joined, ps.drain(got.append)))
+
+    rows = [{**row, **({} if fails else {"v": None})} for row in DAYS]
+    assert got == rows + ([{"day": None, "k": "d", "v": 1}] if how == "full" and not fails else [])
 
 
 MOMENT = dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
