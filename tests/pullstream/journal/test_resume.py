@@ -291,12 +291,13 @@ def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
 
 async def test_two_runs_at_once_are_refused(path):
     """While a run goes on with a journal, another one with it is refused; afterwards it is not."""
-    pipeline = ps.pipe(numbers(), ps.drain())
+    pipeline = ps.pipe(numbers(), ps.map_async(waiting_at(9), 1), ps.drain())
     async with pipeline.open(journal=path) as running:
         with pytest.raises(ps.errors.JournalError, match="in use"):
             async with pipeline.open(journal=path):
                 pytest.fail("it was opened")
-        await running.result()
+        await running.abort()
+    waiting_at(None)
     await ps.arun(pipeline, journal=path)
 
 
