@@ -65,14 +65,13 @@ class _SkipWhile(PerBatch, Inline, Resumable):
             return
         for position, value in enumerate(values):
             holds = self._test(value)
-            kind: type[object] = type(holds)
-            if kind is CoroutineType:
+            if holds.__class__ is CoroutineType:
                 result_of(self._test, holds)
             if not holds:
                 self._skipping = False
                 out += values[position:]
                 break
-            if kind is Caught:
+            if type(holds) is Caught:
                 out.append(holds)
         self.memory.at(time)["skipping"] = self._skipping
 

@@ -59,15 +59,14 @@ class _TakeWhile(PerBatch, Inline):
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         for value in values:
             holds = self._test(value)
-            kind: type[object] = type(holds)
-            if kind is CoroutineType:
+            if holds.__class__ is CoroutineType:
                 result_of(self._test, holds)
             if not holds:
                 self.most = 0
                 if self._last:
                     out.append(value)
                 return
-            out.append(holds if kind is Caught else value)
+            out.append(holds if type(holds) is Caught else value)
 
 
 _AT_ONCE: Final = Sync("a test cannot await; use map_async first, then take by its results", TRUTH)
