@@ -34,11 +34,12 @@ pullstream.errors.CompositionError: every() at ... needs a whole number of at le
 
 Composing and opening
     `opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each
-    check receives a `Call`. Ready-made checks: `Count`, `Each`, `Instance`, `OneOf`, `Sync`, `function`, `seconds`,
-    `sources`, `duration`, `not_negative`, `READS`, `a_fold`, and the annotated types `Key`, `Natural`, `Positive`,
-    `Seconds`, `TimeOf`. `nearest` and `advice` make hints. `Site` is the line that composed a module, for messages. A
-    blueprint consists of `Module` and `OneShot` parts, for composing without a function; `present` shortens a
-    function's signature in its help. `publish` does so for all names of a package, and gives hints for missing ones.
+    check receives a `Call`. `bound` only checks which arguments there are. Ready-made checks: `Count`, `Each`,
+    `Instance`, `OneOf`, `Sync`, `function`, `seconds`, `sources`, `duration`, `not_negative`, `READS`, `a_fold`, and
+    the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest` and `advice` make hints. `Site` is
+    the line that composed a module, for messages. A blueprint consists of `Module` and `OneShot` parts, for composing
+    without a function; `present` shortens a function's signature in its help. `publish` does so for all names of a
+    package, and gives hints for missing ones.
 
 Failures, value by value
     The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
@@ -110,6 +111,7 @@ from pullstream.blueprint import (
     Sync,
     TimeOf,
     advice,
+    bound,
     checked,
     nearest,
     together,
@@ -247,6 +249,7 @@ __all__ = [
     "advice",
     "ascending",
     "blame",
+    "bound",
     "catches",
     "caught",
     "chain",

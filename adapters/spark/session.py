@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pullstream import CompositionError
-from pullstream.authoring import Site
+from pullstream.authoring import Site, bound
 
 from .connect.session import connect_session, is_meant
 from .ended import java_ended
@@ -55,6 +55,7 @@ _LOCAL = {
 }
 
 
+@bound
 def session(
     app_name: str = "pullstream",
     master: str | None = None,

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream import files
+from pullstream import files, spark
 from pullstream.authoring import Notified
 from pullstream.program.endless import never_gives
 from timely import TimelyError
@@ -145,6 +145,7 @@ def refused(compose):
         (lambda: files.read_text("a.txt", follow="no"), ["read_text() at", "must be False or True"]),
         (lambda: files.read_csv("a.csv", delimeter=";"), ["did you mean delimiter="]),
         (lambda: files.read_csv("a.csv", sep=";"), ["delimiter="]),
+        (lambda: spark.from_dataframe(None, tme="day"), ["from_dataframe() at", "did you mean time="]),
     ],
 )
 @pytest.mark.filterwarnings("ignore:coroutine 'half' was never awaited")
@@ -263,6 +264,13 @@ async def test_a_pushable_in_another_thread_says_what_to_do(call):
         await trio.to_thread.run_sync(trio.from_thread.run, orders.push, "rice")
         orders.end()
         assert await running.result() == ["rice"]
+
+
+@pytest.mark.parametrize("push", [lambda orders: orders.push("tea"), lambda orders: orders.push_many(["tea"])])
+def test_a_pushable_under_asyncio_says_what_to_use(push):
+    """Also before its run is open, when it is of no thread yet."""
+    with pytest.raises(ps.PullstreamError, match=r"pushable, made at .*Under asyncio, use from_asyncio"):
+        asyncio.run(push(ps.pushable(1)))
 
 
 class FailsToRelease(ps.authoring.Kernel[int]):

@@ -1,5 +1,6 @@
 """Arguments that mean nothing: each module refuses them when composing, by its name and with what it needs."""
 
+import asyncio
 import math
 import operator
 from datetime import timedelta
@@ -131,6 +132,7 @@ async def some():
         (lambda: ps.from_asyncio([3]), r"from_asyncio\(\) at"),
         (lambda: ps.from_asyncio(later, loop=3), r"from_asyncio\(\) at"),
         (lambda: ps.from_asyncio(later, time=3), r"from_asyncio\(\) at"),
+        (lambda: ps.from_async_iterable(asyncio.Queue()), "Use from_asyncio.*awaits queue.get"),
         (lambda: ps.from_async_iterable([1]), r"from_async_iterable\(\) at"),
         (lambda: ps.from_async_iterable(int), r"from_async_iterable\(\) at"),
         (lambda: ps.from_async_iterable(some(), time=3), r"from_async_iterable\(\) at"),

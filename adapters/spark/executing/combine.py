@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from pullstream import Fold, Source, flat_map
 from pullstream import reduce_by_key as reduced
-from pullstream.authoring import Call, Module, Site, Sync, a_fold
+from pullstream.authoring import Call, Module, Site, Sync, a_fold, bound
 from pullstream.types import Blueprint
 
 from ...arrow import As, shape_argument
@@ -32,6 +32,7 @@ _NAME = "reduce_by_key"
 _STATES = "__pullstream_states__"
 
 
+@bound
 def reduce_by_key(
     df: "DataFrame",
     fold: Fold[Any, R],

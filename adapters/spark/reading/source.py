@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import attrs
 
 from pullstream import Sink, Source
-from pullstream.authoring import Module
+from pullstream.authoring import Module, bound
 
 from ...arrow import As, shape_argument
 from .lateness import aside
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
+@bound
 def from_dataframe(
     df: "DataFrame",
     *,

@@ -8,7 +8,7 @@ import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch, CompositionError, Source
-from pullstream.authoring import Backlog, Done, Finishing, Module, Outside, TaskKernel
+from pullstream.authoring import Backlog, Done, Finishing, Module, Outside, TaskKernel, bound
 from pullstream.errors import JournalError
 
 from ...arrow import As
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@bound
 def from_streaming(
     df: "DataFrame",
     *,

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from pullstream import CompositionError, Source
-from pullstream.authoring import READS, Call, Site
+from pullstream.authoring import READS, Call, Site, bound
 
 from ...arrow import Schema
 from ..connect.local import local_dataframe
@@ -28,6 +28,7 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _numbers = itertools.count(1)
 
 
+@bound
 def to_dataframe(
     source: Source[Any],
     schema: "str | StructType | Schema",
@@ -98,6 +99,7 @@ def to_dataframe(
     return session.read.format("pullstream").load(name)
 
 
+@bound
 def register_source(
     name: str,
     source: Source[Any],

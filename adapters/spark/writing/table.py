@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from pullstream import CompositionError, Context, Sink
-from pullstream.authoring import Module, Site
+from pullstream.authoring import Module, Site, bound
 
 from ...arrow import Schema
 from ...sinks import SinkBody, SpoolCommitter
@@ -28,6 +28,7 @@ _FORMATS = ("parquet", "orc", "delta")
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}")
 
 
+@bound
 def write_table(
     target: str | os.PathLike[str],
     schema: "str | StructType | Schema",

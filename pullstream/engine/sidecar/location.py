@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from typing_extensions import override
 
@@ -32,15 +32,23 @@ FEW: Final = 64
 
 
 def no_place_in_an_order(*times: Hashable) -> str:
-    """The advice if a time is NaN, which is neither before nor after any other, or if they are texts; else empty."""
+    """The advice if a time has NaN, which is neither before nor after any other, or if they are texts; else empty."""
     if all(isinstance(time, str) for time in times):
         return (
             "Sort the values; but texts are compared letter by letter, and '9:00' comes after '10:00': if they are "
             "not meant so, make times of them, for example with datetime.fromisoformat"
         )
-    if all(time == time for time in times):  # noqa: PLR0124 - NaN alone is not equal to itself
-        return ""
-    return "NaN has no place in an order: give its value another time, or leave the value out"
+    return NO_ORDER if any(map(has_nan, times)) else ""
+
+
+NO_ORDER: Final = "NaN has no place in an order: give its value another time, or leave the value out"
+
+
+def has_nan(time: Any) -> bool:
+    """Whether a time is NaN, which alone is not equal to itself, or a tuple that contains it."""
+    if isinstance(time, tuple):
+        return any(map(has_nan, cast("tuple[Any, ...]", time)))
+    return time != time  # noqa: PLR0124 - as above
 
 
 class Counts(ABC):

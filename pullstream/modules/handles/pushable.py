@@ -13,6 +13,7 @@ from pullstream.blueprint import Module, Positive, Site, Source, checked
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.run import Run
+from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
@@ -38,7 +39,7 @@ class Pushable(Source[T]):
         Raises: Ended: the stream has ended: its reader aborted it, or `end` or `fail` was called before.
         CapabilityError: `time` is before an earlier value, or before a time announced with `advance`.
         """
-        self._entries.in_its_thread()
+        self._entries.in_its_thread(waits=True)
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._entries.push(time, value)
         await trio.lowlevel.cancel_shielded_checkpoint()
@@ -48,7 +49,7 @@ class Pushable(Source[T]):
 
         A checkpoint. Values pushed before a cancellation or an error stay pushed.
         """
-        self._entries.in_its_thread()
+        self._entries.in_its_thread(waits=True)
         await trio.lowlevel.checkpoint_if_cancelled()
         for value in values:
             await self._entries.push(time, value)
@@ -193,13 +194,14 @@ class Entries(Grip):
         await self._over.wait()
         return self._left
 
-    def in_its_thread(self) -> None:
-        """Refuse a call from another thread or another event loop."""
-        if self.elsewhere() is not None:
+    def in_its_thread(self, *, waits: bool = False) -> None:
+        """Refuse a call from another thread or event loop; before the run opens, only one that `waits` without trio."""
+        if self.elsewhere() is not None or (waits and running_program() is None):
             raise PullstreamError(
                 f"pushable, made at {self.site}, must be used from trio tasks in the thread of its run. From a thread "
                 f"that trio started, use trio.from_thread.run(pushable.push, value) or from_thread.run_sync. For "
-                f"callbacks from any other thread, use from_callback(register)",
+                f"callbacks from any other thread, use from_callback(register). Under asyncio, use from_asyncio(f), "
+                f"with an async generator f that awaits queue.get()",
             )
 
     def _check(self) -> None:

@@ -141,6 +141,8 @@ class _Iterated(GeneratorKernel):
 def _readable(call: Call, iterable: Any) -> Any:
     if not isinstance(iterable, AsyncIterable) or isinstance(iterable, Blueprint):
         hint = ". Use values() for ordinary iterables" if hasattr(iterable, "__iter__") else ""
+        if type(iterable).__module__ == "asyncio.queues":
+            hint = ". Use from_asyncio(f) with an async generator f that awaits queue.get()"
         if isinstance(iterable, Blueprint):
             hint = ". A source is used as it is"
         elif inspect.isasyncgenfunction(iterable):

@@ -11,6 +11,7 @@ from pullstream.blueprint import Call, Sync
 from pullstream.blueprint.parts import Same
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
+from pullstream.engine.sidecar.location import NO_ORDER, has_nan
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.modules.windows.grid import in_microseconds
@@ -70,9 +71,12 @@ class Restamping(Retiming):
                 f"{self.location}: the function returned None for the time {time!r}, and None is not a time"
             )
         if less_equal(self._time, time) and not less_equal(self._made, later):
+            advice = "The function must be monotone: a later time must not map to an earlier one"
+            if has_nan(self._made) or has_nan(later):
+                advice = NO_ORDER
             raise CapabilityError(
                 f"{self.location} mapped {self._time!r} to {self._made!r}, but the later time {time!r} to {later!r}. "
-                f"The function must be monotone: a later time must not map to an earlier one"
+                f"{advice}"
             )
         self._time, self._made = time, later
         return later
