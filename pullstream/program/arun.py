@@ -73,13 +73,17 @@ def arun(
 
 async def _awaited(pipeline: Pipeline[R], **options: Any) -> R:
     running: Running[R] = Running(pipeline, **options)
-    if running_program() is not None:
-        return await running.through()
     try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        raise PullstreamError("arun() must be awaited under asyncio or trio: elsewhere use run(pipeline)") from None
-    return await _AwaitedRun(running, loop).ended()
+        if running_program() is not None:
+            return await running.through()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise PullstreamError("arun() must be awaited under asyncio or trio: elsewhere use run(pipeline)") from None
+        return await _AwaitedRun(running, loop).ended()
+    except BaseException as exc:
+        cut(exc)
+        raise
 
 
 # Python uses this name when it warns that a coroutine was never awaited.

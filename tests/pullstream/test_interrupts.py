@@ -113,6 +113,19 @@ def test_one_that_strikes_when_all_is_done():
         ps.run(ps.pipe(ps.values(range(4)), ps.map(strike_at(3)), ps.collect()))
 
 
+def test_it_says_where_it_struck():
+    """Its traceback ends where it was raised, after everything was released."""
+
+    def struck(value):
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ps.run(ps.pipe(ps.values([1]), ps.map(struck), ps.drain()))
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"interrupted at {__file__}:")
+    assert note.endswith(", in struck")
+
+
 def test_a_second_one_ends_what_keeps_everything_waiting():
     """It is raised in the user's function; a third one where that calls nothing of Python's at all."""
     rounds = []

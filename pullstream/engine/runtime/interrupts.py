@@ -153,10 +153,12 @@ class Interrupts(Standing):
             asks = self._asks or signum != signal.SIGINT
             (self.ask_theirs if asks else signal.default_int_handler)(signum, frame)
         except BaseException as exc:
-            # Its traceback would keep the interrupted frames alive.
+            # Its traceback would keep the interrupted frames alive: a note says where it struck.
             self.kept.append(exc.with_traceback(None))
             if self._heard is not None:
                 self._heard()
+            if where := _users_line(frame):
+                exc.add_note(where)
             if frame is not None and self.raises(frame):
                 raise
 
@@ -217,6 +219,16 @@ def is_users(frame: FrameType) -> bool:
     """Whether the running code is the user's: not the toolkit's, nor trio's, nor the standard library's."""
     package = _package(frame)
     return package not in OURS and package not in UNDERNEATH and package not in sys.stdlib_module_names
+
+
+def _users_line(frame: FrameType | None) -> str:
+    """The note that names the innermost line of the user's among those that were running; empty if there is none."""
+    while frame is not None and not is_users(frame):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    code = frame.f_code
+    return f"interrupted at {code.co_filename}:{frame.f_lineno}, in {code.co_name}"
 
 
 def _package(frame: FrameType) -> str:
