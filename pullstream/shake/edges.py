@@ -10,6 +10,7 @@ from typing_extensions import override
 from pullstream.authoring import Kernel, Traits
 from pullstream.checker.lanes import CheckedLane, RunEdge
 from pullstream.checker.pipeline import CheckedEdge, Checker
+from pullstream.engine.edge.behaviour import method_of
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location, Port
@@ -137,7 +138,7 @@ class EdgeWatcher(Checker):
 
     def _pauses(self, edge: Edge[Any], name: str, polled: Callable[[int], Any], begun: Callable[[int], int]) -> None:
         """Let a module whose answers come at once wait for some of them, as a module of a user's own would."""
-        wait, pause = edge.wait, NOT_CHOSEN
+        pause = NOT_CHOSEN
 
         def poll(limit: int) -> Any:
             nonlocal pause
@@ -156,7 +157,7 @@ class EdgeWatcher(Checker):
                 await trio.sleep(PAUSES[pause])
                 pause = 0
             else:
-                await wait()
+                await method_of(edge.module, "wait")()
 
         edge.polled, edge.wait, edge.waits_itself = poll, waited, True
 

@@ -16,7 +16,7 @@ that point. Second, setting a ticket wakes its waiter only at a later step. So w
 turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Awaitable, Callable, Iterator, Sequence, Sized
 from contextlib import nullcontext
 from typing import Any, Final, Generic
 from weakref import WeakSet
@@ -90,8 +90,10 @@ class Edge(Generic[T]):
         self._requests = EdgeRequests()
         self.polled: Callable[[int], Batch[T] | Done | Unanswered] | None = None
         """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
+        self.wait: Callable[[], Awaitable[None]] | None = None
+        """The wait of a simulation, in place of the module's own."""
         if isinstance(module, Polled):
-            self.polled, self.wait = method_of(module, "poll"), method_of(module, "wait")
+            self.polled = method_of(module, "poll")
         else:
             self.produce = method_of(module, "produce")
             """The method of a module that is not polled."""
@@ -242,9 +244,9 @@ class Edge(Generic[T]):
                         await self.breathe()
                     elif self.waits_itself:
                         with own_scope() as self._scope:
-                            await self.wait()
+                            await (self.wait or method_of(self.module, "wait"))()
                     else:
-                        await self.wait()
+                        await method_of(self.module, "wait")()
                     polled = self.polled(limit) if self.goes_on else DONE
                 answer = polled
             elif self.waits:

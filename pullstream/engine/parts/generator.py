@@ -152,13 +152,12 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             raise
         if self._trouble is not None:
             raise self._trouble
-        failure, reason = self._ending, self.edge.failure
-        if not isinstance(failure, BaseException) or reason is None or reason is failure:
-            return
-        if not self.edge.relayed(failure):
-            # The generator had run ahead, and its failure was to be raised by an ask that never came.
-            blame(failure, str(self.location))
-            failed_too(reason, failure)
+        if isinstance(failure := self._ending, BaseException):
+            reason = self.edge.failure
+            if reason is not None and reason is not failure and not self.edge.relayed(failure):
+                # The generator had run ahead, and its failure was to be raised by an ask that never came.
+                blame(failure, str(self.location))
+                failed_too(reason, failure)
 
     async def _drive(self) -> None:
         context = Context(self._account)
