@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
+from types import CoroutineType
 from typing import Any
 
-from pullstream.modules.times.known import known
+from pullstream.engine.sidecar.location import no_place_in_an_order
+from pullstream.errors import CapabilityError
 from pullstream.protocol import Batch
 from pullstream.timely import less_equal
 from pullstream.timely.order import Ascending
@@ -84,3 +86,22 @@ def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:
     time = time_of(value)
     known(time, value)
     return time
+
+
+def known(time: Hashable, value: Any) -> None:
+    """Refuse a value whose time is None, NaN, or a coroutine.
+
+    Raises:
+        TypeError: the function that computes times has returned none.
+        CapabilityError: the time has no place in an order.
+    """
+    if time is None:
+        raise TypeError(f"{value!r} has no time: the function that computes times returned None")
+    if isinstance(time, CoroutineType):
+        time.close()
+        raise TypeError(
+            f"{value!r} has no time: the function that computes times gave a coroutine, which nobody awaits here; use "
+            f"map_async first"
+        )
+    if time != time:  # noqa: PLR0124 - NaN alone is not equal to itself
+        raise CapabilityError(f"{value!r} is at {time!r}. {no_place_in_an_order(time)} (R12)", time)

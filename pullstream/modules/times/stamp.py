@@ -22,7 +22,7 @@ from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError, no_end
 from pullstream.failures import caught
-from pullstream.modules.times.known import known
+from pullstream.modules.sources.batcher import known
 from pullstream.modules.times.late import LateOption
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import in_microseconds, not_negative
